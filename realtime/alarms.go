@@ -6,26 +6,26 @@ import (
 	"switchboard/realtime/floor"
 )
 
-// An alarm is a timer of the floor, or (the last ones) of the call itself.
+// An alarm is a timer of a call. The first ones belong to the floor and have its numbers.
 type alarm struct {
 	at  time.Time // zero: off
-	gen int
+	gen int       // of a timer of the floor: which setting of it this is
 }
 
 const (
 	alarmPlayback = int(floor.TimerKinds) + iota
-	alarmSign     // something given waits for a sign of the client
-	alarmBegin    // the model's session has not begun
-	alarmOpening  // nor the one that the client began with
-	alarmAnswer   // session updates are not answered
-	alarmHold     // the client does not come back
-	alarmSideband // what the provider plays must be over
-	alarmVigil    // nothing was seen of a caller whom the provider carries
-	alarmGuard    // what let the call in may have been taken away
-	alarmParting  // the money is used up, and nobody was told so
-	alarmTick     // the next tick of the log
-	alarmRenew    // the next step to another session of the model
-	alarmYield    // the caller speaks into the voice for long enough, or nobody knows their words
+	alarmSign     // an utterance waits for a sign of the client
+	alarmBegin    // the model's session has not begun in time
+	alarmOpening  // the session that the client began with was not set in time
+	alarmAnswer   // session updates were not answered in time
+	alarmHold     // the client did not come back
+	alarmSideband // the sound that the provider plays must be over
+	alarmCaller   // there was no sign of a caller whom the provider carries
+	alarmGuard    // the key or login of the call is to be checked
+	alarmParting  // the money is used up, and the model has not said so
+	alarmTick     // the next tick of the tick log
+	alarmRenew    // the next step of the renewal
+	alarmYield    // an interjection is due
 	alarmKinds
 )
 
@@ -49,24 +49,24 @@ func (c *Call) ring(now time.Time) {
 		c.alarms[i].at = time.Time{}
 		switch i {
 		case alarmPlayback:
-			c.hearing.overhear(now, c.hearing.playback.drain(now))
+			c.hearing.reportPlayback(now, c.hearing.playback.drain(now))
 		case alarmSign:
-			c.hearing.signs(now)
+			c.hearing.checkSigns(now)
 		case alarmOpening:
 			c.session.release()
 		case alarmAnswer:
 			c.session.unanswered()
 		case alarmSideband:
-			c.hearing.played(now)
-		case alarmVigil:
-			c.renewal.spawn(c.vigil)
+			c.hearing.checkPlayed(now)
+		case alarmCaller:
+			c.renewal.spawn(c.checkCaller)
 		case alarmGuard:
 			c.alarms[alarmGuard].at = now.Add(guardStep)
 			c.running.Go(c.guard)
 		case alarmRenew:
-			c.renewal.seek(now)
+			c.renewal.step(now)
 		case alarmYield:
-			c.hearing.yield(now)
+			c.hearing.checkInterjections(now)
 		case alarmTick:
 			c.tick(now)
 		case alarmHold:
@@ -83,13 +83,14 @@ func (c *Call) ring(now time.Time) {
 	}
 }
 
-// elapsed tells the floor that its timer ran out, unless the speech or response that the timer guards went on since.
+// elapsed tells the floor that its timer ran out, or sets the timer again if the speech or response that it guards has
+// gone on meanwhile.
 func (h *hearing) elapsed(timer floor.Timer, gen int, now time.Time) {
 	f := h.saying.floor
 	var seen time.Time
 	switch {
 	case timer == floor.TimerSpeech && f.Speaking() && h.attached != nil:
-		seen = h.attached.spoke.Add(longSpeech)
+		seen = h.attached.speechBegan.Add(longSpeech)
 	case timer == floor.TimerSpeech && f.Speaking():
 		seen = h.clock.at
 	case timer == floor.TimerRun && f.Active() != "":
@@ -100,7 +101,7 @@ func (h *hearing) elapsed(timer floor.Timer, gen int, now time.Time) {
 		return
 	}
 	if timer == floor.TimerRun {
-		h.overhear(now, h.playback.abandon(now, f.Active()))
+		h.reportPlayback(now, h.playback.abandon(now, f.Active()))
 	}
 	h.saying.tell(floor.Elapsed{Timer: timer, Gen: gen})
 }

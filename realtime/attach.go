@@ -18,15 +18,15 @@ import (
 	"switchboard/realtime/floor"
 )
 
-// callIDs are those of providers: OpenAI's begin with rtc_, others have UUIDs.
+// callIDs matches ids of a provider's calls: OpenAI's begin with rtc_, others are UUIDs.
 var callIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
-// steady is how long a sideband must have lived for the next loss of one to be the first again.
+// steady is how long a sideband must have lived for its loss to count as the first again.
 const steady = time.Minute
 
-// ServeAttach serves POST /v1/realtime/attach to a client that was let in with this grant, and has read the id from its
-// body: Switchboard joins a call that the provider carries, by a second socket, and gives it our tools. The answer is
-// 201 and {"id", "object"} once the session has begun for us; the call lives on in Run under the provider's id.
+// ServeAttach serves POST /v1/realtime/attach for a client with this grant: Switchboard joins a call that the provider
+// carries, by a second socket, and adds our tools. id is from the body of the request. The answer is 201 and {"id",
+// "object"} once the session has begun for us; the call goes on in Run under the provider's id.
 func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string) {
 	switch {
 	case id == "":
@@ -36,30 +36,29 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 		handoff.Malformed("call_id", "call_id is not the id of a call").Reply(w, true)
 		return
 	}
-	grant = chosen(r, grant)
+	grant = withLanguage(r, grant)
 	f.launch(w, r, func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error {
 		staying, leave := context.WithCancel(ctx)
 		defer leave()
-		lasts := f.lasting(grant, id)
-		if !f.live.attach(id, attachment{grant: grant, leave: leave, in: make(chan struct{}), lasts: lasts}) {
+		lasts := f.newClaim(grant, id)
+		if !f.live.attach(id, attachment{grant: grant, leave: leave, in: make(chan struct{}), claim: lasts}) {
 			return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
 		}
 		defer f.live.detach(id)
-		if fault := lasts.keep(staying, lastingCall{Safety: r.Header.Get(safetyHeader)}); fault != nil {
+		if fault := lasts.keep(staying, claimedCall{Safety: r.Header.Get(safetyHeader)}); fault != nil {
 			return fault
 		}
 		defer lasts.end(ctx)
-		return f.serveAttached(ctx, staying, w, r, grant, id, &attached{lasts: lasts}, answered)
+		return f.serveAttached(ctx, staying, w, r, grant, id, &attached{claim: lasts}, answered)
 	})
 }
 
-// serveAttached is a [door]. A socket that is dialled again begins, to the router, a next call, in which nothing is
-// said that was heard in this one.
+// serveAttached is the [callHandler] of ServeAttach, once the call is claimed.
 func (f *Front) serveAttached(
 	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
 	state *attached, answered func(),
 ) *handoff.Error {
-	f.yield(r.Context(), grant)
+	f.endHeld(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
 		return fault
@@ -95,8 +94,9 @@ func (f *Front) serveAttached(
 	return nil
 }
 
-// stay carries a call of the provider from its socket on, and dials again when that is lost while the call goes on and
-// nobody left it (staying). begins hears of the session, or is nil.
+// stay carries a call of the provider. When its socket is lost, it dials again, unless the call has ended or staying
+// has. To the router each socket is another call; what was heard over an earlier one is not said again. begins is
+// called once the first session has begun or was refused; it may be nil.
 func (f *Front) stay(
 	ctx, staying context.Context, grant handoff.Grant, id string, header http.Header, model connection, pass *admission,
 	state *attached, begins func(*handoff.Error),
@@ -105,7 +105,7 @@ func (f *Front) stay(
 	for in, tries := false, 0; model != nil; {
 		p := newPeer()
 		c := f.admit(grant, id, 0, p, model, func(c *Call) {
-			state.there = func(ctx context.Context) *handoff.Error {
+			state.probe = func(ctx context.Context) *handoff.Error {
 				l, fault := f.provider.join(ctx, id, header)
 				if fault == nil {
 					l.Abandon()
@@ -113,16 +113,16 @@ func (f *Front) stay(
 				return fault
 			}
 			c.attach(state)
-			c.session.begins, begins = begins, nil
+			c.session.onBegun, begins = begins, nil
 			c.earlier = state.earlier
 		})
-		if staying.Err() != nil && ctx.Err() == nil { // after the dial, before there was a call to hang up
+		if staying.Err() != nil && ctx.Err() == nil { // left after the dial, when there was no Call yet to hang up
 			c.hangUp()
 		}
 		if state.resumed {
 			c.Say(handoff.Utterance{ID: "resumed", Text: resumedNote})
 		}
-		if (grant.Page || state.ours) && !in { // others go without a goodbye
+		if (grant.Page || state.ours) && !in { // other clients end their calls without a goodbye
 			remembered = f.remember(staying, c)
 		}
 		began := time.Now()
@@ -136,7 +136,7 @@ func (f *Front) stay(
 			tries = 0
 		}
 		if c.mask.Begun() {
-			state = c.leftOpen()
+			state = c.nextAttached()
 		}
 		if model, tries = f.provider.rejoin(staying, id, header, tries); model == nil {
 			remembered(c)
@@ -144,8 +144,8 @@ func (f *Front) stay(
 	}
 }
 
-// ServeCarried carries a call of ours that the provider has begun with a client which lowers the sound, until either
-// end or ctx ends it.
+// ServeCarried joins a call of ours that the provider carries with a client which lowers the sound, until a leg or ctx
+// ends it.
 func (f *Front) ServeCarried(ctx context.Context, grant handoff.Grant, id string) error {
 	pass, fault := f.quota.enter(ctx, grant)
 	if fault != nil {
@@ -161,7 +161,8 @@ func (f *Front) ServeCarried(ctx context.Context, grant handoff.Grant, id string
 	return nil
 }
 
-// A peer is the client's leg of a call whose caller the provider carries: what is for the client reaches it there.
+// A peer is the client's leg of a call whose caller the provider carries. It drops every event, as the provider sends
+// its own to the client.
 type peer struct {
 	nobody
 	gone func()
@@ -177,55 +178,57 @@ func (p *peer) Run(func([]byte))     { <-p.over }
 func (p *peer) Abandon()             { p.gone() }
 func (p *peer) Close(*handoff.Error) { p.gone() }
 
-// Performs implements [performer]: the provider tells what it played.
+// Performs implements [performer]: the provider reports what it played.
 func (*peer) Performs() {}
 
 const (
-	// perLetter is how long a letter takes to be spoken, rather too long: 12 a second.
+	// perLetter is how long a letter takes to be spoken, a high estimate: 12 a second.
 	perLetter = 80 * time.Millisecond
-	// lateStop is how much longer than that a provider may take which tells when its sound stops.
+	// lateStop is how much later than estimated a provider that reports the end of its sound may do so.
 	lateStop = 15 * time.Second
-	// detectLag is how long voice detection takes to tell that somebody speaks; nobody counts the caller's sound here.
+	// detectLag is how long voice detection takes to report that the caller speaks. It is used where the caller's sound
+	// is not counted here.
 	detectLag = 300 * time.Millisecond
-	// vigilAfter is how long nothing is seen of a caller until the provider is asked whether the call is still there.
-	vigilAfter = 5 * time.Minute
-	// longSpeech is how long a caller may speak, beyond [floor.TimerSpeech], until a stop that never came is not
-	// waited for.
+	// checkCallerAfter is after how long without a sign of the caller the provider is asked whether the call is still
+	// there.
+	checkCallerAfter = 5 * time.Minute
+	// longSpeech is how much longer than [floor.TimerSpeech] a caller may speak, until the call no longer waits for the
+	// end of the speech to be reported.
 	longSpeech = time.Minute
 )
 
-// lostOutput answers a request of which it is not known what came of it.
+// lostOutput is the output of a request whose outcome was lost with its socket.
 const lostOutput = `{"status":"unknown","say":"","note":"The connection was lost for a moment. ` +
 	`What was begun goes on; do not call again. What comes of it will be told."}`
 
-// An attached is what a call knows of a caller whom the provider carries. Guarded by the call's mu.
+// An attached is the state of a call whose caller the provider carries. Guarded by the call's mu.
 type attached struct {
-	// Set once: asks the provider whether it has the call; nil: it is not asked
-	there   func(context.Context) *handoff.Error
-	orphans []string           // requests of a lost socket that have no output, for all that is known
-	earlier []handoff.SaidLine // what was said over lost sockets
-	sounded []string           // responses that the caller heard as the socket before was lost
-	making  string             // the one that the model made then, and may still; "": none
-	tells   bool               // the provider tells when its sound begins and stops
-	until   time.Time          // when it will have played what it said, as far as that is estimated
-	spoke   time.Time          // when the caller began to speak last
+	// Set once: asks the provider whether it still has the call; nil: it is not asked
+	probe         func(context.Context) *handoff.Error
+	orphans       []string           // requests of a lost socket that may have no output
+	earlier       []handoff.SaidLine // what was said over lost sockets
+	soundedBefore []string           // responses that sounded as the socket before was lost
+	running       string             // the response that ran then, and may still run; "": none
+	reportsSound  bool               // the provider reports when its sound begins and stops
+	until         time.Time          // estimate: when it will have played all that it said
+	speechBegan   time.Time          // when the caller began to speak
 
-	lowers bool // Set once: its client lowers the sound while its person speaks into it
+	lowers bool // Set once: see [paramLowers]
 
-	lasts   *lasting // Set once; nil: no other instance goes on in it
-	resumed bool     // Set once: another instance was in it before
+	claim   *claim // Set once; nil: no other instance can take the call over
+	resumed bool   // Set once: another instance was in the call before
 
-	ours  bool        // the call is one of our page: what the caller types comes by [Front.Say]
-	typed []typedLine // what came so, newest last
+	ours  bool        // we began the call: what the caller types comes by [Front.Say]
+	typed []typedLine // what came by it, newest last
 }
 
-// A typedLine is what the caller typed in a call of our page.
+// A typedLine is an item that the caller typed, which came by [Front.Say].
 type typedLine struct {
 	id    string
-	known chan struct{} // closed once the model has it
+	known chan struct{} // closed once the model has the item
 }
 
-// item finds what the caller typed; nil: they did not.
+// item returns the typed item with this id; nil: there is none.
 func (a *attached) item(id string) *typedLine {
 	i := slices.IndexFunc(a.typed, func(it typedLine) bool { return it.id == id })
 	if i < 0 {
@@ -244,27 +247,26 @@ func (it typedLine) isKnown() bool {
 	}
 }
 
-// attach makes the call one that the provider carries, before it begins. Its own instructions stand. What was typed
-// over a lost socket, and the model is not known to have, is to be said again: [Front.Say] tells so.
+// attach makes the call one that the provider carries. It is called before the call begins. Typed items that the model
+// did not confirm over a lost socket are forgotten: [Front.Say] has told the client to send them again.
 func (c *Call) attach(state *attached) {
 	state.typed = slices.DeleteFunc(state.typed, func(it typedLine) bool { return !it.isKnown() })
 	c.hearing.attached, c.legs.witness, c.legs.opened = state, nil, true
 	c.hearing.yielding.lowers = state.lowers
-	// The session may hold items of a call before, here or on another instance, whose utterances had the same ids, and
-	// a response to it may still run.
+	// The session may hold items of an earlier socket, here or at another instance, whose utterances had the same ids,
+	// and a response to one of its asks may still run: a random word tells ours apart.
 	word := rand.Text()[:4] + "_"
 	c.saying.naming = itemPrefix + word
 	c.saying.floor.NameAsks(word)
-	c.alarms[alarmVigil].at = time.Now().Add(vigilAfter)
+	c.alarms[alarmCaller].at = time.Now().Add(checkCallerAfter)
 }
 
-// vigil asks the provider whether it has the call still: a socket may stay open when the caller has gone. Silence
-// alone ends no call. The provider carries the caller's connection and ends the call when that goes; what it tells this
-// socket meanwhile (speech, items, what it plays) is the same of a caller who listens and of one who is not there. To
-// end the call of somebody who waits for an outcome is the greater harm: silence costs nothing, since a provider bills
-// responses.
-func (c *Call) vigil(ctx context.Context) {
-	ask := c.hearing.attached.there
+// checkCaller asks the provider whether it still has the call: a socket may stay open when the caller has gone. Silence
+// alone ends no call, as a caller who listens cannot be told from one who has gone by what the provider reports on this
+// socket, and to end the call of somebody who waits for an outcome is the greater harm. Silence costs nothing, since a
+// provider bills responses.
+func (c *Call) checkCaller(ctx context.Context) {
+	ask := c.hearing.attached.probe
 	if ask == nil {
 		return
 	}
@@ -274,24 +276,25 @@ func (c *Call) vigil(ctx context.Context) {
 			c.end(c.legs.modelGone("the caller has gone"))
 			return
 		}
-		c.alarms[alarmVigil].at = time.Now().Add(vigilAfter)
+		c.alarms[alarmCaller].at = time.Now().Add(checkCallerAfter)
 	})
 }
 
-// wasLost reports, once the call has ended, whether the model's socket was lost, and the provider's call may go on.
+// wasLost reports, once the call has ended, whether it ended because the model's socket was lost, so that the
+// provider's call may still go on.
 func (l *legs) wasLost() bool {
 	e, knows := l.model.leg.(ender)
 	return l.cause != nil && l.cause.Code == handoff.CodeVoiceGone && knows && e.Vanished()
 }
 
-// leftOpen is what the next socket of a lost call begins with.
-func (c *Call) leftOpen() *attached {
+// nextAttached returns the state with which the next socket of a call begins.
+func (c *Call) nextAttached() *attached {
 	was := c.hearing.attached
-	next := &attached{earlier: c.lastLines(), until: was.until, making: c.saying.floor.Active(),
-		lowers: was.lowers, lasts: was.lasts, ours: was.ours, typed: was.typed}
+	next := &attached{earlier: c.lastLines(), until: was.until, running: c.saying.floor.Active(),
+		lowers: was.lowers, claim: was.claim, ours: was.ours, typed: was.typed}
 	for id, v := range c.hearing.playback.voices {
 		if v.sounds && !v.over {
-			next.sounded = append(next.sounded, id)
+			next.soundedBefore = append(next.soundedBefore, id)
 		}
 	}
 	for id, r := range c.saying.requests {
@@ -300,20 +303,21 @@ func (c *Call) leftOpen() *attached {
 		}
 	}
 	for _, s := range c.saying.sent {
-		if u := c.saying.utterances[s.what]; s.item > 0 && u.CallID != "" {
+		if u := c.saying.utterances[s.subject]; s.item > 0 && u.CallID != "" {
 			next.orphans = append(next.orphans, u.CallID)
 		}
 	}
 	return next
 }
 
-// overlook sees, of what the model reports, what in our own calls comes from the client or its leg.
-func (c *Call) overlook(kind string, event []byte) {
+// observeAttached handles the events of the model that report what, in other calls, the client or its leg would: items
+// of the client, and what is played.
+func (c *Call) observeAttached(kind string, event []byte) {
 	h, now := &c.hearing, time.Now()
 	state := h.attached
 	switch kind {
 	case events.TypeSpeechStarted, events.TypeCommitted, events.TypeTranscribed, events.TypeNotTranscribed:
-		c.alarms[alarmVigil].at = now.Add(vigilAfter)
+		c.alarms[alarmCaller].at = now.Add(checkCallerAfter)
 	}
 	switch kind {
 	case events.TypeSessionCreated:
@@ -321,10 +325,10 @@ func (c *Call) overlook(kind string, event []byte) {
 			c.legs.toModel(events.Output(c.ids.Next(), c.ids.Next(), id, lostOutput))
 		}
 		state.orphans = nil
-		for _, id := range state.sounded { // somebody may say "stop" into it
+		for _, id := range state.soundedBefore { // the caller may say "stop" into it
 			h.plays(now, id, true)
 		}
-		state.sounded = nil
+		state.soundedBefore = nil
 	case events.TypeSessionUpdated:
 		if own := c.mask.Reclaim(event); own != nil {
 			c.legs.toModel(own)
@@ -336,30 +340,30 @@ func (c *Call) overlook(kind string, event []byte) {
 		case typed != nil && !typed.isKnown():
 			close(typed.known)
 		case typed == nil && !c.mask.Hidden(it.ID):
-			c.given(it)
+			c.noteClientItem(it)
 		}
 	case events.TypeCreated, events.TypeDone:
-		state.making = ""
+		state.running = ""
 	case events.TypeSpokenDelta:
-		state.notBefore(now)
+		state.extendTo(now)
 		h.playback.itemOf(responseOf(event), gjson.GetBytes(event, "item_id").String())
 		letters := utf8.RuneCountInString(gjson.GetBytes(event, "delta").String())
 		state.until = state.until.Add(time.Duration(letters) * perLetter)
 		h.plays(now, responseOf(event), false)
 	case events.TypeOutputStarted:
-		state.tells = true
-		state.notBefore(now) // its words may never be told
+		state.reportsSound = true
+		state.extendTo(now) // its transcript may never come
 		h.plays(now, responseOf(event), true)
 	case events.TypeOutputStopped, events.TypeOutputCleared:
 		h.stops(now, responseOf(event), kind == events.TypeOutputCleared)
 	case events.TypeSpeechStarted:
-		if state.spoke = now; !state.tells && !h.settings.patient {
+		if state.speechBegan = now; !state.reportsSound && !h.settings.patient {
 			h.stops(now, "", true)
 		}
 	}
 }
 
-// plays notes that the provider plays a response, or is about to; started: it said so.
+// plays notes that the provider plays a response, or is about to; started: it has reported that the sound begins.
 func (h *hearing) plays(now time.Time, response string, started bool) {
 	first, known := h.playback.plays(now, response, started)
 	if !known {
@@ -369,33 +373,34 @@ func (h *hearing) plays(now time.Time, response string, started bool) {
 	if first {
 		h.saying.tell(floor.Sounded{Response: response})
 	}
-	h.overhear(now, nil)
-	h.voice(response, false)
+	h.reportPlayback(now, nil)
+	h.noteReached(response, false)
 }
 
-// stops notes that nothing more of a response, or of any ("") is heard.
+// stops notes that no more of a response, or of any (""), is heard.
 func (h *hearing) stops(now time.Time, response string, cut bool) {
 	h.attached.until = now
-	h.overhear(now, h.playback.stops(now, response, cut))
+	h.reportPlayback(now, h.playback.stops(now, response, cut))
 }
 
-// notBefore notes that something plays at a time, at least.
-func (a *attached) notBefore(now time.Time) {
+// extendTo moves the estimated end of the sound to now, if it is earlier.
+func (a *attached) extendTo(now time.Time) {
 	if a.until.Before(now) {
 		a.until = now
 	}
 }
 
-// deadline is when sound must be over whose end nobody told.
+// deadline returns when the sound counts as over if the provider has not reported its end.
 func (a *attached) deadline() time.Time {
-	if a.tells {
+	if a.reportsSound {
 		return a.until.Add(lateStop)
 	}
 	return a.until
 }
 
-// played ends what must be over by now. Of a provider that tells, its word was lost.
-func (h *hearing) played(now time.Time) {
+// checkPlayed ends the sound that must be over by now. If the provider reports such ends, it counts as cut, as the
+// report was lost.
+func (h *hearing) checkPlayed(now time.Time) {
 	if next := h.attached.deadline(); next.After(now) {
 		h.alarms[alarmSideband].at = next
 		return
@@ -404,5 +409,5 @@ func (h *hearing) played(now time.Time) {
 		h.alarms[alarmSideband].at = now.Add(time.Second)
 		return
 	}
-	h.stops(now, "", h.attached.tells)
+	h.stops(now, "", h.attached.reportsSound)
 }

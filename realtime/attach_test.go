@@ -418,7 +418,7 @@ func TestAttachLeftWhileDialled(t *testing.T) {
 	}))
 	defer far.Close()
 	front := runs(t, Config{ModelURL: "ws" + strings.TrimPrefix(far.URL, "http") + "/v1/realtime", Router: &listener{}})
-	front.provider.reach = time.Hour // only leaving ends the dial
+	front.provider.dialTimeout = time.Hour // only leaving ends the dial
 	w, answered := httptest.NewRecorder(), make(chan struct{})
 	go func() {
 		defer close(answered)

@@ -137,18 +137,18 @@ func TestVigil(t *testing.T) {
 		asked int
 		ends  time.Duration
 	}{
-		"gone at once":       {0, time.Second, 1, vigilAfter},
-		"quiet, then gone":   {0, 2*vigilAfter + time.Second, 3, 3 * vigilAfter},
-		"speaks, then gone":  {4 * time.Minute, 4*time.Minute + time.Second, 1, 4*time.Minute + vigilAfter},
+		"gone at once":       {0, time.Second, 1, checkCallerAfter},
+		"quiet, then gone":   {0, 2*checkCallerAfter + time.Second, 3, 3 * checkCallerAfter},
+		"speaks, then gone":  {4 * time.Minute, 4*time.Minute + time.Second, 1, 4*time.Minute + checkCallerAfter},
 		"nobody knows a way": {0, -1, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			playAttached(t, func(s *stage) {
 				began, asked := time.Now(), 0
 				s.call.do(func() {
-					s.call.alarms[alarmVigil].at = began.Add(vigilAfter)
+					s.call.alarms[alarmCaller].at = began.Add(checkCallerAfter)
 					s.call.renewal.spawn = func(work func(context.Context)) { go work(t.Context()) }
-					s.call.hearing.attached.there = func(context.Context) *handoff.Error {
+					s.call.hearing.attached.probe = func(context.Context) *handoff.Error {
 						asked++
 						switch since := time.Since(began); {
 						case c.after < 0:

@@ -7,11 +7,11 @@ import (
 	"switchboard/handoff"
 )
 
-// maxBeside bounds the sockets beside a call's own client. Who comes later is refused.
+// maxBeside bounds the sockets beside a call's own client; further ones are refused.
 const maxBeside = 4
 
-// openBeside answers GET /v1/realtime?call_id=: one more socket on a call of this caller, which sees what the client
-// sees, and whose events count as the client's. The call goes on without it, and ends it. carry returns when the
+// openBeside answers GET /v1/realtime?call_id=: one more socket on a call of this caller. It gets what the client gets,
+// and its events count as the client's. The call goes on without it; it ends with the call. carry returns when the
 // socket or the call has ended.
 func (f *Front) openBeside(
 	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
@@ -20,7 +20,7 @@ func (f *Front) openBeside(
 	if fault != nil {
 		return nil, fault
 	}
-	s := f.upgrade(w, r, at(id), c.log(), nil)
+	s := f.upgrade(w, r, locationOf(id), c.log(), nil)
 	if s == nil {
 		f.live.leaveBeside(c)
 		return nil, nil

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// partingID names the sentence after which a call ends whose money is used up.
+	// partingID is the id of the last utterance of a call whose money is used up.
 	partingID = "money-used-up"
-	// partingLimit bounds how long a call waits until that was heard: what it has paid for may still sound, and the
-	// caller may speak. Nothing else is bought meanwhile.
+	// partingLimit bounds how long the call waits until that was heard: an earlier response may still sound, and the
+	// caller may speak. No other response is allowed meanwhile.
 	partingLimit = 10 * time.Second
 )
 
-// A Bill is what the voice model's responses used in one call, with all its sessions.
+// A Bill is what the voice model's responses used in one call, over all its model sessions.
 type Bill struct {
 	Call   string
 	Caller handoff.Caller
@@ -31,18 +31,18 @@ type Bill struct {
 	Took   time.Duration
 	Tokens models.Tokens
 	Cost   models.Money
-	Priced bool // the prices are known; else Cost is less than was paid
+	Priced bool // the prices of all are known; else Cost is too low
 }
 
-// A bill grows while its call goes on. Its methods may be used from any goroutine.
+// A bill is the Bill of a call that goes on. It is safe for concurrent use.
 type bill struct {
-	charged chan struct{} // holds one token while there is something new on it
+	charged chan struct{} // holds one token while something new is on the bill
 
 	mu   sync.Mutex
 	bill Bill // Guarded by mu
 }
 
-// charge adds what a response used.
+// charge adds the usage of a response to the bill.
 func (p *admission) charge(model, call string, usage []byte) {
 	tokens := models.Read(usage)
 	if tokens.Sum() == 0 {
@@ -58,7 +58,7 @@ func (p *admission) charge(model, call string, usage []byte) {
 	p.quota.used.add(tokens, cost)
 	select {
 	case p.bill.charged <- struct{}{}:
-	default: // it will be looked at
+	default: // a token is there
 	}
 }
 
@@ -68,8 +68,8 @@ func (b *bill) now() Bill {
 	return b.bill
 }
 
-// pay writes down what the call has cost by now, and returns why it may cost no more; nil: it may. What cannot be
-// written is owed, and counts.
+// pay writes down what the call has cost so far. spent is why the call may cost no more; nil: it may. A cost that
+// cannot be written counts nevertheless, and is written later.
 func (p *admission) pay(ctx context.Context) (spent *handoff.Error, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), meterWait)
 	defer cancel()
@@ -82,33 +82,33 @@ func (p *admission) pay(ctx context.Context) (spent *handoff.Error, err error) {
 		if most == 0 || p.quota.spending == nil {
 			continue
 		}
-		total, failed := p.quota.spending.Spend(ctx, "dollars of "+s.name, day, int64(cost-s.paid))
+		total, failed := p.quota.spending.Spend(ctx, "dollars of "+s.name, day, int64(cost-s.written))
 		if failed != nil {
 			err = errors.Join(err, failed)
 		} else {
-			s.paid, s.day = cost, models.Money(total)
+			s.written, s.dayTotal = cost, models.Money(total)
 		}
-		if s.day+cost-s.paid >= models.Dollars(most) {
+		if s.dayTotal+cost-s.written >= models.Dollars(most) {
 			spent = handoff.Fault(handoff.CodeLimited, "the money of today is used up", "")
 		}
 	}
 	return spent, err
 }
 
-// limited reports whether money is counted for the call.
+// limited reports whether the call has a limit of money.
 func (p *admission) limited() bool {
 	return slices.ContainsFunc(p.shares, func(s *share) bool {
 		return s.limits.DollarsPerCall > 0 || s.limits.DollarsPerDay > 0 && p.quota.spending != nil
 	})
 }
 
-// tell gives the bill of a call that has ended to who keeps it.
-func (p *admission) tell() {
+// storeBill stores the bill of a call that has ended.
+func (p *admission) storeBill() {
 	b := p.bill.now()
 	if p.quota.billed == nil || b.Tokens.Sum() == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), meterWait) // the call has ended, and its context
+	ctx, cancel := context.WithTimeout(context.Background(), meterWait) // the context of the call has ended
 	defer cancel()
 	b.Took = time.Since(b.Began)
 	if err := p.quota.billed(ctx, b); err != nil {
@@ -116,17 +116,17 @@ func (p *admission) tell() {
 	}
 }
 
-// A parting is how a call ends whose money is used up: the caller is told, and nothing else is bought.
+// A parting is the end of a call whose money is used up: the caller is told, and no other response is allowed.
 type parting struct {
-	why *handoff.Error // nil: it goes on
-	ask string         // the ask that says so, "" before
+	why *handoff.Error // nil: the call is not ending
+	ask string         // the ask that tells the caller; "": not asked yet
 }
 
-// Partings are what is said before a call ends: its money is used up, or the minutes of the day nearly are. What is ""
-// the voice model says in words of its own.
+// Partings are the sentences said when the money of a call is used up, and when the minutes of the day nearly are. If
+// one is "", the voice model finds its own words.
 type Partings struct{ Money, Minute string }
 
-// inWords tells the voice model with which words to say something; "" leaves them to it.
+// inWords returns the instruction to say something in these words; "" leaves the words to the model.
 func inWords(words string) string {
 	if words == "" {
 		return ""
@@ -134,7 +134,7 @@ func inWords(words string) string {
 	return " Say it like this: " + handoff.Encode(words)
 }
 
-// part ends the call after one more sentence.
+// part ends the call after the model has told the caller, in one sentence.
 func (c *Call) part(why *handoff.Error, words string) {
 	c.do(func() {
 		if c.parting.why != nil {
@@ -149,7 +149,7 @@ func (c *Call) part(why *handoff.Error, words string) {
 	})
 }
 
-// buysNoMore cancels a response that begins although the money is used up.
+// buysNoMore cancels a response that begins after the money is used up, except the one that says so.
 func (h *hearing) buysNoMore(id string) {
 	if h.parting.why == nil || h.parting.ask != "" && h.saying.floor.AskOf(id) == h.parting.ask {
 		return
@@ -158,7 +158,7 @@ func (h *hearing) buysNoMore(id string) {
 	h.legs.toModel(events.Cancel(h.ids.Next(), id))
 }
 
-// used is what all calls used since the process began. Its methods may be used from any goroutine.
+// used is what all calls used since the process began. It is safe for concurrent use.
 type used struct {
 	mu     sync.Mutex
 	tokens models.Tokens // Guarded by mu

@@ -118,7 +118,7 @@ func TestFrameOverTheLimitBesideAClient(t *testing.T) {
 func TestModelThatHangs(t *testing.T) {
 	rtctest.NoLeaks(t)
 	front := runs(t, Config{ModelURL: "ws://" + listenLocal(t).Addr().String(), Router: &listener{}})
-	front.provider.reach = 50 * time.Millisecond
+	front.provider.dialTimeout = 50 * time.Millisecond
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	_, fault := front.provider.dialModel(r.Context(), "", r.Header)

@@ -13,26 +13,26 @@ import (
 	"switchboard/handoff"
 )
 
-// Broken remembers, for each caller, the last call that ended without their will: the voice model could not be had any
-// more, their network was lost for too long, or Switchboard ended. Their next call is told of it. Callers without a
-// name are never asked for. It may be used from any goroutine.
+// Broken remembers, for each caller, the last call that ended against their will: the voice model was lost, their
+// network was away for too long, or Switchboard ended. Their next call is told of it. It is not used for callers
+// without a name. It must be safe for concurrent use.
 type Broken interface {
-	// Begin notes that a call is open, and takes what is known of the last one that broke off; false: none did.
+	// Begin notes that a call is open, and takes the last call that broke off out of the store; false: there is none.
 	Begin(ctx context.Context, c handoff.Caller, began time.Time) (handoff.BrokenCall, bool, error)
-	// End notes how a call ended: nil by the caller's will. It comes once for each Begin, with or without an error.
+	// End notes how a call ended; nil: as the caller wanted. It is called once for each Begin, also if that failed.
 	End(ctx context.Context, c handoff.Caller, broken *handoff.BrokenCall) error
 }
 
 const (
-	// brokenLines and brokenText bound what the next call is told of what was said: lines, and bytes of one.
+	// brokenLines and brokenText bound what the next call is told: the number of lines, and the bytes of each.
 	brokenLines = 12
 	brokenText  = 400
-	// brokenWithin bounds each look into the store.
-	brokenWithin = 2 * time.Second
+	// brokenStoreLimit bounds each use of the store.
+	brokenStoreLimit = 2 * time.Second
 )
 
-// remember tells a call of the one before it that broke off, as soon as that is known. What it returns is to be called
-// once, with the same call when that has ended, or with a later one that went on in its place.
+// remember tells a call, as soon as it is known, that the caller's last call broke off. It returns a function that must
+// be called once when the call has ended, with this call or with the one that continued it.
 func (f *Front) remember(ctx context.Context, c *Call) (over func(*Call)) {
 	if f.config.Broken == nil || c.grant.Caller.Nameless() {
 		return func(*Call) {}
@@ -41,9 +41,9 @@ func (f *Front) remember(ctx context.Context, c *Call) (over func(*Call)) {
 	var before *handoff.BrokenCall // Set by the goroutine, until began is closed
 	go func() {
 		defer close(began)
-		ctx, cancel := context.WithTimeout(ctx, brokenWithin)
+		ctx, cancel := context.WithTimeout(ctx, brokenStoreLimit)
 		defer cancel()
-		last, there, err := f.config.Broken.Begin(ctx, c.grant.Caller, c.made)
+		last, there, err := f.config.Broken.Begin(ctx, c.grant.Caller, c.createdAt)
 		if err != nil {
 			c.log().Warn("not known how the last call ended", zap.Error(err))
 		}
@@ -54,7 +54,7 @@ func (f *Front) remember(ctx context.Context, c *Call) (over func(*Call)) {
 	}()
 	return func(c *Call) {
 		<-began
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), brokenWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), brokenStoreLimit)
 		defer cancel()
 		if err := f.config.Broken.End(ctx, c.grant.Caller, c.brokeOff(before)); err != nil {
 			c.log().Warn("not kept how the call ended", zap.Error(err))
@@ -62,11 +62,11 @@ func (f *Front) remember(ctx context.Context, c *Call) (over func(*Call)) {
 	}
 }
 
-// brokeOff returns, once the call has ended, what the next one is to be told of it and of the one before it; nil: it
-// ended as the caller wanted, or is none of their business any more.
+// brokeOff returns, once the call has ended, what the next call is to be told of it and of the one before it; nil: it
+// ended as the caller wanted, or because the caller may not call any more.
 func (c *Call) brokeOff(before *handoff.BrokenCall) *handoff.BrokenCall {
 	switch {
-	case !c.mask.Begun() && len(c.earlier) == 0: // nothing was told in it
+	case !c.mask.Begun() && len(c.earlier) == 0: // it never began, so the one before was not told of either
 		return before
 	case c.wished, c.cause == nil && !c.legs.away():
 		return nil
@@ -80,10 +80,10 @@ func (c *Call) brokeOff(before *handoff.BrokenCall) *handoff.BrokenCall {
 	if len(lines) == 0 {
 		return nil
 	}
-	return &handoff.BrokenCall{Began: c.made, Ended: time.Now(), Lines: lines}
+	return &handoff.BrokenCall{Began: c.createdAt, Ended: time.Now(), Lines: lines}
 }
 
-// lastLines are what was said last in the call.
+// lastLines returns what was said last in the call.
 func (c *Call) lastLines() []handoff.SaidLine {
 	all := slices.Clone(c.earlier)
 	for _, l := range c.renewal.recall.Last(brokenLines) {
@@ -92,12 +92,12 @@ func (c *Call) lastLines() []handoff.SaidLine {
 	return newest(all)
 }
 
-// newest are as many lines as the next call is told.
+// newest returns the newest lines, as many as the next call is told.
 func newest(lines []handoff.SaidLine) []handoff.SaidLine {
 	return lines[max(0, len(lines)-brokenLines):]
 }
 
-// brokenNote tells the model of a call that broke off.
+// brokenNote returns what the model is told of a call that broke off.
 func brokenNote(b handoff.BrokenCall, now time.Time) string {
 	when := "a while ago"
 	if !b.Ended.IsZero() {
@@ -119,7 +119,7 @@ func brokenNote(b handoff.BrokenCall, now time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// roughly says how long something took, in whole units.
+// roughly returns a duration in words, in whole units.
 func roughly(d time.Duration) string {
 	n, unit := int(d.Round(time.Second)/time.Second), "second"
 	switch {

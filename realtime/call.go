@@ -37,20 +37,20 @@ const (
 // utterance by the goroutine that called [Call.Say], both within [Call.do]; the loop handles everything else. What
 // needs all owners is a method of the call.
 type Call struct {
-	core                        // Guarded by mu; owned by run once the call has ended
-	made    time.Time           // Set once
-	grant   handoff.Grant       // Set once
-	events  chan handoff.Event  // closed by run
-	again   chan struct{}       // holds one token while the loop should look again
-	stop    chan *handoff.Error // takes the first reason to end; nil: somebody hung up
-	over    atomic.Bool         // the loop has ended, and nothing is said any more
-	past    chan struct{}       // closed when the loop has ended; cause is set before
-	pass    *admission          // Set once, by serve
-	running *sync.WaitGroup     // Set once, by serve: the goroutines of the call
-	model   string              // Guarded by mu: the voice model's name, as the model said last
-	besides int                 // Guarded by the registry's mu: sockets beside the client
-	wished  bool                // Owned by run: somebody hung up on purpose
-	atEnd   func()              // Set once, by serve: stores how the call ended, before its client is told; or nil
+	core                          // Guarded by mu; owned by run once the call has ended
+	createdAt time.Time           // Set once
+	grant     handoff.Grant       // Set once
+	events    chan handoff.Event  // closed by run
+	again     chan struct{}       // holds one token while the loop should look again
+	stop      chan *handoff.Error // takes the first reason to end; nil: somebody hung up
+	over      atomic.Bool         // the loop has ended, and nothing is said any more
+	past      chan struct{}       // closed when the loop has ended; cause is set before
+	pass      *admission          // Set once, by serve
+	running   *sync.WaitGroup     // Set once, by serve: the goroutines of the call
+	model     string              // Guarded by mu: the voice model's name, as the model said last
+	besides   int                 // Guarded by the registry's mu: sockets beside the client
+	wished    bool                // Owned by run: somebody hung up on purpose
+	atEnd     func()              // Set once, by serve: stores how the call ended, before its client is told; or nil
 
 	mu      sync.Mutex
 	awaits  awaits // Guarded by mu, as all below; owned by run once the call has ended
@@ -74,7 +74,7 @@ type core struct {
 	ended   bool
 	cause   *handoff.Error
 	parting parting
-	ticked  *ticked // nil: the call has no tick log
+	tickLog *tickLog // nil: the call has no tick log
 }
 
 // log returns a logger that names the call. It is not kept: a call writes few lines, and a logger takes 2 KB.
@@ -140,24 +140,25 @@ func newCall(
 ) *Call {
 	own, guide := tools(grant)
 	c := &Call{
-		core: core{logs: log, id: id, ids: events.NewNames()},
-		made: time.Now(), grant: grant, events: make(chan handoff.Event), again: make(chan struct{}, 1),
+		core:      core{logs: log, id: id, ids: events.NewNames()},
+		createdAt: time.Now(), grant: grant, events: make(chan handoff.Event), again: make(chan struct{}, 1),
 		past: make(chan struct{}), stop: make(chan *handoff.Error, 1),
 	}
 	c.mask = mask.New(c.ids, own, guide)
 	c.legs.init(&c.core, client, model)
 	c.renewal = renewal{
 		core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, session: &c.session, mask: c.mask, call: c,
-		recall: recall.New(), given: map[string]string{}, told: map[string]bool{},
+		recall: recall.New(), unconfirmed: map[string]string{}, asText: map[string]bool{},
 	}
 	c.saying = saying{
 		core: &c.core, legs: &c.legs, mask: c.mask, hearing: &c.hearing, recall: c.renewal.recall, floor: floor.New(),
-		asks: map[string]clientAsk{}, sent: map[string]sent{}, requests: map[string]*request{},
+		asks: map[string]clientAsk{}, sent: map[string]sentEvent{}, requests: map[string]*request{},
 		utterances: map[string]*utterance{}, hints: map[string]*hint{}, naming: itemPrefix,
 	}
 	c.hearing = hearing{
 		core: &c.core, legs: &c.legs, saying: &c.saying, settings: newSettings(), inForce: newSettings(), rate: pcmRate,
-		playback: newPlayback(c.legs.performs), speeches: newSpeeches(), muted: map[string]bool{}, lost: map[string]bool{},
+		playback: newPlayback(c.legs.performs), speeches: newSpeeches(),
+		muted: map[string]bool{}, undelivered: map[string]bool{},
 	}
 	c.session = session{core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, mask: c.mask}
 	return c
@@ -198,15 +199,15 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	left := make(chan struct{})
 	served.Go(func() {
 		defer close(left)
-		c.routed(r.Serve(serving, &c.grant, c))
+		c.logRouterError(r.Serve(serving, &c.grant, c))
 	})
 	c.log().Debug("call began")
 	c.loop(ctx, left)
 	close(c.past)
 	c.session.begun(cmp.Or(c.cause, handoff.Fault(handoff.CodeNotFound, "such call", "it was hung up")))
-	c.hearing.signs(time.Now())
+	c.hearing.checkSigns(time.Now())
 	c.over.Store(true)
-	c.sum(time.Since(began))
+	c.logEnd(time.Since(began))
 	c.leaveModel()
 	var closing sync.WaitGroup
 	defer closing.Wait()
@@ -217,7 +218,7 @@ func (c *Call) run(ctx context.Context, r Router) error {
 		}
 		c.legs.leaveClient()
 	})
-	if heir := c.renewal.heir; heir != nil {
+	if heir := c.renewal.successor; heir != nil {
 		closing.Go(func() { heir.Close(nil) })
 	}
 	c.handOver(left)
@@ -230,15 +231,15 @@ func (c *Call) run(ctx context.Context, r Router) error {
 	return c.cause
 }
 
-// routed logs an error with which the router left the call.
-func (k *core) routed(err error) {
+// logRouterError logs an error with which the router left the call.
+func (k *core) logRouterError(err error) {
 	if err != nil {
 		k.log().Error("router left the call", zap.String("detail", err.Error()))
 	}
 }
 
-// sum logs how the call ended. It is not part of run, where its fields would stay on the stack for the whole call.
-func (k *core) sum(took time.Duration) {
+// logEnd logs how the call ended. It is not part of run, where its fields would stay on the stack for the whole call.
+func (k *core) logEnd(took time.Duration) {
 	code := ""
 	if k.cause != nil {
 		code = string(k.cause.Code)
@@ -261,8 +262,8 @@ func (c *Call) takeFrom(l leg) func(event []byte) {
 				c.fromClient(event)
 			case c.legs.model.leg:
 				c.fromModel(event)
-			case c.renewal.heir:
-				c.renewal.fromHeir(event)
+			case c.renewal.successor:
+				c.renewal.fromSuccessor(event)
 			}
 		})
 	}
@@ -354,7 +355,7 @@ func (c *Call) begin() {
 			c.alarms[alarmGuard].at = time.Now().Add(guardStep)
 		}
 		if c.session.opening != nil {
-			c.session.opens(c.session.opening)
+			c.session.sendOpening(c.session.opening)
 		}
 		if c.hearing.attached != nil {
 			c.legs.toModel(c.mask.Join())
@@ -415,7 +416,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 // leaveModel answers every open request of the model before the call leaves it.
 func (c *Call) leaveModel() {
 	state, output := c.hearing.attached, `{"status":"the call has ended"}`
-	if state != nil && state.lasts.hasMoved() {
+	if state != nil && state.claim.hasMoved() {
 		output = lostOutput
 	}
 	for callID, r := range c.saying.requests {

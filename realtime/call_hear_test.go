@@ -128,7 +128,7 @@ func TestSpeechRightAfterTheEndCutsNothing(t *testing.T) {
 		c.saying.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
 		c.saying.tell(floor.Configured{})
 		time.Sleep(time.Second)
-		c.hearing.overhear(time.Now(), c.hearing.playback.drain(time.Now()))
+		c.hearing.reportPlayback(time.Now(), c.hearing.playback.drain(time.Now()))
 		c.fromModel([]byte(began("r2", "a1")))
 		c.fromModel([]byte(audio("r2", time.Second)))
 		c.fromModel([]byte(done("r2", "a1", "completed")))
@@ -377,7 +377,7 @@ func TestSpeechesAreBounded(t *testing.T) {
 	if len(s.began) != maxSpeeches || len(s.order) != maxSpeeches || len(s.ended) != maxSpeeches {
 		t.Errorf("it keeps %d, %d, %d", len(s.began), len(s.order), len(s.ended))
 	}
-	if s.worded("0") != (time.Time{}) || s.worded(fmt.Sprint(3*maxSpeeches-1)).IsZero() {
+	if s.transcribed("0") != (time.Time{}) || s.transcribed(fmt.Sprint(3*maxSpeeches-1)).IsZero() {
 		t.Error("it forgot the wrong ones")
 	}
 }

@@ -24,35 +24,36 @@ import (
 	"switchboard/realtime/rtc"
 )
 
-// Carried keeps which calls the provider carries for us, for the next life of Switchboard: a call costs until it is
-// hung up there. Only [Front.Run] uses it.
+// Carried stores which calls the provider carries for us, so that the next process hangs up those that this one could
+// not: a call costs until it is hung up there. Only [Front.Run] uses it.
 type Carried interface {
-	// Left returns what was kept last, by this life or the one before.
+	// Left returns the ids that were kept last, by this process or the one before.
 	Left(ctx context.Context) (ids []string, err error)
-	// Keep replaces it.
+	// Keep replaces these ids.
 	Keep(ctx context.Context, ids []string) error
 }
 
 const (
-	// carriedWithin bounds one use of the store.
-	carriedWithin = 2 * time.Second
-	// carriedAgain is how long after a failure it is used again.
+	// carriedStoreLimit bounds one use of the store.
+	carriedStoreLimit = 2 * time.Second
+	// carriedAgain is the pause after a failed use of the store.
 	carriedAgain = time.Second
-	// hangupLimit bounds telling the provider that a call is over.
+	// hangupLimit bounds one try to hang up a call at the provider.
 	hangupLimit = 2 * time.Second
 )
 
-// releases are the pauses before a call is hung up at the provider, and tried again.
-var releases = []time.Duration{0, 250 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
+// releasePauses are the pauses before each try to hang up a call at the provider.
+var releasePauses = []time.Duration{0, 250 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
 
-// carried are the calls that the provider may carry for us: they are begun there, and hung up. Safe by itself.
+// carried begins and hangs up the calls that the provider carries for us, and knows which these are. It is safe for
+// concurrent use.
 type carried struct {
 	provider *provider                                           // Set once
-	store    Carried                                             // Set once; nil: nothing is kept
+	store    Carried                                             // Set once; nil: nothing is stored
 	tools    func(handoff.Grant) ([]handoff.Tool, handoff.Guide) // Set once
 	effort   string                                              // Set once
 	log      *zap.Logger                                         // Set once
-	changed  chan struct{}                                       // holds a token when ids have changed
+	changed  chan struct{}                                       // capacity 1; holds a token when ids have changed
 
 	mu  sync.Mutex
 	ids map[string]bool // Guarded by mu
@@ -65,7 +66,7 @@ func newCarried(c Config, p *provider) *carried {
 	}
 }
 
-// set notes that the provider carries a call, or does not.
+// set notes that the provider carries a call (on), or does not any more.
 func (c *carried) set(id string, on bool) {
 	c.mu.Lock()
 	if c.ids[id] = on; !on {
@@ -74,7 +75,7 @@ func (c *carried) set(id string, on bool) {
 	c.mu.Unlock()
 	select {
 	case c.changed <- struct{}{}:
-	default: // it will be looked at
+	default: // a token is there
 	}
 }
 
@@ -84,17 +85,17 @@ func (c *carried) all() []string {
 	return slices.Sorted(maps.Keys(c.ids))
 }
 
-// codeNoCalls is the code, for us alone, of a provider that has no calls of WebRTC, or none with this session.
+// codeNoCalls is an internal code: the provider has no WebRTC calls, or none with this session.
 const codeNoCalls handoff.Code = "no_calls"
 
-// noCalls is what such a provider answers.
+// noCalls are the HTTP statuses that such a provider answers.
 var noCalls = []int{
 	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType,
 	http.StatusUnprocessableEntity, http.StatusNotImplemented,
 }
 
-// begin has the provider answer an offer. The session begins with our tools: what the caller says before we have joined
-// finds them there. Errors are those of [provider.dialModel], and codeNoCalls.
+// begin has the provider answer an offer. The session begins with our tools, so that the model has them before we have
+// joined the call. Errors are those of [provider.dialModel], and codeNoCalls.
 func (c *carried) begin(
 	ctx context.Context, grant handoff.Grant, offer rtcOffer, header http.Header,
 ) (id, answer string, fault *handoff.Error) {
@@ -116,11 +117,11 @@ func (c *carried) begin(
 			_, err = io.WriteString(to, part.text)
 		}
 		if err != nil {
-			return "", "", handoff.AsError(err) // a buffer takes everything
+			return "", "", handoff.AsError(err) // cannot be: a buffer takes everything
 		}
 	}
 	_ = form.Close() // likewise
-	ctx, cancel := context.WithTimeout(ctx, c.provider.reach)
+	ctx, cancel := context.WithTimeout(ctx, c.provider.dialTimeout)
 	defer cancel()
 	response, err := c.provider.post(ctx, "", form.FormDataContentType(), &body, header)
 	c.provider.counts.dialled(err == nil && response.StatusCode == http.StatusCreated)
@@ -142,17 +143,17 @@ func (c *carried) begin(
 			"its answer to the offer has no SDP, or no id of the call")
 	}
 	c.set(id, true)
-	if ctx.Err() != nil { // whoever offered has gone
+	if ctx.Err() != nil { // the client has gone
 		c.release(ctx, id)
 		return "", "", handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
 	}
 	return id, string(sdp), nil
 }
 
-// release hangs a call up at the provider, which may know already that it is over: a socket tells that it ended, not
-// that the call did. What fails is tried again until ctx ends, since the call costs as long as it goes on.
+// release hangs a call up at the provider, also if it may be over there: a socket that ended does not tell. It tries
+// again until ctx ends, since the call costs as long as it goes on.
 func (c *carried) release(ctx context.Context, id string) {
-	for range tries(ctx, releases) {
+	for range tries(ctx, releasePauses) {
 		why := c.hangUp(id)
 		if why == nil {
 			c.set(id, false)
@@ -162,7 +163,7 @@ func (c *carried) release(ctx context.Context, id string) {
 	}
 }
 
-// hangUp asks the provider once to end a call. One that has ended is no error.
+// hangUp asks the provider once to end a call. A call that has ended already is no error.
 func (c *carried) hangUp(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), hangupLimit)
 	defer cancel()
@@ -177,8 +178,8 @@ func (c *carried) hangUp(id string) error {
 	return nil
 }
 
-// part hangs a call of ours up, unless another instance is to go on in it.
-func (c *carried) part(ctx context.Context, id string, l *lasting) {
+// end hangs up a call that we began, unless another instance takes it over.
+func (c *carried) end(ctx context.Context, id string, l *claim) {
 	if l.hasMoved() {
 		c.set(id, false)
 		return
@@ -186,12 +187,13 @@ func (c *carried) part(ctx context.Context, id string, l *lasting) {
 	c.release(ctx, id)
 }
 
-// keep hangs up what the life before left at the provider, and keeps what this one has there, until ctx ends. What is
-// in the store is not replaced before it was read. A client of such a call that is still there begins another.
+// keep hangs up the calls that the process before left at the provider, and stores those of this process, until ctx
+// ends. It replaces what is stored only after it has read it. A client that is still in a call of the process before
+// has to begin another.
 func (c *carried) keep(ctx context.Context) {
 	var releasing sync.WaitGroup
 	write := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, carriedWithin)
+		ctx, cancel := context.WithTimeout(ctx, carriedStoreLimit)
 		defer cancel()
 		return c.store.Keep(ctx, c.all())
 	}
@@ -199,7 +201,7 @@ func (c *carried) keep(ctx context.Context) {
 		var err error
 		if !read {
 			var left []string
-			if left, err = c.left(ctx); err == nil {
+			if left, err = c.readLeft(ctx); err == nil {
 				read = true
 			}
 			for _, id := range left {
@@ -221,16 +223,17 @@ func (c *carried) keep(ctx context.Context) {
 		case <-ctx.Done():
 			releasing.Wait()
 			if read {
-				_ = write(context.WithoutCancel(ctx)) // what is kept in vain is hung up in vain
+				// If it fails, the next process hangs up calls that have ended, which does no harm.
+				_ = write(context.WithoutCancel(ctx))
 			}
 			return
 		}
 	}
 }
 
-// left returns the calls that the life before left at the provider.
-func (c *carried) left(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, carriedWithin)
+// readLeft returns the calls that the process before left at the provider.
+func (c *carried) readLeft(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, carriedStoreLimit)
 	defer cancel()
 	return c.store.Left(ctx)
 }

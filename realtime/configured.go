@@ -14,8 +14,8 @@ import (
 	"switchboard/realtime/events"
 )
 
-// sessionFields are what a configuration may hold, and of what kinds; null is always one. What is not here is the
-// model's to judge.
+// sessionFields are the fields of a configuration that are checked, and the JSON types that each may have, beside null.
+// The model checks the other fields.
 var sessionFields = []struct{ path, kinds string }{
 	{"type", "string"}, {"model", "string"}, {"instructions", "string"}, {"output_modalities", "array"},
 	{"tools", "array"}, {"tool_choice", "string object"},
@@ -27,8 +27,8 @@ var sessionFields = []struct{ path, kinds string }{
 	{"audio.output.voice", "string object"}, {"audio.output.speed", "number"},
 }
 
-// CheckSession tells what is wrong with a session configuration that comes before its call: in a form, or bound to
-// a client secret. Its errors have code [handoff.CodeMalformed] and a param that begins with "session".
+// CheckSession checks a session configuration that comes before its call, in a form or bound to a client secret. Its
+// errors have code [handoff.CodeMalformed] and a param that begins with "session".
 func CheckSession(session []byte) *handoff.Error {
 	if handoff.TooDeep(session) { // first: parsers recurse
 		return handoff.Malformed("session", fmt.Sprintf("the session nests deeper than %d levels", handoff.MaxDepth))
@@ -68,7 +68,7 @@ func isOf(value gjson.Result, kinds string) bool {
 	return slices.Contains(strings.Fields(kinds), kind)
 }
 
-// overlay puts the fields of one object over those of another; objects in both are joined. Both were checked.
+// overlay returns an object with the fields of both; over wins, and objects in both are merged. Both were checked.
 func overlay(under, over []byte) []byte {
 	gjson.ParseBytes(over).ForEach(func(key, value gjson.Result) bool {
 		path, raw := gjson.Escape(key.String()), value.Raw
@@ -81,8 +81,8 @@ func overlay(under, over []byte) []byte {
 	return under
 }
 
-// opening makes the first session.update of a configuration. Its model is for the connection, as a running session
-// cannot change it.
+// opening returns the first session.update for a configuration (nil: none is needed), and its model, which a running
+// session cannot change and so belongs to the connection.
 func opening(session []byte) (update []byte, model string) {
 	if len(session) == 0 {
 		return nil, ""
@@ -96,8 +96,8 @@ func opening(session []byte) (update []byte, model string) {
 	return events.Encode(events.Object{"type": events.TypeSessionUpdate, "session": json.RawMessage(session)}), model
 }
 
-// ShowSession returns a configuration as OpenAI shows it before there is a call: as a session, with the model that
-// is asked for when it names none.
+// ShowSession returns a configuration as OpenAI shows it before there is a call: as a session object. model is shown if
+// the configuration names none.
 func ShowSession(session []byte, model string) []byte {
 	fields := map[string]string{"type": "realtime", "object": "realtime.session", "model": model}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -6,29 +6,30 @@ import (
 	"switchboard/realtime/events"
 )
 
-// maxDialect bounds the items and responses of a model that are known to be open. Beyond it nothing is made for them.
+// maxDialect bounds the open items and responses that a dialect remembers. For further ones no events are added.
 const maxDialect = 256
 
-// A dialect turns the events of other models into those that OpenAI's would have sent: older servers announce an item
-// once, by an older event, and some send no response.created. It learns from what they send, and is pure.
+// A dialect converts the events of other models to those that OpenAI's would have sent: older servers announce an item
+// once, by an older event, and some send no response.created. It learns from what they send. It is pure.
 type dialect struct {
-	added   bool            // the model sends item.added: an item.created is not in its place
-	created map[string]bool // items announced by item.created that are not done
-	told    string          // the newest item announced so: some servers send both events
-	running map[string]bool // responses that have begun and are not done: one of the conversation, and those beside it
+	added     bool            // the model sends item.added, so its item.created is nothing special
+	created   map[string]bool // items announced by item.created alone that are not done
+	announced string          // the newest of these: some servers send both events
+	running   map[string]bool // responses that have begun and are not done
 }
 
 func newDialect() dialect { return dialect{created: map[string]bool{}, running: map[string]bool{}} }
 
-// read returns the events that a model's event stands for, in order. made is how many of them the model left out.
+// read returns the events that OpenAI's model would have sent for an event, in order. made is how many of them were
+// added.
 func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 	switch kind {
 	case events.TypeItemAdded:
 		d.added = true
-		if id := gjson.GetBytes(event, "item.id").String(); id != "" && id == d.told {
-			if d.created[id] { // its end comes by itself
+		if id := gjson.GetBytes(event, "item.id").String(); id != "" && id == d.announced {
+			if d.created[id] { // then the server sends item.done itself
 				delete(d.created, id)
-				d.told = ""
+				d.announced = ""
 			}
 			return nil, 0
 		}
@@ -38,7 +39,7 @@ func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 		}
 	case events.TypeItemDone:
 		id := gjson.GetBytes(event, "item.id").String()
-		if id != "" && id == d.told && !d.created[id] {
+		if id != "" && id == d.announced && !d.created[id] {
 			return nil, 0
 		}
 		delete(d.created, id)
@@ -46,7 +47,7 @@ func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 		d.begin(gjson.GetBytes(event, "response.id").String())
 	case events.TypeDone:
 		delete(d.running, gjson.GetBytes(event, "response.id").String())
-		for _, it := range gjson.GetBytes(event, "response.output").Array() { // what was interrupted
+		for _, it := range gjson.GetBytes(event, "response.output").Array() { // items that it interrupted
 			if id := it.Get("id").String(); d.created[id] {
 				delete(d.created, id)
 				all, made = append(all, events.ItemDone(it.Raw)), made+1
@@ -67,7 +68,7 @@ func (d *dialect) read(kind string, event []byte) (all [][]byte, made int) {
 	return [][]byte{event}, 0
 }
 
-// begin notes that a response has begun; false: too many have.
+// begin notes that a response has begun; false: too many are remembered.
 func (d *dialect) begin(id string) bool {
 	if len(d.running) >= maxDialect {
 		return false
@@ -76,11 +77,11 @@ func (d *dialect) begin(id string) bool {
 	return true
 }
 
-// item turns conversation.item.created into what newer servers send: the item is added, and done unless a response
-// still writes it.
+// item converts a conversation.item.created: newer servers send item.added, and item.done unless a response is still
+// writing the item.
 func (d *dialect) item(event []byte) (all [][]byte, made int) {
 	it := events.ReadItem(gjson.GetBytes(event, "item"))
-	d.told = it.ID
+	d.announced = it.ID
 	all = [][]byte{events.Set(event, "type", events.Quote(events.TypeItemAdded))}
 	if writes := it.Kind == events.ItemCall || it.Role == "assistant"; writes && it.Status != events.StatusCompleted {
 		if len(d.created) < maxDialect {

@@ -13,34 +13,35 @@ import (
 )
 
 const (
-	// MediaHeader says in the answer to an offer that the sound does not go through Switchboard: "direct".
+	// MediaHeader is set to "direct" in the answer to an offer whose sound does not go through Switchboard.
 	MediaHeader = "Switchboard-Media"
 	mediaDirect = "direct"
-	// saidLimit bounds how long it is waited for that the model has what was typed.
+	// saidLimit bounds how long [Front.Say] waits until the model has the words.
 	saidLimit = 5 * time.Second
-	// maxTyped bounds the items that are known to be the caller's, for as long as it takes that the model shows them.
+	// maxTyped bounds the typed items that are remembered as the caller's. They are needed until the model has shown
+	// them.
 	maxTyped = 64
 )
 
-// itemIDs are those of the API: at most 32 characters.
+// itemIDs matches item ids as the API allows them: at most 32 characters.
 var itemIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// joins are the pauses before a call that the provider has just begun is joined, and tried again: it may not be known
-// everywhere at once.
-var joins = []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second}
+// joinPauses are the pauses before each try to join a call that the provider has just begun: it may not be known
+// everywhere there at once.
+var joinPauses = []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second}
 
-// direct reports whether the sound of an offered call is to go between its client and the provider: where that is
+// direct reports whether the sound of an offered call is to go between its client and the provider: if that is
 // configured, and the client says that it needs no masking.
 func (f *Front) direct(r *http.Request) bool {
 	return f.config.Direct && r.URL.Query().Get("media") == mediaDirect
 }
 
 // serveDirect begins a call at the provider with the client's offer, joins it as [Front.ServeAttach] does, and hangs it
-// up there when it ends here. A provider that has no such calls leaves it to [Front.serveOffer]. It is a [door].
+// up there when it ends here. If the provider has no such calls, [Front.serveOffer] takes over. It is a [callHandler].
 func (f *Front) serveDirect(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
 ) *handoff.Error {
-	f.yield(r.Context(), grant)
+	f.endHeld(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
 		return fault
@@ -61,15 +62,15 @@ func (f *Front) serveDirect(
 		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
 		return fault
 	}
-	lasts := f.lasting(grant, id)
-	defer f.carried.part(ctx, id, lasts)
+	lasts := f.newClaim(grant, id)
+	defer f.carried.end(ctx, id, lasts)
 	if !f.live.attach(id, attachment{
-		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), lasts: lasts,
+		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), claim: lasts,
 	}) {
 		return &handoff.Error{Code: handoff.CodeAttached}
 	}
 	defer f.live.detach(id)
-	if fault := lasts.keep(staying, lastingCall{
+	if fault := lasts.keep(staying, claimedCall{
 		Safety: header.Get(safetyHeader), Ours: true, Lowers: offer.lowers,
 	}); fault != nil {
 		return fault
@@ -78,11 +79,11 @@ func (f *Front) serveDirect(
 	w.Header().Set(MediaHeader, mediaDirect)
 	replyAnswer(w, id, answer)
 	answered()
-	for range tries(staying, joins) {
+	for range tries(staying, joinPauses) {
 		model, fault := f.provider.join(staying, id, header)
 		if fault == nil {
 			f.stay(ctx, staying, grant, id, header, model, pass,
-				&attached{ours: true, lowers: offer.lowers, lasts: lasts}, nil)
+				&attached{ours: true, lowers: offer.lowers, claim: lasts}, nil)
 			return nil
 		}
 		f.log.Warn("call of the voice model's server not joined",
@@ -91,8 +92,8 @@ func (f *Front) serveDirect(
 	return nil
 }
 
-// serveInstead serves POST /v1/realtime/calls?call_id= of a client that lost a call of the provider, which is over with
-// its connection: another call takes its place, and begins with what was said.
+// serveInstead serves POST /v1/realtime/calls?call_id= of a client that lost its connection to a call of the provider,
+// and with it the call: a new call takes its place, and begins with what was said.
 func (f *Front) serveInstead(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
 ) *handoff.Error {
@@ -101,10 +102,10 @@ func (f *Front) serveInstead(
 		return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
 	}
 	c.do(func() {
-		c.legs.left = time.Now() // nobody hung up
+		c.legs.vanishedAt = time.Now() // nobody hung up
 		c.end(nil)
 	})
-	ended, cancel := context.WithTimeout(r.Context(), yieldLimit)
+	ended, cancel := context.WithTimeout(r.Context(), endHeldLimit)
 	defer cancel()
 	select {
 	case <-a.pass.left:
@@ -113,12 +114,12 @@ func (f *Front) serveInstead(
 	return f.serveDirect(ctx, w, r, grant, offer, answered)
 }
 
-// Say takes what the caller typed, as the item with this id, for a call whose sound does not go through here: there
-// anything that its sockets bring could be from any program, and counts as no permission. What comes this way counts as
-// typed by the holder of the grant. An id counts once: a client whose answer was lost says it again. It waits until
-// the call was joined, and until the model has the item, for at most saidLimit. Errors have code
-// [handoff.CodeMalformed], or [handoff.CodeNotFound] where there is no such call, or it ended before the model had the
-// item: that is to be said again.
+// Say adds what the caller typed, as the item with this id, to a call whose sound does not go through here. In such a
+// call any program may have a socket, so items that arrive there cannot approve anything; text that comes this way
+// counts as typed by the holder of the grant. It is idempotent by item: a client whose answer was lost may send the
+// text again. It waits until the call is joined, and at most saidLimit until the model has the item. Errors have code
+// [handoff.CodeMalformed], or [handoff.CodeNotFound] if there is no such call, or if it ended before the model had the
+// item: then the text has to be sent again.
 func (f *Front) Say(ctx context.Context, grant handoff.Grant, id, item, text string) error {
 	if text == "" || !itemIDs.MatchString(item) {
 		return handoff.Fault(handoff.CodeMalformed, "a sentence has an id and a text", "")
@@ -132,7 +133,7 @@ func (f *Front) Say(ctx context.Context, grant handoff.Grant, id, item, text str
 	c, _ := f.live.get(id)
 	var said typedLine
 	if c != nil && c.grant.MayJoin(grant) {
-		c.do(func() { said = c.types(item, text) })
+		c.do(func() { said = c.giveTyped(item, text) })
 	}
 	if said.known == nil {
 		return handoff.Fault(handoff.CodeNotFound, "such call", "")
@@ -145,20 +146,21 @@ func (f *Front) Say(ctx context.Context, grant handoff.Grant, id, item, text str
 		if !said.isKnown() {
 			return handoff.Fault(handoff.CodeNotFound, "such call", "it ended before the voice model had the words")
 		}
-	case <-late.C: // of a model that tells nothing of items
+	case <-late.C: // a model that does not report items
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// types gives the model what the caller typed, and asks for its answer; nothing: the client's own leg brings that.
-func (c *Call) types(item, text string) typedLine {
+// giveTyped gives the model what the caller typed, and asks for its answer. The result is zero if the call is not ours
+// at the provider: then typed text comes over the client's leg.
+func (c *Call) giveTyped(item, text string) typedLine {
 	state := c.hearing.attached
 	if state == nil || !state.ours {
 		return typedLine{}
 	}
 	if it := state.item(item); it != nil {
-		return *it // a yes that came twice would answer the next question, too
+		return *it // a "yes" given twice would answer the next question, too
 	}
 	said := typedLine{item, make(chan struct{})}
 	if state.typed = append(state.typed, said); len(state.typed) > maxTyped {

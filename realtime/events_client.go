@@ -13,10 +13,10 @@ import (
 // fromClient handles one event of the client.
 func (c *Call) fromClient(event []byte) {
 	if len(c.hearing.unsure) > 0 {
-		c.hearing.signs(time.Now())
+		c.hearing.checkSigns(time.Now())
 	}
 	kind := events.PeekType(event)
-	// Nearly all there is: it is passed on, and nothing in it is parsed.
+	// Sound is nearly all traffic: it is passed on without being parsed.
 	if kind == events.TypeAppend && events.LooksWhole(event) {
 		c.hearing.soundOfClient(event)
 		return
@@ -43,10 +43,10 @@ func (c *Call) fromClient(event []byte) {
 		return
 	case events.TypeCancel:
 		if !gjson.GetBytes(event, "response_id").Exists() {
-			c.saying.cancels()
+			c.saying.clientCancels()
 		}
 	}
-	if answer := c.renewal.answersItself(kind, event); answer != nil {
+	if answer := c.renewal.answerForModel(kind, event); answer != nil {
 		c.legs.reply(answer)
 		return
 	}
@@ -62,14 +62,14 @@ func (c *Call) fromClient(event []byte) {
 	}
 	if v.Forward != nil {
 		c.legs.toModel(v.Forward)
-		if c.legs.heirs {
+		if c.legs.canRenew {
 			c.renewal.recall.Asked(kind, v.Forward)
 		}
 		c.forwarded(kind, event)
 	}
 }
 
-// forwarded notes what an event of the client changes that went to the model.
+// forwarded notes what changes by an event of the client that was passed on to the model.
 func (c *Call) forwarded(kind string, event []byte) {
 	switch kind {
 	case events.TypeSessionUpdate:
@@ -81,25 +81,25 @@ func (c *Call) forwarded(kind string, event []byte) {
 		}
 		c.saying.tell(c.hearing.settings.listening())
 	case events.TypeItemTruncate, events.TypeCancel, events.TypeOutputClear:
-		c.hearing.hush(kind, event)
+		c.hearing.stoppedByClient(kind, event)
 	case events.TypeCommit:
 		c.hearing.committed()
-		c.hearing.mark(event)
+		c.hearing.keepMark(event)
 	case events.TypeInputClear:
-		c.hearing.mark(event)
+		c.hearing.keepMark(event)
 		c.hearing.speeches.appended = time.Time{}
 	case events.TypeItemCreate:
-		c.given(events.ReadItem(gjson.GetBytes(event, "item")))
+		c.noteClientItem(events.ReadItem(gjson.GetBytes(event, "item")))
 	}
 }
 
-// given notes an item of the client: what the caller wrote, or the output of a call.
-func (c *Call) given(it events.Item) {
+// noteClientItem notes an item of the client: a message that the caller typed, or the output of a function call.
+func (c *Call) noteClientItem(it events.Item) {
 	c.hearing.typed(it)
-	c.saying.given(it)
+	c.saying.noteClientItem(it)
 }
 
-// fromLeg handles what the client's leg says itself.
+// fromLeg handles an event that the client's leg made itself, as a [performer].
 func (c *Call) fromLeg(kind string, event []byte) {
 	switch kind {
 	case events.TypePlayed:
@@ -108,7 +108,7 @@ func (c *Call) fromLeg(kind string, event []byte) {
 		c.legs.toModel(c.mask.Formats(event))
 		c.session.awaitAnswer()
 	case events.TypeOpening:
-		c.session.opens(event)
+		c.session.sendOpening(event)
 	case events.TypeOpened:
 		c.legs.opened = true
 		c.session.clientBack()
@@ -116,15 +116,16 @@ func (c *Call) fromLeg(kind string, event []byte) {
 	}
 }
 
-// fromBeside handles an event of a socket beside the client. The sound of a call in a browser is not its to set.
+// fromBeside handles an event of a socket beside the client. It may not change the audio formats of a call whose leg
+// plays the sound.
 func (c *Call) fromBeside(l leg, event []byte) {
-	c.legs.asker = l
-	defer func() { c.legs.asker = nil }()
+	c.legs.sender = l
+	defer func() { c.legs.sender = nil }()
 	if c.legs.performs && !handoff.TooDeep(event) && events.IsObject(event) {
 		switch events.PeekType(event) {
 		case events.TypePlayed, events.TypeFormats, events.TypeOpened, events.TypeOpening:
 			return
-		case events.TypeOutputClear: // what plays is with the client's leg, or with the provider
+		case events.TypeOutputClear: // the client's leg plays the sound, or the provider does
 			if c.hearing.attached == nil {
 				c.legs.toLeg(event)
 				return

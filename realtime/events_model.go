@@ -14,10 +14,10 @@ import (
 	"switchboard/realtime/mask"
 )
 
-// fromModel handles one event of the model: the client sees its part first, then we act on ours.
+// fromModel handles one event of the model: first the client gets its part, then the call acts on it.
 func (c *Call) fromModel(event []byte) {
 	kind := events.PeekType(event)
-	// Nearly all there is: it is passed on, and nothing in it is parsed.
+	// Sound is nearly all traffic: it is passed on without being parsed.
 	if kind == events.TypeAudioDelta && events.LooksWhole(event) {
 		c.hearing.soundOfModel(event)
 		return
@@ -53,7 +53,8 @@ func (c *Call) fromModel(event []byte) {
 	}
 }
 
-// unreadable drops an event of the model. The log names the first; the end of the call says how many there were.
+// unreadable drops an event of the model. Only the first of a call is logged by itself; their number is logged at the
+// end.
 func (k *core) unreadable(why string, event []byte) {
 	if k.counts.unreadable++; k.counts.unreadable == 1 {
 		k.log().Warn("voice model sent an event that cannot be read", zap.String("detail", why), zap.Int("bytes", len(event)))
@@ -63,24 +64,24 @@ func (k *core) unreadable(why string, event []byte) {
 // readModel handles one event of the model as OpenAI's would send it.
 func (c *Call) readModel(kind string, event []byte) {
 	if c.hearing.attached != nil && kind == events.TypeSessionUpdated && !c.mask.Begun() {
-		// A provider may tell of a session that exists already only when asked: so this is its beginning.
+		// A sideband may get no session.created: then the answer to our first update begins the session.
 		c.mask.Joined()
 		kind, event = events.TypeSessionCreated, events.Set(event, "type", events.Quote(events.TypeSessionCreated))
 	}
 	if kind == events.TypeCreated {
-		// The mask learns which ask a response answers that does not say so.
+		// A response without a tag answers the ask that the floor has on the wire: the mask has to know.
 		if r := gjson.GetBytes(event, "response"); events.TagOf(r) == "" && !events.OutOfBand(r) {
 			c.mask.Answers(r.Get("id").String(), c.saying.floor.Untagged())
 		}
 	}
-	if c.legs.heirs || c.hearing.attached != nil {
+	if c.legs.canRenew || c.hearing.attached != nil {
 		c.renewal.recall.FromModel(kind, event)
 		c.renewal.followItems(kind, event)
 	}
 	shown, updates := c.mask.FromModel(kind, event)
 	ofSession := kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated
 	if c.legs.performs && (kind == events.TypeSessionCreated || ofSession && (len(shown) > 0 || c.mask.ForLeg())) {
-		told := events.TypeMade // the leg is told of the model's session as it is
+		told := events.TypeMade // the leg gets the model's session unmasked
 		if kind == events.TypeSessionUpdated {
 			told = events.TypeChanged
 		}
@@ -100,11 +101,11 @@ func (c *Call) readModel(kind string, event []byte) {
 	}
 	c.observe(kind, event, len(shown) > 0)
 	if c.hearing.attached != nil {
-		c.overlook(kind, event)
+		c.observeAttached(kind, event)
 	}
 }
 
-// observe acts on what the model reports. shown: the client saw it.
+// observe acts on an event of the model. shown: the client got it.
 func (c *Call) observe(kind string, event []byte, shown bool) {
 	h, s := &c.hearing, &c.saying
 	switch kind {
@@ -140,47 +141,48 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeOutputDone:
 		it := events.ReadItem(gjson.GetBytes(event, "item"))
 		if it.Kind == events.ItemMessage && it.Content {
-			h.voice(responseOf(event), it.Written)
+			h.noteReached(responseOf(event), it.Written)
 		}
 		delete(s.hints, it.ID)
-		s.requested(it, responseOf(event), it.Status == events.StatusCompleted, h.asked)
+		s.requested(it, responseOf(event), it.Status == events.StatusCompleted, h.sentenceEnd)
 	case events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone:
 		it := events.ReadItem(gjson.GetBytes(event, "item"))
 		s.acknowledged(it.ID)
 		if kind == events.TypeItemDone {
-			s.requested(it, c.mask.Current(), it.Status == events.StatusCompleted, h.asked)
+			s.requested(it, c.mask.Current(), it.Status == events.StatusCompleted, h.sentenceEnd)
 		}
 	case events.TypeTextDelta, events.TypeSpokenDelta:
-		h.voice(responseOf(event), kind == events.TypeTextDelta)
+		h.noteReached(responseOf(event), kind == events.TypeTextDelta)
 	case events.TypeTranscribed:
-		h.worded(strings.TrimSpace(gjson.GetBytes(event, "transcript").String()), gjson.GetBytes(event, "item_id").String())
+		text := strings.TrimSpace(gjson.GetBytes(event, "transcript").String())
+		h.transcribed(text, gjson.GetBytes(event, "item_id").String())
 	case events.TypeNotTranscribed:
-		h.notWorded(gjson.GetBytes(event, "item_id").String())
+		h.notTranscribed(gjson.GetBytes(event, "item_id").String())
 	case events.TypeCommitted:
-		h.speech = ""
-		h.kept.Taken()
+		h.speakingItem = ""
+		h.keptSound.Taken()
 		h.speeches.commit(gjson.GetBytes(event, "item_id").String())
-		h.named(gjson.GetBytes(event, "item_id").String())
-		if s.floor.Speaking() { // the client committed in the middle of it: no stop will come
+		h.nameInterjection(gjson.GetBytes(event, "item_id").String())
+		if s.floor.Speaking() { // the client committed while the caller speaks: no speech_stopped will come
 			s.tell(floor.Speech{On: false})
 		}
 	case events.TypeSpeechStarted:
 		h.callerSpeaks(event)
 	case events.TypeSpeechStopped:
-		h.asked, h.speech = time.Now(), ""
-		h.spoken(h.asked)
+		h.sentenceEnd, h.speakingItem = time.Now(), ""
+		h.speechEnded(h.sentenceEnd)
 		s.tell(floor.Speech{On: false})
 	case events.TypeInputCleared:
-		h.speech = ""
-		h.kept.Taken()
+		h.speakingItem = ""
+		h.keptSound.Taken()
 		s.tell(floor.Hushed{})
 	}
 }
 
-// responseOf returns the response that an event names.
+// responseOf returns the id of the response that an event belongs to.
 func responseOf(event []byte) string { return gjson.GetBytes(event, "response_id").String() }
 
-// finished follows the end of a response.
+// finished handles the end of a response.
 func (c *Call) finished(r gjson.Result) {
 	h, tag, id, status := &c.hearing, events.TagOf(r), r.Get("id").String(), r.Get("status").String()
 	now := time.Now()
@@ -188,7 +190,7 @@ func (c *Call) finished(r gjson.Result) {
 		c.pass.charge(c.model, c.id, []byte(r.Get("usage").Raw))
 	}
 	h.playback.complete(id)
-	h.overhear(now, h.playback.drain(now)) // first: it may have been heard before it is done
+	h.reportPlayback(now, h.playback.drain(now)) // first: all its sound may have been heard already
 	defer h.playback.done(id)
 	if mask.Aside(tag) || events.OutOfBand(r) {
 		return
@@ -200,45 +202,45 @@ func (c *Call) finished(r gjson.Result) {
 		it := events.ReadItem(raw)
 		output, wrote = output || it.Content, wrote || it.Written
 	}
-	acted, silent := c.saying.ended(r, tag, status, h.asked)
-	status = cmp.Or(status, events.StatusCompleted) // so do servers that give none
+	acted, silent := c.saying.ended(r, tag, status, h.sentenceEnd)
+	status = cmp.Or(status, events.StatusCompleted) // some servers give none
 	switch {
-	case h.lost[id]:
+	case h.undelivered[id]:
 		output, status = false, events.StatusCancelled
 	case status == events.StatusCompleted && !output && silent:
 		output, h.unsaid = true, id
 	case status == events.StatusCompleted && !output && !acted:
 		status = floor.StatusEmpty
 	case status == events.StatusCancelled, status == events.StatusIncomplete:
-		output = wrote // what was to be spoken is heard or not, the playback knows
+		output = wrote // how much of the sound was heard the playback knows
 	}
 	c.saying.tell(floor.Ended{Response: id, Tag: tag, Status: status, Output: output})
 	h.unsaid = ""
-	delete(h.lost, id)
+	delete(h.undelivered, id)
 }
 
-// failed handles an error of the model and returns what the client sees of it.
+// failed handles an error of the model and returns the event that the client sees, or nil.
 func (c *Call) failed(event []byte) []byte {
 	fault := gjson.GetBytes(event, "error")
 	id, code := fault.Get("event_id").String(), fault.Get("code").String()
 	switch code {
 	case events.CodeCommitEmpty:
 		c.hearing.speeches.refuse()
-		c.hearing.kept.Taken()
+		c.hearing.keptSound.Taken()
 	case events.CodeExpired:
 		if c.renewal.renewable() {
 			c.renewal.modelLeft(code)
 			return nil
 		}
 	}
-	if c.renewal.recall.Refused(id); c.renewal.notTaken(id, fault) {
+	if c.renewal.recall.Refused(id); c.renewal.itemRefused(id, fault) {
 		return nil
 	}
 	if refusal, known := c.mask.Refused(id, event); known {
 		return c.session.refused(refusal, fault)
 	}
 	if id == "" && code != events.CodeActive {
-		id = c.saying.nameless(fault)
+		id = c.saying.guessEvent(fault)
 	}
 	if x, known := c.saying.sent[id]; known {
 		delete(c.saying.sent, id)
@@ -246,11 +248,11 @@ func (c *Call) failed(event []byte) []byte {
 	}
 	ask := c.saying.floor.Asked()
 	switch {
-	case code == events.CodeActive && id == "" && ask != "": // it can only mean the one on the wire
+	case code == events.CodeActive && id == "" && ask != "": // it can only mean the ask on the wire
 		c.saying.tell(floor.Refused{Ask: ask})
 	case id == "" && !c.mask.Begun():
 		c.session.denied(fault)
-	case c.legs.performs && events.OfLeg(id): // nobody else made it
+	case c.legs.performs && events.OfLeg(id): // an event that the leg made by itself
 		c.legs.toLeg(event)
 	case c.ids.Own(id):
 		c.swallow("error of the voice model", fault)

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// RFC 6455, section 5.2: the first byte of a whole message of each kind, the bit of a masked one, and the lengths that
-// stand for longer ones.
+// RFC 6455, section 5.2: the first byte of an unfragmented frame of each kind, the mask bit, and the lengths that
+// announce an extended length.
 const (
 	wholeText  = 0x81
 	wholePing  = 0x89
@@ -17,9 +17,8 @@ const (
 	longestOwn = length16 - 1
 )
 
-// appendFrame appends an event, or the data of a ping or pong (at most 125 bytes), as one WebSocket frame, as a server
-// sends it, or as a client does, who masks each with a random key. The library would take a buffer and two allocations
-// for each, and one write.
+// appendFrame appends an event, or the data of a ping or pong (at most 125 bytes), as one WebSocket frame. A client's
+// frame is masked with a random key. The library would need a buffer, two allocations and a write for each frame.
 func appendFrame(to []byte, kind byte, event []byte, client bool) []byte {
 	var masked byte
 	if client {
@@ -44,10 +43,10 @@ func appendFrame(to []byte, kind byte, event []byte, client bool) []byte {
 	return to
 }
 
-// maskBytes masks with a key of four bytes, the first of which is the lowest.
+// maskBytes masks b in place with a key of four bytes, of which the lowest is the first.
 func maskBytes(b []byte, key uint32) {
 	twice := uint64(key)<<32 | uint64(key)
-	for ; len(b) >= 32; b = b[32:] { // half the time of eight bytes at a time
+	for ; len(b) >= 32; b = b[32:] { // takes half the time of eight bytes at a time
 		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)^twice)
 		binary.LittleEndian.PutUint64(b[8:], binary.LittleEndian.Uint64(b[8:])^twice)
 		binary.LittleEndian.PutUint64(b[16:], binary.LittleEndian.Uint64(b[16:])^twice)

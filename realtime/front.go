@@ -20,72 +20,77 @@ import (
 	"switchboard/realtime/rtc"
 )
 
-// A Router does what the voice model asks for in one call. Serve returns after the call has ended and its
-// Events were read to their end; ctx ends some time after that at the latest. Nobody changes the grant: it is given so
-// that the stack of the call need not hold it.
+// A Router does what the voice model asks for in one call. Serve returns after the call has ended and its Events were
+// read to their end. ctx ends some time after the call if Serve has not returned by then. Serve must not change the
+// grant, which is a pointer only to keep the stack small.
 type Router interface {
 	Serve(ctx context.Context, g *handoff.Grant, v handoff.Voice) error
 }
 
 // Config is what a [Front] needs.
 type Config struct {
-	// ModelURL is the ws:// or wss:// address of a Realtime server, with query parameters that it needs.
+	// ModelURL is the ws:// or wss:// address of a Realtime server, with the query parameters that it needs.
 	ModelURL string
 	// Model is asked for when a client names none. Empty leaves the choice to the server.
 	Model string
-	// Aliases maps names that clients ask for to the model's own; "*" is any other. What is not here is passed on.
+	// Aliases maps the names of models that clients ask for to those of the server; "*" stands for any other name. A
+	// name without an alias is passed on.
 	Aliases map[string]string
 	// Key is sent to the model as a bearer token, or as api-key where the URL is Azure's; empty sends none. It never
 	// reaches a client or a log.
 	Key string
 	// Router serves every call. Required.
 	Router Router
-	// Tools returns what the voice model gets in the calls of a grant beside the client's own tools, and the guide to
-	// it. Nil: nothing.
+	// Tools returns the tools that the voice model gets in the calls of a grant, beside the client's own, and the guide
+	// to them. Nil: none.
 	Tools func(handoff.Grant) ([]handoff.Tool, handoff.Guide)
-	// Effort is how hard the model is to think where a client does not say it itself: "low"; "" leaves it to the model.
+	// Effort is the model's reasoning effort, such as "low", if a client does not set it; "" leaves it to the model.
 	Effort string
 	// Backchannel reports whether words only show that somebody listens. Nil: no words do.
 	Backchannel func(words string) bool
-	// Dial reaches the model's server. Nil: over the network.
+	// Dial connects to the model's server. Nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Ticks takes the tick log of a call that has ended, as package ticks writes it. Nil: none is kept.
+	// Ticks receives the tick log of a call that has ended (package ticks). Nil: calls keep none.
 	Ticks func(call string, log []byte)
 	// Media says where WebRTC clients are served.
 	Media rtc.Config
-	// Direct lets clients that ask for it, and need no masking, exchange their sound with the model's server itself,
-	// where that has calls of WebRTC as OpenAI's has.
+	// Direct lets clients that ask for it, and need no masking, exchange their sound with the model's server directly,
+	// if that server has WebRTC calls as OpenAI's has.
 	Direct bool
-	// Spending keeps how long each caller was in calls and what they cost, where that has a limit. Nil: it has none.
+	// Spending stores how long each caller was in calls and what these cost, if there are limits of that. Nil: there
+	// are none.
 	Spending Spending
-	// OpenCalls counts the calls of keys over all instances. Nil: this is the only one.
+	// OpenCalls counts the calls of keys over all instances. Nil: there is one instance.
 	OpenCalls OpenCalls
 	// Tariff is what the models at ModelURL cost.
 	Tariff models.Tariff
-	// Billed keeps the bill of a call that has ended, if its responses used anything. It may wait. Nil: nobody does.
+	// Billed stores the bill of a call that has ended, if its responses used tokens. It may wait. Nil: bills are
+	// dropped.
 	Billed func(context.Context, Bill) error
-	// Partings returns what is said before a call ends, in the language that its grant names. Nil: nothing.
+	// Partings returns the sentences said before a call ends, in a language as the grant names it. Nil: the model finds
+	// its own words.
 	Partings func(language string) Partings
-	// Hold is how long a call waits for a client that vanished, if that said it comes back. Zero: not at all.
+	// Hold is how long a call waits for a vanished client, if the client said that it would come back. Zero: not at
+	// all.
 	Hold time.Duration
-	// Broken remembers calls that ended without their caller's will. Nil: the next call knows nothing of them.
+	// Broken remembers calls that ended against their caller's will. Nil: the next call knows nothing of them.
 	Broken Broken
-	// Carried keeps which calls the model's server carries for us. Nil: those that a killed process leaves there go on.
+	// Carried stores which calls the model's server carries for us. Nil: calls that a killed process leaves there are
+	// not hung up.
 	Carried Carried
-	// Attached keeps, of several instances, which one is in which call of the model's server. Nil: there is one.
+	// Attached stores which instance is in which call of the model's server. Nil: there is one instance.
 	Attached Attached
-	// Again returns what a grant of this caller lets its holder do now, by its By: what began a call that another
-	// instance was in. Its errors are those of the edge. Required with Attached.
+	// Again returns the present grant of this caller for the key or login named by, which began a call that another
+	// instance was in. Its errors are those of the HTTP edge. Required with Attached.
 	Again func(ctx context.Context, by string, c handoff.Caller) (handoff.Grant, error)
-	// Instance is the id of this instance where there are several: it stands in the ids of calls, so that whoever has
-	// no other name is led there. "": there is one.
+	// Instance is the id of this instance if there are several. It is a part of the ids of its calls, so that requests
+	// about a call reach its instance, also those of a caller without a name. "": there is one instance.
 	Instance string
 	// Log may be nil.
 	Log *zap.Logger
 }
 
-// A Front carries calls between clients and the voice model. Its methods may be used from any goroutine;
-// calls live while Run runs.
+// A Front carries calls between clients and the voice model. It is safe for concurrent use. Calls run while Run runs.
 type Front struct {
 	config   Config                     // Set once
 	log      *zap.Logger                // Set once
@@ -97,13 +102,13 @@ type Front struct {
 	live     *registry                  // Set once; safe by itself
 	starts   chan func(context.Context) // taken by Run
 	stopped  chan struct{}              // closed by Run when no call may start any more
-	bound    int64                      // Set once: bytes that may wait for a client; tests need fewer
-	patient  time.Duration              // Set once: bounds one write to a client; tests need less
+	bound    int64                      // Set once: bounds the bytes that wait for a client; tests lower it
+	patient  time.Duration              // Set once: bounds one write to a client; tests lower it
 
-	buffers sync.Pool // keeps the library from making write buffers, for sockets make their frames themselves
+	buffers sync.Pool // spares a write buffer for each socket: sockets make their frames themselves
 }
 
-// NewFront checks the configuration and binds the UDP port, which Run gives back. Errors are [*handoff.Error].
+// NewFront checks the configuration and binds the UDP port, which Run closes. Errors are [*handoff.Error].
 func NewFront(c Config) (*Front, error) {
 	u, err := url.Parse(c.ModelURL)
 	if err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
@@ -138,8 +143,8 @@ func NewFront(c Config) (*Front, error) {
 	return f, nil
 }
 
-// Run lets calls live. When ctx ends they end with [handoff.CodeShutdown]; Run returns after the last has.
-// It must be called once.
+// Run runs the calls. When ctx ends, they end with [handoff.CodeShutdown], and Run returns after the last one. It must
+// be called once.
 func (f *Front) Run(ctx context.Context) error {
 	defer f.media.Close()
 	if err := f.media.Start(); err != nil {
@@ -154,7 +159,7 @@ func (f *Front) Run(ctx context.Context) error {
 		keepers.Go(func() { f.carried.keep(keeping) })
 	}
 	if f.config.OpenCalls != nil {
-		keepers.Go(func() { f.quota.tell(keeping) })
+		keepers.Go(func() { f.quota.publish(keeping) })
 	}
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -169,20 +174,21 @@ func (f *Front) Run(ctx context.Context) error {
 	}
 }
 
-// A door answers a request for a call, and calls answered then: w and r are not used after that. It may carry the call
-// on. An error is the answer, of who has given none.
-type door func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error
+// A callHandler answers a request for a call and then calls answered: w and r must not be used after that. It may carry
+// the call itself, and return when that has ended. An error that it returns before it has called answered is the
+// answer.
+type callHandler func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error
 
-// launch lets a request through a door in a goroutine of Run, with Run's context, and returns when it was answered. It
-// waits for Run while the request lasts.
-func (f *Front) launch(w http.ResponseWriter, r *http.Request, through door) {
-	var fault *handoff.Error // of who has not called answered: set before done is closed
+// launch runs a handler in a goroutine of Run, with Run's context, and returns when the request was answered. It waits
+// for Run to be running, while the request lasts.
+func (f *Front) launch(w http.ResponseWriter, r *http.Request, through callHandler) {
+	var fault *handoff.Error // what the handler returned; set before done is closed, or never read
 	done := make(chan struct{})
 	answered := sync.OnceFunc(func() { close(done) })
 	start := func(ctx context.Context) {
 		defer answered()
 		if e := through(ctx, w, r, answered); e != nil {
-			fault = e // who waits replies, so that a call that goes on keeps nothing of the request
+			fault = e // the goroutine of the request replies
 		}
 	}
 	select {
@@ -207,9 +213,8 @@ func whileBoth(one, other context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// admit makes a call between a client's leg and a model that [provider.dialModel] reached. From here on it can
-// be hung up or joined, so prepare comes first; the caller must let serve run. It waits for a client that vanished for
-// as long as hold.
+// admit makes a call between a client's leg and a leg of the model. prepare is called before the call can be found, and
+// so hung up or joined. serve must be called next. hold is how long the call waits for a client that vanished.
 func (f *Front) admit(
 	grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call),
 ) *Call {
@@ -225,8 +230,8 @@ func (f *Front) admit(
 	return c
 }
 
-// serve carries a call until one of its ends or Hangup or ctx ends it. It runs both legs, closes them, and
-// returns after the router has left the call. The error is nil when somebody hung up.
+// serve carries a call until a leg, Hangup or ctx ends it. It runs both legs, closes them, and returns after the router
+// has left the call. The error is nil when somebody hung up.
 func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p *admission) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -253,13 +258,13 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	f.counts.begin(kind)
 	defer func() { f.counts.end(kind, c.counts, c.cause) }()
 	defer f.live.remove(c)
-	if c.ticked != nil {
-		defer func() { f.config.Ticks(c.id, c.ticked.log.Text()) }()
+	if c.tickLog != nil {
+		defer func() { f.config.Ticks(c.id, c.tickLog.log.Text()) }()
 	}
 	return c.run(ctx, f.config.Router)
 }
 
-// ServeBooth carries a call of a client in this process, until either end or ctx ends it. lowers: the client lowers the
+// ServeBooth carries a call of a client in this process, until a leg or ctx ends it. lowers: the client lowers the
 // sound while its person speaks into it.
 func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc.Booth, lowers bool) error {
 	pass, fault := f.quota.enter(ctx, grant)
@@ -274,13 +279,13 @@ func (f *Front) ServeBooth(ctx context.Context, grant handoff.Grant, client *rtc
 		return fault
 	}
 	call := f.admit(grant, newCallID(f.config.Instance), 0, client, model, func(c *Call) {
-		c.renewal.enable(f.provider.another("", nil))
+		c.renewal.enable(f.provider.sessionOpener("", nil))
 		c.hearing.yielding.lowers = lowers
 	})
 	return f.serve(ctx, call, client, model, pass)
 }
 
-// Hangup ends a call of this caller. A call that is not there, or is somebody else's, gives
+// Hangup ends a call of this caller. If there is no such call, or it is somebody else's, the error has code
 // [handoff.CodeNotFound].
 func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	if !f.live.hangUp(grant, id) {
@@ -289,20 +294,20 @@ func (f *Front) Hangup(grant handoff.Grant, id string) error {
 	return nil
 }
 
-// Leave ends the calls of a caller whom another instance has, with [handoff.CodeShutdown]: their clients call again,
-// and are led there. Those that the model's server carries go on, and are joined there.
+// Leave ends, with [handoff.CodeShutdown], the calls of a caller whom another instance has taken over: their clients
+// call again, and reach that instance. Calls that the model's server carries go on, and that instance joins them.
 func (f *Front) Leave(c handoff.Caller) { f.live.leave(c) }
 
-// Busy reports whether a caller is in a call here which ends when another instance has them, or whose cost is not
-// written yet.
+// Busy reports whether taking a caller over to another instance now would end a call of theirs, or lose a cost that is
+// not written yet.
 func (f *Front) Busy(c handoff.Caller) bool {
 	costs := f.quota.inCall(c)
 	ends, goesOn := f.live.ifLeft(c)
 	return ends || costs && !goesOn
 }
 
-// Calls lists the calls of this caller that live, oldest first. A caller without a name gets an
-// empty list, because the next one without a name is somebody else.
+// Calls lists the open calls of this caller, oldest first. A caller without a name gets an empty list, because another
+// caller without a name may be somebody else.
 func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
 	if grant.Caller.Nameless() {
 		return []handoff.CallInfo{}
@@ -317,7 +322,7 @@ func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
 // callPath is the address of a call, without its id.
 const callPath = "/v1/realtime/calls/"
 
-// newCallID returns an id in the form of OpenAI's, in which the instance stands whose call it is, if it has a name.
+// newCallID returns an id in the form of OpenAI's, with the id of the instance in it, if there is one.
 func newCallID(instance string) string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // it never fails

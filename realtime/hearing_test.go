@@ -117,11 +117,11 @@ func TestSignSeenLate(t *testing.T) {
 			a.sign()
 			c := newCall(someone, ours, "rtc_test", a, newWire(), nopLog())
 			time.Sleep(time.Minute)
-			c.hearing.given(handoff.Said{ID: "n"}, "", false)
+			c.hearing.noteGiven(handoff.Said{ID: "n"}, "", false)
 			time.Sleep(after)
 			a.sign()
 			time.Sleep(time.Second)
-			c.hearing.signs(time.Now())
+			c.hearing.checkSigns(time.Now())
 			if len(c.pending) != want || c.counts.unsure != 1-want {
 				t.Errorf("a sign after %v: %d said, %d given up", after, len(c.pending), c.counts.unsure)
 			}
@@ -137,7 +137,7 @@ func TestSignsAreBounded(t *testing.T) {
 		c := newCall(someone, ours, "rtc_test", a, newWire(), nopLog())
 		time.Sleep(time.Minute)
 		for range maxUnsure + 3 {
-			c.hearing.given(handoff.Said{ID: "n"}, "", false)
+			c.hearing.noteGiven(handoff.Said{ID: "n"}, "", false)
 		}
 		if len(c.hearing.unsure) != maxUnsure || c.counts.unsure != 3 || a.probes.Load() != 1 {
 			t.Errorf("%d wait, %d given up, asked %d times", len(c.hearing.unsure), c.counts.unsure, a.probes.Load())
@@ -231,7 +231,7 @@ func TestSaidInWords(t *testing.T) {
 					call.fromModel([]byte(done(id, "", "completed", message(`{"type":"output_text","text":"hm"}`))))
 				}
 				time.Sleep(time.Second)
-				call.hearing.overhear(time.Now(), call.hearing.playback.drain(time.Now()))
+				call.hearing.reportPlayback(time.Now(), call.hearing.playback.drain(time.Now()))
 				var said []handoff.Said
 				for _, e := range call.pending {
 					if s, ok := e.(handoff.Said); ok {

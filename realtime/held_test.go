@@ -274,11 +274,11 @@ func TestCallThatIsBackDoesNotGiveWay(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		client.vanish()
 		s.rejoin()
-		if s.call.giveWay() || s.over() {
+		if s.call.endIfHeld() || s.over() {
 			t.Error("it gave way")
 		}
 		s.on.(*fleeting).vanish()
-		if way := s.call.giveWay(); !way {
+		if way := s.call.endIfHeld(); !way {
 			t.Error("one that waits did not give way")
 		}
 		if synctest.Wait(); !s.over() || s.call.cause != nil {

@@ -3,34 +3,34 @@ package realtime
 import "unicode/utf8"
 
 const (
-	// maxHint bounds what is told of a request before it is complete, in bytes: server and thread stand
-	// before the prompt.
+	// maxHint bounds the text of a hint, in bytes: the server and thread come before the prompt.
 	maxHint = 4 << 10
-	// hintEvery is how many pieces pass between hints when none ends a word.
+	// hintEvery is after how many pieces a hint is due although none of them completes a string.
 	hintEvery = 20
-	// lateHints is how often a request is hinted at once its prompt has begun: nothing else will follow.
+	// lateHints is the number of hints after the prompt has begun, when nothing else will follow.
 	lateHints = 2
-	// keyPrompt is the last property of a request. A hint needs only the properties before it.
+	// keyPrompt is the name of the last property of a request. A hint needs only the properties before it.
 	keyPrompt = "prompt"
 )
 
-// A hint reads the arguments of one request as they come: the beginning of a JSON object. It is pure.
+// A hint scans the arguments of one request, a JSON object, as they arrive, and decides when the router should be told
+// of what there is. It is pure.
 type hint struct {
 	response, call, tool string // Set once
 
-	text    []byte // so far
+	text    []byte // the arguments so far
 	idle    int    // pieces since the last hint
 	late    int    // hints since the prompt began
-	prompt  bool   // it has begun
+	prompt  bool   // the prompt has begun
 	over    bool   // no more hints
 	quoted  bool   // inside a string
 	escaped bool   // after a backslash
 	depth   int    // of objects and lists
-	word    int    // where the newest string began
-	key     string // the newest whole string
+	word    int    // where in text the newest string began
+	key     string // the newest complete string
 }
 
-// add takes a piece and reports whether the router should look at text now.
+// add adds a piece and reports whether the router should be told of text now.
 func (h *hint) add(piece string) bool {
 	if h.over {
 		return false
@@ -57,7 +57,7 @@ func (h *hint) add(piece string) bool {
 	return true
 }
 
-// read goes through a piece and reports whether it ends a string or begins the prompt.
+// read scans a piece and reports whether it ends a string or begins the prompt.
 func (h *hint) read(piece string) (news bool) {
 	for i := range len(piece) {
 		b := piece[i]

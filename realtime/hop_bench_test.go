@@ -178,9 +178,9 @@ func BenchmarkCallMemory(b *testing.B) {
 				before, kept := liveHeap(), make([]*Call, calls)
 				for i := range kept {
 					c, client := filmedCall(b, newFilm(null))
-					c.legs.heirs = keeps
+					c.legs.canRenew = keeps
 					for range frames {
-						c.takeFrom(client)(sounds.clone(twentyMs))
+						c.takeFrom(client)(soundBuffers.clone(twentyMs))
 					}
 					kept[i] = c
 				}

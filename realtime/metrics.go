@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// Kinds of legs, as operators see them.
+// Kinds of client legs, as the metrics name them.
 const (
 	overSocket = "websocket"
 	overWebRTC = "webrtc"
@@ -16,17 +16,17 @@ const (
 	overSideband = "sideband" // the provider carries the caller
 )
 
-// frontCounts are what all calls of a front counted. Its methods may be used from any goroutine.
+// frontCounts are the counters of all calls of a front. It is safe for concurrent use.
 type frontCounts struct {
 	ends *handoff.Tally[handoff.Code] // Set once; safe by itself: why calls ended that nobody hung up
 
 	mu     sync.Mutex
 	open   map[string]int    // Guarded by mu: calls, by kind of leg
-	began  map[string]uint64 // Guarded by mu: the same of all
+	began  map[string]uint64 // Guarded by mu: calls that ever began, by kind of leg
 	ended  counts            // Guarded by mu: of calls that ended
 	beside besideCounts      // Guarded by mu
-	dials  uint64            // Guarded by mu: of the model
-	failed uint64            // Guarded by mu: dials that reached nothing
+	dials  uint64            // Guarded by mu: tries to connect to the model
+	failed uint64            // Guarded by mu: dials that failed
 }
 
 func newFrontCounts() *frontCounts {
@@ -45,7 +45,7 @@ func (n *frontCounts) begin(kind string) {
 	n.began[kind]++
 }
 
-// end counts a call out, with what it counted.
+// end uncounts a call that has ended, and adds its counters.
 func (n *frontCounts) end(kind string, c counts, cause *handoff.Error) {
 	if cause != nil {
 		n.ends.Add(cause.Code)
@@ -56,7 +56,7 @@ func (n *frontCounts) end(kind string, c counts, cause *handoff.Error) {
 	n.ended.add(c)
 }
 
-// besideCounts are of sockets beside a call's own client.
+// besideCounts are the counters of sockets beside a call's own client.
 type besideCounts struct {
 	open        int
 	began, slow uint64
@@ -69,7 +69,7 @@ func (n *frontCounts) beginBeside() {
 	n.beside.began++
 }
 
-// endBeside counts a socket out that has ended or will.
+// endBeside uncounts a socket that has ended or is about to.
 func (n *frontCounts) endBeside(s *socket) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,7 +88,7 @@ func (n *frontCounts) dialled(reached bool) {
 	}
 }
 
-// Metrics yields what the calls and the model's connections counted, and the media engine's.
+// Metrics yields the metrics of the calls, the model's connections and the media engine.
 func (f *Front) Metrics() iter.Seq[handoff.Metric] {
 	n := f.counts
 	return handoff.JoinMetrics(n.metrics(), n.ends.Metrics("switchboard_calls_ended_early_total",

@@ -18,17 +18,17 @@ import (
 	"switchboard/realtime/rtc"
 )
 
-// maxOfferSession bounds the session in a multipart offer, in bytes; maxOfferParts its parts.
+// maxOfferSession bounds the session in a multipart offer, in bytes; maxOfferParts bounds the parts.
 const (
 	maxOfferSession = 128 << 10
 	maxOfferParts   = 8
 )
 
-// lowers is the query parameter of a client that lowers the sound itself while its person speaks into it.
-const lowers = "lowers"
+// paramLowers is the query parameter of a client that lowers the sound itself while its person speaks into it.
+const paramLowers = "lowers"
 
-// chosen returns the grant of a request with the language that its client chose for the call, if it did.
-func chosen(r *http.Request, grant handoff.Grant) handoff.Grant {
+// withLanguage returns the grant of a request with the language that the request chooses for the call, if it does.
+func withLanguage(r *http.Request, grant handoff.Grant) handoff.Grant {
 	grant.Language = cmp.Or(r.URL.Query().Get("language"), grant.Language)
 	return grant
 }
@@ -36,22 +36,22 @@ func chosen(r *http.Request, grant handoff.Grant) handoff.Grant {
 // An rtcOffer is what a client posts to begin a call.
 type rtcOffer struct {
 	rtc.Offer
-	form  []byte // the session of its form, checked; or nil
-	model string // that it asks for, or ""
+	form  []byte // the session in its form, checked; or nil
+	model string // the model that it asks for, or ""
 
-	lowers bool // its client lowers the sound while its person speaks into it
+	lowers bool // see [paramLowers]
 }
 
-// ServeCalls serves POST /v1/realtime/calls to a client that was let in with this grant: an SDP offer,
-// raw or in a form with a session, is answered with 201 and an SDP answer, and the call lives on in Run.
-// Host and Origin were checked before. The model's session begins before the answer. So an HTTP error tells
-// that the model failed, or that it refused the form's session; otherwise the caller would be in a silent call.
+// ServeCalls serves POST /v1/realtime/calls to a client that was let in with this grant: an SDP offer, raw or in a form
+// with a session, is answered with 201 and an SDP answer, and the call lives on in Run. Host and Origin were checked
+// before. The model's session begins before the answer. So a failure of the model, or its refusal of the form's
+// session, is an HTTP error, and does not leave the caller in a silent call.
 func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	if asksBeta(r) {
 		f.refuseBeta(w, r)
 		return
 	}
-	grant = chosen(r, grant)
+	grant = withLanguage(r, grant)
 	offer, fault := readOffer(w, r, grant)
 	if fault != nil {
 		fault.Reply(w, true)
@@ -71,11 +71,11 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 	})
 }
 
-// serveOffer is a [door], for an offer.
+// serveOffer is the [callHandler] of an offer whose sound goes through here.
 func (f *Front) serveOffer(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
 ) *handoff.Error {
-	f.yield(r.Context(), grant)
+	f.endHeld(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
 		return fault
@@ -103,14 +103,14 @@ func (f *Front) serveOffer(
 	begun := make(chan *handoff.Error, 1)
 	// Before the answer: a client that has the id may hang up at once.
 	call := f.admit(grant, id, f.holdOf(r, grant), client, model, func(c *Call) {
-		c.renewal.enable(f.provider.another(offer.model, r.Header))
-		c.session.begins = func(fault *handoff.Error) { begun <- fault }
-		c.legs.tells, c.hearing.yielding.lowers = tellsOurs(r.URL.Query()), offer.lowers
+		c.renewal.enable(f.provider.sessionOpener(offer.model, r.Header))
+		c.session.onBegun = func(fault *handoff.Error) { begun <- fault }
+		c.legs.takesOurs, c.hearing.yielding.lowers = tellsOurs(r.URL.Query()), offer.lowers
 		if offer.Session != nil {
 			c.mask.Await()
 		}
 	})
-	var replying sync.WaitGroup // the call waits for nobody
+	var replying sync.WaitGroup // in a goroutine: the call does not wait for a slow client
 	defer replying.Wait()
 	replying.Go(func() {
 		defer answered()
@@ -145,12 +145,12 @@ func readOffer(w http.ResponseWriter, r *http.Request, grant handoff.Grant) (rtc
 	if fault == nil {
 		fault = offer.Check()
 	}
-	offer.lowers = r.URL.Query().Get(lowers) == "1"
+	offer.lowers = r.URL.Query().Get(paramLowers) == "1"
 	offer.configure(grant.Session, r.URL.Query().Get("model"))
 	return offer, fault
 }
 
-// readForm reads the parts sdp and session, in any order. Others are not ours.
+// readForm reads the parts sdp and session, in any order, and ignores others.
 func (o *rtcOffer) readForm(form *multipart.Reader) *handoff.Error {
 	for range maxOfferParts {
 		part, err := form.NextPart()
@@ -181,8 +181,8 @@ func (o *rtcOffer) readForm(form *multipart.Reader) *handoff.Error {
 	return handoff.Fault(handoff.CodeTooLarge, "the form", fmt.Sprintf("at most %d parts", maxOfferParts-1))
 }
 
-// configure joins what the call begins with: the form's session over the one that a client secret is bound to. The
-// model is for the connection: that of the secret, or else the address's, or else the form's.
+// configure sets the session that the call begins with, which is the form's over the one that a client secret is bound
+// to, and the model of the connection, which is that of the secret, or else named, or else the form's.
 func (o *rtcOffer) configure(bound []byte, named string) {
 	session := o.form
 	if len(bound) > 0 {

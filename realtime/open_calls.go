@@ -11,30 +11,30 @@ import (
 	"switchboard/handoff"
 )
 
-// tellEvery is how often the other instances are told of the open calls once more: what counts them may have lost it.
+// tellEvery is how often the counts of open calls are published again: the store may have lost them.
 const tellEvery = 5 * time.Second
 
-// OpenCalls counts the open calls of a name over all instances that live. It is safe for concurrent use.
+// OpenCalls counts the open calls of a name over all running instances. It must be safe for concurrent use.
 type OpenCalls interface {
-	// CountCalls notes how many calls of a name this instance has. That is false, and nothing is noted, where they are
-	// more than most together with those of the other instances; most 0 is any number.
+	// CountCalls stores how many calls of a name this instance has. It returns false and stores nothing if the calls of
+	// all instances together would be more than most; most 0 is any number.
 	CountCalls(ctx context.Context, name string, mine CallsHere, most int) (bool, error)
 }
 
-// CallsHere is how many calls of a name an instance has. Of two counts that one with the greater number is newer.
+// CallsHere is how many calls of a name an instance has. Of two counts, the one with the greater number is newer.
 type CallsHere struct {
 	Number uint64
 	Calls  int
 }
 
-// countLocked takes a count of a name, to be told to the other instances.
+// countLocked returns a new count of a name, to be published.
 func (q *quota) countLocked(name string) CallsHere {
 	q.counts++
 	return CallsHere{Number: q.counts, Calls: q.open[name]}
 }
 
-// fits reports why a call is too much over all instances; nil: it is not. A caller is at one instance; those of a key
-// may be at several.
+// fits returns an error if the call exceeds a limit over all instances. Only keys are counted so: a caller is at one
+// instance, the callers of a key may be at several.
 func (p *admission) fits(ctx context.Context) *handoff.Error {
 	q := p.quota
 	if q.others == nil {
@@ -43,11 +43,11 @@ func (p *admission) fits(ctx context.Context) *handoff.Error {
 	ctx, cancel := context.WithTimeout(ctx, meterWait)
 	defer cancel()
 	for _, s := range p.shares {
-		if !s.many || s.limits.Calls == 0 {
+		if !s.acrossInstances || s.limits.Calls == 0 {
 			continue
 		}
 		q.mu.Lock()
-		q.shared[s.name] = false
+		q.published[s.name] = false
 		q.mu.Unlock()
 		fits, err := q.others.CountCalls(ctx, s.name, s.count, s.limits.Calls)
 		switch {
@@ -60,21 +60,21 @@ func (p *admission) fits(ctx context.Context) *handoff.Error {
 	return nil
 }
 
-// changedLocked has the other instances told of a name, if they know it.
+// changedLocked asks publish to publish the count of a name, if one was published before.
 func (q *quota) changedLocked(name string) {
-	if _, known := q.shared[name]; !known {
+	if _, known := q.published[name]; !known {
 		return
 	}
 	q.stale[name] = struct{}{}
 	select {
-	case q.told <- struct{}{}:
-	default: // they will be
+	case q.wake <- struct{}{}:
+	default: // a token is there
 	}
 }
 
-// tell tells the other instances of calls that have ended, and now and then of all that are open, until ctx ends; then
-// of those that have ended, once more.
-func (q *quota) tell(ctx context.Context) {
+// publish publishes stale counts as they change, and every tellEvery all counts, until ctx ends. Then it publishes the
+// stale ones once more.
+func (q *quota) publish(ctx context.Context) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
 	for {
@@ -82,24 +82,24 @@ func (q *quota) tell(ctx context.Context) {
 		select {
 		case <-tick.C:
 			all = true
-		case <-q.told:
+		case <-q.wake:
 		case <-ctx.Done():
-			q.tellNow(context.WithoutCancel(ctx), false)
+			q.publishNow(context.WithoutCancel(ctx), false)
 			return
 		}
-		q.tellNow(ctx, all)
+		q.publishNow(ctx, all)
 	}
 }
 
-// tellNow tells of what the others know an older count of, or of all that they know. That none is open is told with two
-// ticks more: what counts them may come back as it was a moment ago.
-func (q *quota) tellNow(ctx context.Context, all bool) {
+// publishNow publishes the stale counts, or all. A count of 0 is published with two more ticks before it is forgotten:
+// the store may lose it, and come back with an older state.
+func (q *quota) publishNow(ctx context.Context, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, meterWait)
 	defer cancel()
 	q.mu.Lock()
 	names := slices.Collect(maps.Keys(q.stale))
 	if all {
-		names = slices.Collect(maps.Keys(q.shared))
+		names = slices.Collect(maps.Keys(q.published))
 	}
 	q.mu.Unlock()
 	for _, name := range names {
@@ -110,12 +110,12 @@ func (q *quota) tellNow(ctx context.Context, all bool) {
 		_, err := q.others.CountCalls(ctx, name, count, 0)
 		q.mu.Lock()
 		if err != nil {
-			q.stale[name] = struct{}{} // with the next tick
+			q.stale[name] = struct{}{} // tried again with the next tick
 		} else if _, stale := q.stale[name]; all && !stale && count.Calls == 0 && q.open[name] == 0 {
-			if q.shared[name] {
-				delete(q.shared, name)
+			if q.published[name] {
+				delete(q.published, name)
 			} else {
-				q.shared[name] = true
+				q.published[name] = true
 			}
 		}
 		q.mu.Unlock()

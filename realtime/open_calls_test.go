@@ -62,7 +62,7 @@ func TestOpenCallsOverInstances(t *testing.T) {
 			q = newQuota(Config{OpenCalls: registerOf{r, name}, Log: nopLog()})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
-			go func() { defer close(ended); q.tell(ctx) }()
+			go func() { defer close(ended); q.publish(ctx) }()
 			return q, func() { cancel(); <-ended }
 		}
 		one, endOne := instance("one")
@@ -127,8 +127,8 @@ func TestOpenCallsOverInstances(t *testing.T) {
 		time.Sleep(2 * tellEvery)
 		synctest.Wait()
 		for _, q := range []*quota{one, two} {
-			if len(q.open) != 0 || len(q.shared) != 0 && q == two || len(q.stale) != 0 {
-				t.Errorf("still open: %v, shared %v, stale %v", q.open, q.shared, q.stale)
+			if len(q.open) != 0 || len(q.published) != 0 && q == two || len(q.stale) != 0 {
+				t.Errorf("still open: %v, shared %v, stale %v", q.open, q.published, q.stale)
 			}
 		}
 	})

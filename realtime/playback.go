@@ -9,57 +9,57 @@ import (
 	"switchboard/realtime/floor"
 )
 
-// aWord is how much sound of what was cut tells anybody anything.
+// aWord is how long a response must sound before a cut for its beginning to count as heard.
 const aWord = 500 * time.Millisecond
 
-// spokenRate is how many bytes of words a voice speaks in a second, rather too few: English has about 15.
+// spokenRate is how many bytes of text a voice speaks in a second. It is a low estimate: English has about 15.
 const spokenRate = 13
 
-// strayLag is how much later than it was over the end of sound is noticed that belongs to no known response.
+// strayLag is how long after its end the sound of an unknown response counts as over.
 const strayLag = 500 * time.Millisecond
 
-// maxVoiced bounds the items of a response that are known to sound; those beyond it end with the response.
+// maxVoiced bounds the known items of a response that sounds; items beyond it end with the response.
 const maxVoiced = 256
 
-// A playback follows what the caller hears of the model's voice, response by response. A [performer] tells; of
-// other clients it is estimated: sound comes faster than it is heard, one response after the other, and
-// nobody pauses. It is pure.
+// A playback tracks what the caller hears of the model's voice, response by response. A [performer] reports it. For
+// other clients it is estimated: sound arrives faster than it plays, responses play one after the other, and without
+// pauses. It is pure.
 type playback struct {
-	told   bool                // Set once: a performer tells
-	until  time.Time           // estimate: when the caller has heard all that came; it comes faster than it sounds
-	voices map[string]*playing // responses by id, until they are done and their sound is over
+	reported bool                // Set once: a performer reports what was heard
+	until    time.Time           // estimate: when the caller will have heard all that was sent
+	voices   map[string]*playing // by response, until it is done and its sound is over
 }
 
-// A playing is one response that sounds, or may.
+// A playing is one response that sounds, or may sound.
 type playing struct {
-	aside       bool          // out of band: barge-in does not cancel it
-	items       []string      // that it sounds for
-	sounds      bool          // some was sent
-	from, until time.Time     // estimates, once it sounds
-	sent        time.Duration // of its sound, so far
-	got         time.Duration // of it, that was heard; once over
-	made        bool          // no more sound will come
-	done        bool          // the floor knows that it is
+	aside       bool          // out of band: the caller's speech does not cancel it
+	items       []string      // its items that sound
+	sounds      bool          // some of its sound was sent
+	from, until time.Time     // estimates of its beginning and end, once it sounds
+	sent        time.Duration // length of its sound so far
+	heardFor    time.Duration // how much of that was heard; set when over
+	complete    bool          // no more sound will come
+	done        bool          // the floor knows that it is complete
 	over        bool          // nothing more of it will be heard
-	heard       floor.Heard   // once over
-	at          time.Time     // when it was over
+	heard       floor.Heard   // set when over
+	overAt      time.Time     // when it was over
 }
 
-func newPlayback(told bool) playback { return playback{told: told, voices: map[string]*playing{}} }
+func newPlayback(told bool) playback { return playback{reported: told, voices: map[string]*playing{}} }
 
-// begin notes a response. One before it in the same conversation gets no more sound, whatever the model
-// says of its end.
+// begin notes a response. An earlier response of the same conversation gets no more sound, even if the model has not
+// reported its end.
 func (p *playback) begin(response string, aside bool) {
 	for id, v := range p.voices {
-		v.made = v.made || (!aside && !v.aside && id != response)
+		v.complete = v.complete || (!aside && !v.aside && id != response)
 	}
 	if p.voices[response] == nil {
 		p.voices[response] = &playing{aside: aside}
 	}
 }
 
-// add counts sound that was sent to the client now. heard is false when the client has cut this response already and
-// plays nothing more of it. first reports whether one of the conversation begins to sound.
+// add counts sound that was sent to the client now. heard is false if the client has cut this response and plays no
+// more of it. first reports whether a response of the conversation begins to sound.
 func (p *playback) add(now time.Time, response, item []byte, bytes, rate int) (heard, first bool) {
 	v := p.voices[string(response)]
 	if v != nil && v.over {
@@ -85,15 +85,15 @@ func (p *playback) add(now time.Time, response, item []byte, bytes, rate int) (h
 	return true, first && !v.aside
 }
 
-// plays notes that a response sounds which somebody else plays, from now on if started. first reports whether it did
-// not sound before; known is false of one out of band, and of one that is over.
+// plays notes that the provider plays a response. started: it begins now. first reports whether the response did not
+// sound before; known is false for a response that is out of band or over.
 func (p *playback) plays(now time.Time, response string, started bool) (first, known bool) {
 	v := p.voices[response]
 	switch {
 	case v == nil && !started:
 		return false, false
-	case v == nil: // it was done before it sounded
-		v = &playing{made: true, done: true}
+	case v == nil: // it was done, and forgotten, before it sounded
+		v = &playing{complete: true, done: true}
 		p.voices[response] = v
 	case v.aside || v.over:
 		return false, false
@@ -105,7 +105,7 @@ func (p *playback) plays(now time.Time, response string, started bool) (first, k
 	return first, true
 }
 
-// itemOf notes an item of a response that somebody else plays.
+// itemOf notes an item of a response that the provider plays.
 func (p *playback) itemOf(response, item string) {
 	v := p.voices[response]
 	if v != nil && len(v.items) < maxVoiced && !slices.Contains(v.items, item) {
@@ -113,8 +113,8 @@ func (p *playback) itemOf(response, item string) {
 	}
 }
 
-// stops ends a response that somebody else plays, or all of them (""). What began at a time that nobody told is heard
-// as far as a word.
+// stops ends a response that the provider plays, or all of them (""). If it was cut and nobody reported when it began,
+// a part of it counts as heard.
 func (p *playback) stops(now time.Time, response string, cut bool) []floor.Played {
 	return p.collect(func(id string, v *playing) {
 		switch {
@@ -129,17 +129,17 @@ func (p *playback) stops(now time.Time, response string, cut bool) []floor.Playe
 	})
 }
 
-// complete notes that the model made all of a response.
+// complete notes that the model has made all of a response.
 func (p *playback) complete(response string) {
 	if v := p.voices[response]; v != nil {
-		v.made = true
+		v.complete = true
 	}
 }
 
-// abandon gives up a response of which nothing more comes, and returns what was over with that.
+// abandon gives up a response whose end the model never reported, and returns the responses that are over with that.
 func (p *playback) abandon(now time.Time, response string) []floor.Played {
 	p.complete(response)
-	if !p.told {
+	if !p.reported {
 		return p.drain(now)
 	}
 	return p.collect(func(id string, v *playing) {
@@ -149,7 +149,7 @@ func (p *playback) abandon(now time.Time, response string) []floor.Played {
 	})
 }
 
-// done notes that nobody asks about a response any more, once its sound is over.
+// done notes that the floor knows the end of a response: once its sound is over, it can be forgotten.
 func (p *playback) done(response string) {
 	if v := p.voices[response]; v != nil {
 		v.done = true
@@ -164,17 +164,17 @@ func (p *playback) forget(response string) {
 	}
 }
 
-// end notes what was heard of a response at last.
+// end notes that nothing more of a response will be heard, and how much was.
 func (v *playing) end(f floor.Heard, at time.Time) {
-	v.over, v.heard, v.at = true, f, at
-	if !v.from.IsZero() && v.got == 0 {
-		v.got = max(0, at.Sub(v.from))
+	v.over, v.heard, v.overAt = true, f, at
+	if !v.from.IsZero() && v.heardFor == 0 {
+		v.heardFor = max(0, at.Sub(v.from))
 	}
 }
 
-// share returns how much of the sound of a response that is over was heard, of as much as there was, from 0 to 1. Of
-// one that somebody else plays only the time is known: then it is estimated from the length of its words, which are
-// spoken at spokenRate.
+// share returns how much of the sound of a response that is over was heard, from 0 to 1. words is the length of its
+// transcript in bytes: it gives the length of the sound (at spokenRate) if the provider plays it, as then only the time
+// is known.
 func (p *playback) share(response string, words int) float64 {
 	v := p.voices[response]
 	if v == nil || !v.over {
@@ -190,22 +190,23 @@ func (p *playback) share(response string, words int) float64 {
 	case whole == 0 || v.heard == floor.HeardNothing:
 		return 0
 	}
-	return min(1, v.got.Seconds()/whole.Seconds())
+	return min(1, v.heardFor.Seconds()/whole.Seconds())
 }
 
-// drain returns what was heard to its end by now, in order, as far as it is estimated.
+// drain ends and returns the responses that by the estimate were heard to their end by now, in order.
 func (p *playback) drain(now time.Time) []floor.Played {
-	if p.told {
+	if p.reported {
 		return nil
 	}
 	return p.collect(func(_ string, v *playing) {
-		if v.sounds && v.made && !v.until.After(now) {
+		if v.sounds && v.complete && !v.until.After(now) {
 			v.end(floor.HeardWhole, v.until)
 		}
 	})
 }
 
-// collect lets judge end responses and returns those that had sound, in the order of their ends.
+// collect calls judge, which may end a response, for each that is not over. It returns those that were ended and had
+// sound, in the order of their ends.
 func (p *playback) collect(judge func(string, *playing)) []floor.Played {
 	var all []floor.Played
 	for id, v := range p.voices {
@@ -222,10 +223,10 @@ func (p *playback) collect(judge func(string, *playing)) []floor.Played {
 	return all
 }
 
-// cut ends, of what still sounds or is being made, what which picks: the client stopped playing it. A
-// performer tells by itself.
+// cut ends the responses that which picks, of those that sound or are being made: the client has stopped playing them.
+// It does nothing for a performer, which reports its cuts itself.
 func (p *playback) cut(now time.Time, which func(id string, v *playing) bool) []floor.Played {
-	if p.told {
+	if p.reported {
 		return nil
 	}
 	all := p.collect(func(id string, v *playing) {
@@ -246,8 +247,8 @@ func (p *playback) cut(now time.Time, which func(id string, v *playing) bool) []
 	return all
 }
 
-// lose ends all that still sounds: nobody is there any more. What was not heard to its end is not heard.
-func (p *playback) lose(now time.Time) []floor.Played {
+// endAll ends all sound, as the client is gone. What was not heard to its end counts as not heard.
+func (p *playback) endAll(now time.Time) []floor.Played {
 	ended := p.drain(now)
 	p.until = time.Time{}
 	return append(ended, p.collect(func(_ string, v *playing) {
@@ -257,9 +258,10 @@ func (p *playback) lose(now time.Time) []floor.Played {
 	})...)
 }
 
-// hear takes what a performer reports of a response.
-func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []floor.Played {
-	if cut { // what comes next is heard at once
+// report handles a performer's report that ms milliseconds of a response were heard, and that the rest was cut or there
+// is none.
+func (p *playback) report(now time.Time, response string, ms int64, cut bool) []floor.Played {
+	if cut { // what comes next plays at once
 		p.until = time.Time{}
 	}
 	return p.collect(func(id string, v *playing) {
@@ -273,13 +275,13 @@ func (p *playback) hear(now time.Time, response string, ms int64, cut bool) []fl
 		default:
 			v.end(floor.HeardWhole, now)
 		}
-		v.got = time.Duration(ms) * time.Millisecond
+		v.heardFor = time.Duration(ms) * time.Millisecond
 	})
 }
 
-// on reports whether the model is heard, or about to be.
-func (p *playback) on(now time.Time) bool {
-	if !p.told {
+// soundsAt reports whether the model can be heard now, or will be at once.
+func (p *playback) soundsAt(now time.Time) bool {
+	if !p.reported {
 		return p.until.After(now)
 	}
 	for _, v := range p.voices {
@@ -290,12 +292,11 @@ func (p *playback) on(now time.Time) bool {
 	return false
 }
 
-// next returns when to look again, or zero. While a response of the conversation runs, the end of all sound is not
-// waited for: it changes nothing before the response is made, and with sound that is sent as fast as it is heard a
-// timer would ring for every piece of it. So would it for sound of no response that is known, whose end is looked for
-// strayLag later.
+// next returns when the next estimated end is, or zero. The end of the sound of a response that the model is still
+// making does not count: nothing follows from it before the response is complete, and if sound is sent as fast as it
+// plays, a timer would ring for every piece. For the same reason the sound of an unknown response ends strayLag later.
 func (p *playback) next(now time.Time) time.Time {
-	if p.told || !p.until.After(now) {
+	if p.reported || !p.until.After(now) {
 		return time.Time{}
 	}
 	runs, sounds, next := false, false, p.until
@@ -303,9 +304,9 @@ func (p *playback) next(now time.Time) time.Time {
 		switch {
 		case !v.sounds || v.over:
 			continue
-		case v.made && v.until.Before(next):
+		case v.complete && v.until.Before(next):
 			next = v.until
-		case !v.made && !v.aside:
+		case !v.complete && !v.aside:
 			runs = true
 		}
 		sounds = true
@@ -319,16 +320,16 @@ func (p *playback) next(now time.Time) time.Time {
 	return next
 }
 
-// sounds reports whether some sound of a response was sent.
+// sounds reports whether any sound of a response was sent.
 func (p *playback) sounds(response string) bool {
 	v := p.voices[response]
 	return v != nil && v.sounds
 }
 
-// at returns when the sound of a response was over; now where it had none or it is not known any more.
-func (p *playback) at(now time.Time, response string) time.Time {
+// endOf returns when the sound of a response was over, or now if it had no sound or is not known any more.
+func (p *playback) endOf(now time.Time, response string) time.Time {
 	if v := p.voices[response]; v != nil && v.over && v.sounds {
-		return v.at
+		return v.overAt
 	}
 	return now
 }

@@ -186,19 +186,19 @@ func TestPlayback(t *testing.T) {
 		})
 	}
 	e := two()
-	if next := e.next(at(0)); next != at(1000) || !e.on(at(1499)) || e.on(at(1500)) {
+	if next := e.next(at(0)); next != at(1000) || !e.soundsAt(at(1499)) || e.soundsAt(at(1500)) {
 		t.Errorf("it looks again at %v", next.Sub(start))
 	}
-	if e.cut(at(500), func(id string, _ *playing) bool { return id == "r1" }); !e.on(at(1499)) {
+	if e.cut(at(500), func(id string, _ *playing) bool { return id == "r1" }); !e.soundsAt(at(1499)) {
 		t.Error("what was not cut is not heard")
 	}
-	if e.cut(at(600), all); e.on(at(600)) || !e.next(at(600)).IsZero() {
+	if e.cut(at(600), all); e.soundsAt(at(600)) || !e.next(at(600)).IsZero() {
 		t.Error("it sounds after all was cut")
 	}
-	if heard, _ := e.add(at(700), []byte("r2"), nil, 8000, g711Rate); heard || e.on(at(700)) {
+	if heard, _ := e.add(at(700), []byte("r2"), nil, 8000, g711Rate); heard || e.soundsAt(at(700)) {
 		t.Error("what was cut sounds on")
 	}
-	if e.add(at(2000), nil, nil, 100*pcmRate, pcmRate); !e.on(at(2099)) || e.on(at(2100)) {
+	if e.add(at(2000), nil, nil, 100*pcmRate, pcmRate); !e.soundsAt(at(2099)) || e.soundsAt(at(2100)) {
 		t.Error("what comes after a pause sounds from then on, for as long as its format says")
 	}
 	if e.done("r2"); len(e.voices) != 1 { // of r1 the floor was not told

@@ -10,45 +10,45 @@ import (
 	"time"
 )
 
-// maxRest bounds what a promptConn keeps, in bytes: one event, and what TLS and the library add to it.
+// maxRest bounds the bytes that a promptConn keeps: one event, and what TLS and the library add to it.
 const maxRest = 2 * maxFrame
 
 var errRest = errors.New("too much waits to be written")
 
-// A promptConn is a connection whose Write never waits once its handshake is over: what the far end does not take at
-// once is kept, in order, until somebody waits for it in drain. It stands below TLS, which so puts its records through
-// whole and can be written to by who must not wait.
+// A promptConn is a connection whose Write never waits once its handshake is over: it keeps, in order, what the far end
+// does not take at once, until drain writes it and waits. It is below TLS, so that a TLS record is never written in
+// part, and a goroutine that must not wait can write to the TLS connection.
 type promptConn struct {
 	net.Conn
-	direct syscall.RawConn    // Set once: writes without waiting; nil: nothing does, all is kept
-	try    func(uintptr) bool // Set once: writes piece
-	prompt bool               // Set once, after the handshake, which waits and is alone
-	holds  bool               // Set once: the handshake's answer waits for release
-	answer []byte             // Owned by who shakes hands: what waits so
+	direct     syscall.RawConn    // Set once: writes without waiting; nil: everything is kept for drain
+	tryWrite   func(uintptr) bool // Set once: is tryPiece
+	prompt     bool               // Set once, after the handshake: Write does not wait
+	holdAnswer bool               // Set once: the answer of the handshake is kept for release
+	answer     []byte             // Owned by the goroutine of the handshake
 
-	mu    sync.Mutex // held over a write that does not wait
-	piece []byte     // Guarded by mu: what Write writes now
-	taken int        // Guarded by mu: bytes of piece that the far end has taken
-	rest  []byte     // Guarded by mu: what it did not take, for drain
-	waits bool       // Guarded by mu: somebody writes in drain, and what comes meanwhile is kept
-	until time.Time  // Guarded by mu: when writing ends; zero: nothing ends yet
-	err   error      // Guarded by mu: why nothing is written any more
+	mu       sync.Mutex // held during writes that do not wait
+	piece    []byte     // Guarded by mu: what Write is writing
+	taken    int        // Guarded by mu: bytes of piece that the far end has taken
+	rest     []byte     // Guarded by mu: what the far end did not take, for drain
+	draining bool       // Guarded by mu: drain is writing, and Write only keeps
+	writeEnd time.Time  // Guarded by mu: the deadline of all writing; zero: none
+	err      error      // Guarded by mu: why writing has failed for good
 }
 
 func newPromptConn(conn net.Conn) *promptConn {
 	c := &promptConn{Conn: conn}
-	c.try = c.tryPiece
+	c.tryWrite = c.tryPiece
 	if file, ok := conn.(syscall.Conn); ok {
 		c.direct, _ = file.SyscallConn()
 	}
 	return c
 }
 
-// Write implements [net.Conn]. An error means that p is lost, and all that comes after it.
+// Write implements [net.Conn]. An error means that p and all later writes are lost.
 func (c *promptConn) Write(p []byte) (int, error) {
 	switch {
 	case c.prompt:
-	case c.holds:
+	case c.holdAnswer:
 		c.answer = append(c.answer, p...)
 		return len(p), nil
 	default:
@@ -60,8 +60,8 @@ func (c *promptConn) Write(p []byte) (int, error) {
 		return 0, c.err
 	}
 	c.piece, c.taken = p, 0
-	if c.direct != nil && !c.waits && len(c.rest) == 0 {
-		_ = c.direct.Write(c.try) // who waits for the rest learns what is wrong
+	if c.direct != nil && !c.draining && len(c.rest) == 0 {
+		_ = c.direct.Write(c.tryWrite) // drain finds the error, as it writes the rest
 	}
 	c.piece = nil
 	if rest := p[c.taken:]; len(rest) > 0 {
@@ -74,24 +74,24 @@ func (c *promptConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// release writes the handshake's answer. That the far end has gone shows when somebody reads.
+// release writes the answer of the handshake. An error shows when the connection is read.
 func (c *promptConn) release() { _, _ = c.Conn.Write(c.answer) }
 
-// tryPiece lets the far end take of a piece what it can.
+// tryPiece writes as much of piece as the far end takes at once.
 func (c *promptConn) tryPiece(fd uintptr) bool {
 	n, _ := syscall.Write(int(fd), c.piece)
 	c.taken = max(n, 0)
 	return true
 }
 
-// pending reports whether something was kept that has not been written.
+// pending reports whether drain has to be called: something is kept, or writing has failed.
 func (c *promptConn) pending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.waits || len(c.rest) > 0 || c.err != nil
+	return c.draining || len(c.rest) > 0 || c.err != nil
 }
 
-// drain writes what was kept, and waits for it, for each write as long as patience says. One at a time does.
+// drain writes what was kept and waits for it, for each write at most patience. It must not be called concurrently.
 func (c *promptConn) drain(patience time.Duration) error {
 	piece, err := c.next(patience, nil)
 	for piece != nil {
@@ -101,37 +101,37 @@ func (c *promptConn) drain(patience time.Duration) error {
 	return err
 }
 
-// next takes what was kept and bounds the time for it; or nil, where nothing is left or writing failed.
+// next takes what was kept and sets the deadline for writing it; nil: nothing is left, or writing failed.
 func (c *promptConn) next(patience time.Duration, failed error) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
 		c.err = failed
 	}
-	piece, until := c.rest, c.until
-	if c.waits = c.err == nil && len(piece) > 0; !c.waits {
+	piece, until := c.rest, c.writeEnd
+	if c.draining = c.err == nil && len(piece) > 0; !c.draining {
 		piece = nil
 	} else if until.IsZero() {
 		until = time.Now().Add(patience)
 	}
 	c.rest = nil
-	_ = c.SetWriteDeadline(until) // none is left behind: Write would find it in its way
+	_ = c.SetWriteDeadline(until) // zero once nothing is left, as an old deadline would fail Write
 	return piece, c.err
 }
 
-// hurry ends all writing at a time, also one that waits now.
-func (c *promptConn) hurry(until time.Time) {
+// endWritesAt sets the deadline of all writing, also of a write that waits now.
+func (c *promptConn) endWritesAt(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.until = until
+	c.writeEnd = until
 	_ = c.SetWriteDeadline(until)
 }
 
-// A hijacker gives an upgrade a connection that is prompt.
+// A hijacker is a ResponseWriter whose Hijack returns a promptConn.
 type hijacker struct {
 	http.ResponseWriter
-	holds bool        // Set once: what the upgrade answers waits for the connection's release
-	conn  *promptConn // set by Hijack
+	holdAnswer bool        // Set once: see [promptConn]
+	conn       *promptConn // Set once, by Hijack
 }
 
 // Hijack implements [http.Hijacker].
@@ -141,6 +141,6 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	h.conn = newPromptConn(conn)
-	h.conn.holds = h.holds
+	h.conn.holdAnswer = h.holdAnswer
 	return h.conn, buffers, nil
 }

@@ -121,16 +121,16 @@ func TestRestIsBounded(t *testing.T) {
 func TestDrainEnds(t *testing.T) {
 	for name, drain := range map[string]func(*promptConn) error{
 		"patience": func(c *promptConn) error { return c.drain(time.Millisecond) },
-		"end":      func(c *promptConn) error { c.hurry(time.Now()); return c.drain(patience) },
+		"end":      func(c *promptConn) error { c.endWritesAt(time.Now()); return c.drain(patience) },
 		"end that comes meanwhile": func(c *promptConn) error {
 			drained := make(chan error, 1)
 			go func() { drained <- c.drain(patience) }()
 			for waits := false; !waits; {
 				c.mu.Lock()
-				waits = c.waits
+				waits = c.draining
 				c.mu.Unlock()
 			}
-			c.hurry(time.Now())
+			c.endWritesAt(time.Now())
 			return <-drained
 		},
 	} {

@@ -21,19 +21,19 @@ import (
 	"switchboard/realtime/outbound"
 )
 
-// dialLimit bounds reaching the model: a person waits for it.
+// dialLimit bounds a dial of the model's server: a person waits for it.
 const dialLimit = 10 * time.Second
 
-// readBuffer is what the library keeps for each socket.
+// readBuffer is the size of the library's read buffer of each socket.
 const readBuffer = 4 << 10
 
-// safetyHeader names the end user to OpenAI; the only header of a client that is passed on.
+// safetyHeader names the end user to OpenAI. It is the only header of a client that is passed on.
 const safetyHeader = "OpenAI-Safety-Identifier"
 
-// anyModel is the alias for every name that has none of its own.
+// anyModel is the alias for every name without one of its own.
 const anyModel = "*"
 
-// tokenHead begins a JSON Web Token, which is no key: Azure takes it as a bearer token.
+// tokenHead is how a JSON Web Token begins. It is no key: Azure takes it as a bearer token.
 const tokenHead = "eyJ"
 
 // azure reports whether a model is at Azure OpenAI, or behind a gateway with its addresses.
@@ -41,31 +41,30 @@ func azure(model *url.URL) bool {
 	return strings.HasSuffix(model.Hostname(), ".azure.com") || strings.HasPrefix(model.Path, "/openai/")
 }
 
-// A provider is the voice model's server: its sessions, and the calls that it carries. Its methods may be used from any
-// goroutine.
+// A provider is the voice model's server: its sessions, and the calls that it carries. It is safe for concurrent use.
 type provider struct {
-	address *url.URL          // Set once: of its sessions
-	key     string            // Set once; "": it needs none
-	model   string            // Set once: what a client gets that names none; "": the server's choice
-	aliases map[string]string // Set once: its names of the models that clients ask for
-	log     *zap.Logger       // Set once
-	counts  *frontCounts      // Set once; safe by itself
-	buffers *sync.Pool        // Set once; safe by itself
-	reach   time.Duration     // Set once: bounds a dial; tests need less
+	address     *url.URL          // Set once: of its sessions
+	key         string            // Set once; "": it needs none
+	model       string            // Set once: for clients that name none; "": the server's choice
+	aliases     map[string]string // Set once: the server's names for those that clients use
+	log         *zap.Logger       // Set once
+	counts      *frontCounts      // Set once; safe by itself
+	buffers     *sync.Pool        // Set once; safe by itself
+	dialTimeout time.Duration     // Set once: bounds a dial; tests lower it
 
-	network func(ctx context.Context, network, address string) (net.Conn, error) // Set once; nil: the network itself
+	dialNet func(ctx context.Context, network, address string) (net.Conn, error) // Set once; nil: a [net.Dialer]
 }
 
 func newProvider(c Config, address *url.URL, counts *frontCounts, buffers *sync.Pool) *provider {
 	return &provider{
-		address: address, key: c.Key, model: c.Model, aliases: c.Aliases, network: c.Dial, log: c.Log,
-		counts: counts, buffers: buffers, reach: dialLimit,
+		address: address, key: c.Key, model: c.Model, aliases: c.Aliases, dialNet: c.Dial, log: c.Log,
+		counts: counts, buffers: buffers, dialTimeout: dialLimit,
 	}
 }
 
-// dialModel opens a model session. model overrides the configured one when it is not empty; client holds
-// the headers of the client's request. The connection does not run yet. Errors have code
-// [handoff.CodeVoiceUnreachable], or one that says what the server refused.
+// dialModel opens a model session. model overrides the configured one unless it is empty; client holds the headers of
+// the client's request. The connection does not run yet. Errors have code [handoff.CodeVoiceUnreachable], or a code
+// that says what the server refused.
 func (p *provider) dialModel(ctx context.Context, model string, client http.Header) (connection, *handoff.Error) {
 	query := p.address.Query()
 	if model = p.modelNamed(model); model != "" {
@@ -78,7 +77,7 @@ func (p *provider) dialModel(ctx context.Context, model string, client http.Head
 	return conn, nil
 }
 
-// modelNamed is the model that a client means: the configured one when it names none ("").
+// modelNamed returns the server's name of the model that a client asks for: the configured one if it names none ("").
 func (p *provider) modelNamed(model string) string {
 	if model == "" {
 		return p.model
@@ -86,7 +85,8 @@ func (p *provider) modelNamed(model string) string {
 	return cmp.Or(p.aliases[model], p.aliases[anyModel], model)
 }
 
-// credentials are the headers of a request to the model's server on behalf of a client with these, which may be nil.
+// credentials returns the headers of a request to the model's server. client holds the headers of the client's request,
+// and may be nil.
 func (p *provider) credentials(client http.Header) http.Header {
 	header := http.Header{}
 	switch {
@@ -102,8 +102,8 @@ func (p *provider) credentials(client http.Header) http.Header {
 	return header
 }
 
-// another opens further sessions of the model that a client asked for.
-func (p *provider) another(model string, client http.Header) func(context.Context) (connection, *handoff.Error) {
+// sessionOpener returns a function that opens further sessions of the model that a client asked for.
+func (p *provider) sessionOpener(model string, client http.Header) func(context.Context) (connection, *handoff.Error) {
 	header := http.Header{}
 	if id := client.Get(safetyHeader); id != "" {
 		header.Set(safetyHeader, id)
@@ -111,9 +111,9 @@ func (p *provider) another(model string, client http.Header) func(context.Contex
 	return func(ctx context.Context) (connection, *handoff.Error) { return p.dialModel(ctx, model, header) }
 }
 
-// dial opens a socket to the model's server. Without an answer of the server the response is nil.
+// dial opens a socket to the model's server. The response is nil if the server gave no answer.
 func (p *provider) dial(ctx context.Context, query url.Values, client http.Header) (connection, *http.Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.reach)
+	ctx, cancel := context.WithTimeout(ctx, p.dialTimeout)
 	defer cancel()
 	target := *p.address
 	target.RawQuery = query.Encode()
@@ -123,7 +123,7 @@ func (p *provider) dial(ctx context.Context, query url.Values, client http.Heade
 	dialer := websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, ReadBufferSize: readBuffer, WriteBufferPool: p.buffers,
 		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
-			reach := p.network
+			reach := p.dialNet
 			if reach == nil {
 				reach = new(net.Dialer).DialContext
 			}
@@ -148,11 +148,12 @@ func (p *provider) dial(ctx context.Context, query url.Values, client http.Heade
 	}
 	handshake.Done()
 	s := newSocket(conn, prompt, outbound.MaxBytes, writeLimit, p.log)
-	s.client, s.pace, s.idle = true, modelPing, modelIdle
+	s.client, s.pingInterval, s.idleTimeout = true, modelPing, modelIdle
 	return s, response, nil
 }
 
-// unreachable says why without the model's words, which may repeat a part of the key.
+// unreachable returns the error for a failed dial, without the server's own message, which may repeat a part of the
+// key.
 func (p *provider) unreachable(response *http.Response, err error, model string) *handoff.Error {
 	if !errors.Is(err, websocket.ErrBadHandshake) || response == nil {
 		return handoff.Fault(handoff.CodeVoiceUnreachable, p.address.Host, err.Error())
@@ -160,7 +161,7 @@ func (p *provider) unreachable(response *http.Response, err error, model string)
 	return p.declined(response, model)
 }
 
-// declined says why the model's server did not do what it was asked for.
+// declined returns the error for a response in which the model's server refuses a request.
 func (p *provider) declined(response *http.Response, model string) *handoff.Error {
 	e := handoff.Fault(handoff.CodeVoiceUnreachable, p.address.Host, "it answered "+strconv.Itoa(response.StatusCode))
 	switch response.StatusCode {
@@ -174,13 +175,14 @@ func (p *provider) declined(response *http.Response, model string) *handoff.Erro
 	return e
 }
 
-// maxModelSaid bounds the model's name in an error, in bytes; maxRetry what a server may make clients wait.
+// maxModelSaid bounds a model's name or error code in an error of ours, in bytes; maxRetry bounds how long a server may
+// make clients wait.
 const (
 	maxModelSaid = 80
 	maxRetry     = 24 * time.Hour
 )
 
-// retryAfter reads the header of that name: seconds or a date. What is neither, or has passed, is 0.
+// retryAfter reads a Retry-After header: seconds or a date. Anything else, and a date in the past, is 0.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 63); err == nil {
 		return time.Duration(min(seconds, uint64(maxRetry/time.Second))) * time.Second
@@ -192,10 +194,12 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetry)
 }
 
-// redials are the pauses before a lost sideband is dialled again; after the last the call is left.
-var redials = []time.Duration{250 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+// redialPauses are the pauses before each try to dial a lost sideband again; after the last one the call is left.
+var redialPauses = []time.Duration{
+	250 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
+}
 
-// tries yields each try of something, from 0, after its pause. It ends with ctx, but not before a try without a pause.
+// tries yields the numbers of tries, from 0, each after its pause. It ends with ctx, but only during a pause.
 func tries(ctx context.Context, pauses []time.Duration) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for n, pause := range pauses {
@@ -213,16 +217,16 @@ func tries(ctx context.Context, pauses []time.Duration) iter.Seq[int] {
 	}
 }
 
-// rejoin dials a call again whose socket was lost, and was so often before. It returns how often that is now. No model:
-// the call is over, or cannot be reached.
+// rejoin dials again a call whose socket was lost. before is the number of tries so far, and the result the number
+// after this. A nil connection means that the call is over, or cannot be reached.
 func (p *provider) rejoin(ctx context.Context, id string, header http.Header, before int) (connection, int) {
-	for n := range tries(ctx, redials[before:]) {
+	for n := range tries(ctx, redialPauses[before:]) {
 		model, fault := p.join(ctx, id, header)
 		if fault == nil {
 			return model, before + n + 1
 		}
 		if fault.Code == handoff.CodeNotFound {
-			break // it was the end of the call
+			break // the call has ended
 		}
 		p.log.Warn("lost call of the voice model's server not joined again",
 			zap.String("call", id), zap.String("code", string(fault.Code)))
@@ -230,8 +234,8 @@ func (p *provider) rejoin(ctx context.Context, id string, header http.Header, be
 	return nil, before
 }
 
-// join opens a sideband: a second socket on the session of a call. OpenAI and Inworld have it at the address of the
-// model with ?call_id= in place of ?model=, with the project's own key, and answer 404 to a call that is not there.
+// join opens a sideband: a second socket on the session of a call. At OpenAI and Inworld it has the address of the
+// model with ?call_id= in place of ?model=, needs the project's own key, and gives 404 for a call that is not there.
 func (p *provider) join(ctx context.Context, id string, header http.Header) (connection, *handoff.Error) {
 	query := p.without("model")
 	query.Set("call_id", id)
@@ -249,7 +253,7 @@ func (p *provider) join(ctx context.Context, id string, header http.Header) (con
 	return nil, fault
 }
 
-// post asks the provider for something of its calls. Its answer is not followed elsewhere: the key goes along.
+// post sends a request to the provider's address of calls. It follows no redirect, since the key would be sent along.
 func (p *provider) post(
 	ctx context.Context, below, kind string, body io.Reader, header http.Header,
 ) (*http.Response, error) {
@@ -267,16 +271,16 @@ func (p *provider) post(
 	return client.Do(r)
 }
 
-// without returns the query of the model's address, but for one parameter.
+// without returns the query of the model's address without one parameter.
 func (p *provider) without(name string) url.Values {
 	query := p.address.Query()
 	query.Del(name)
 	return query
 }
 
-// Probe opens a session of the model and closes it at once, before anything is said in it. Of c it needs ModelURL,
-// Model, Aliases and Key. Its errors are those that a caller would get: [handoff.CodeVoiceUnreachable], or one that
-// says what the server refused. It does not notice what a server refuses only after the socket is open.
+// Probe opens a session of the model and closes it at once, before anything is said in it. It uses ModelURL, Model,
+// Aliases and Key of c. Its errors are those that a caller would get: [handoff.CodeVoiceUnreachable], or a code that
+// says what the server refused. It does not notice a refusal that comes after the socket is open.
 func Probe(ctx context.Context, c Config) error {
 	u, err := url.Parse(c.ModelURL)
 	if err != nil {

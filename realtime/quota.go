@@ -15,91 +15,95 @@ import (
 )
 
 const (
-	// meterStep is how often the time of a call is written down: a process that is killed forgets as much.
+	// meterStep is how often the time of a call is written down, and so how much a killed process can lose.
 	meterStep = 15 * time.Second
 	// lastMinute is how long before its end a caller is told that their minutes run out.
 	lastMinute = time.Minute
 	// meterWait bounds one call of the store.
 	meterWait = 3 * time.Second
-	// callsRetry is when a caller with too many open calls may try again: nobody knows when one ends.
+	// callsRetry is after how long a caller with too many open calls is told to try again: nobody knows when one ends.
 	callsRetry = 30 * time.Second
 )
 
-// Spending keeps what each name spent on a day of UTC ("2026-11-22"): it adds an amount, which may be 0, and returns
-// the day's total. Time in calls is in nanoseconds, money in [models.Money]. Its methods may be used from any
-// goroutine.
+// Spending stores how much each name spent on a day of UTC ("2026-11-22"): Spend adds an amount, which may be 0, and
+// returns the day's total. Time in calls is in nanoseconds, money in [models.Money]. It must be safe for concurrent
+// use.
 type Spending interface {
 	Spend(ctx context.Context, name, day string, amount int64) (total int64, err error)
 }
 
-// A quota counts the calls of callers and keys. Its methods may be used from any goroutine.
+// A quota limits the calls of callers and keys: how many are open, and the time and money of a day. It is safe for
+// concurrent use.
 type quota struct {
-	spending Spending                          // Set once; nil: neither minutes nor the money of a day are counted
+	spending Spending                          // Set once; nil: time and money of a day are not counted
 	tariff   models.Tariff                     // Set once
-	billed   func(context.Context, Bill) error // Set once; nil: nobody keeps what calls cost
+	billed   func(context.Context, Bill) error // Set once; nil: bills are dropped
 	partings func(language string) Partings    // Set once
 	used     used                              // safe by itself
 	others   OpenCalls                         // Set once; nil: this is the only instance
 	log      *zap.Logger                       // Set once
 
-	mu     sync.Mutex
-	open   map[string]int      // Guarded by mu: open calls by name
-	counts uint64              // Guarded by mu: how many counts were taken to be told to the others
-	shared map[string]bool     // Guarded by mu: names the others know a count of; true: of none open, told by a tick
-	stale  map[string]struct{} // Guarded by mu: those of which they know an older one
-	told   chan struct{}       // capacity 1; a token in it asks to tell them
+	mu        sync.Mutex
+	open      map[string]int      // Guarded by mu: open calls by name
+	counts    uint64              // Guarded by mu: number of the newest count for the other instances
+	published map[string]bool     // Guarded by mu: names with a published count; true: the last tick published 0
+	stale     map[string]struct{} // Guarded by mu: names whose published count is out of date
+	wake      chan struct{}       // capacity 1; a token asks to publish stale counts
 }
 
 func newQuota(c Config) *quota {
 	return &quota{
 		spending: c.Spending, tariff: c.Tariff, billed: c.Billed, partings: c.Partings, others: c.OpenCalls, log: c.Log,
-		open: map[string]int{}, shared: map[string]bool{}, stale: map[string]struct{}{}, told: make(chan struct{}, 1),
+		open: map[string]int{}, published: map[string]bool{}, stale: map[string]struct{}{},
+		wake: make(chan struct{}, 1),
 	}
 }
 
-// A share is what one name may use.
+// A share is what one call uses of the limits of one name, a caller or a key. Owned by the admission.
 type share struct {
-	name   string
-	limits handoff.Limits
-	many   bool          // it has callers at several instances
-	count  CallsHere     // with this call
-	owed   time.Duration // not yet written down
-	paid   models.Money  // of the call, written down
-	day    models.Money  // the day's total as it was read last
+	name            string
+	limits          handoff.Limits
+	acrossInstances bool          // several instances may have calls of it
+	count           CallsHere     // open calls, with this one
+	unwritten       time.Duration // time that is not written down yet
+	written         models.Money  // cost of the call that is written down
+	dayTotal        models.Money  // the day's total as it was read last
 }
 
-// An admission lets one call be. Owned by the goroutine that carries the call.
+// An admission is the place of one call in the quota, until leave gives it back. Owned by the goroutine that carries
+// the call.
 type admission struct {
 	quota  *quota        // Set once
 	shares []*share      // Set once: of the caller and of the key
-	left   chan struct{} // closed when it was given back
+	left   chan struct{} // closed by leave
 	bill   bill          // safe by itself
 }
 
-// sharesOf are the names that a call counts for. A caller without a name has no limits that could hold them.
+// sharesOf returns a share for each name that a call counts for. A caller without a name is none, as its limits could
+// not be enforced.
 func sharesOf(g handoff.Grant) []*share {
 	var all []*share
 	if !g.Caller.Nameless() {
 		all = append(all, &share{name: nameOf(g.Caller), limits: g.Limits})
 	}
 	if g.Key != "" {
-		all = append(all, &share{name: "key " + g.Key, limits: g.KeyLimits, many: true})
+		all = append(all, &share{name: "key " + g.Key, limits: g.KeyLimits, acrossInstances: true})
 	}
 	return all
 }
 
-// nameOf is what the calls of a caller count for.
+// nameOf returns the name that the calls of a caller count for.
 func nameOf(c handoff.Caller) string { return "caller " + c.String() }
 
-// inCall reports whether a call of a caller may be whose pass was not given back.
+// inCall reports whether a call of a caller has an admission that was not given back.
 func (q *quota) inCall(c handoff.Caller) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.open[nameOf(c)] > 0
 }
 
-// enter lets a call begin, before anything is dialled for it. An error has code [handoff.CodeLimited], or
-// [handoff.CodeStoreDown] where nobody knows how many minutes are left.
+// enter admits a call, before anything is dialled for it. An error has code [handoff.CodeLimited], or
+// [handoff.CodeStoreDown] if it is not known how much of a limit is left.
 func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handoff.Error) {
 	p := &admission{quota: q, shares: sharesOf(g), left: make(chan struct{}),
 		bill: bill{charged: make(chan struct{}, 1), bill: Bill{Caller: g.Caller, Began: time.Now()}}}
@@ -149,10 +153,10 @@ func usedUp() *handoff.Error {
 	return handoff.Fault(handoff.CodeLimited, "the minutes of today are used up", "")
 }
 
-// leave gives the pass back, once.
+// leave gives the admission back and stores the bill. It must be called once.
 func (p *admission) leave() {
 	defer close(p.left)
-	p.tell()
+	p.storeBill()
 	p.quota.mu.Lock()
 	defer p.quota.mu.Unlock()
 	for _, s := range p.shares {
@@ -163,11 +167,11 @@ func (p *admission) leave() {
 	}
 }
 
-// endless is how much is left where minutes have no limit.
+// endless is how much time is left if minutes have no limit.
 const endless = time.Duration(1<<63 - 1)
 
-// spend writes down that the call took so much longer, and returns how much is left of the day. What cannot
-// be written is owed.
+// spend writes down that the call took so much longer, and returns how much of the day's time is left. Time that cannot
+// be written is kept for the next attempt.
 func (p *admission) spend(ctx context.Context, took time.Duration) (left time.Duration, err error) {
 	left = endless
 	if p.quota.spending == nil {
@@ -180,20 +184,21 @@ func (p *admission) spend(ctx context.Context, took time.Duration) (left time.Du
 		if s.limits.MinutesPerDay == 0 {
 			continue
 		}
-		s.owed += took
-		total, failed := p.quota.spending.Spend(ctx, s.name, day, int64(s.owed))
+		s.unwritten += took
+		total, failed := p.quota.spending.Spend(ctx, s.name, day, int64(s.unwritten))
 		if failed != nil {
 			err = failed
 			continue
 		}
-		s.owed = 0
+		s.unwritten = 0
 		left = min(left, time.Duration(s.limits.MinutesPerDay)*time.Minute-time.Duration(total))
 	}
 	return left, err
 }
 
 // meter writes down how long a call takes and what it costs, tells the caller a minute before the day's minutes run
-// out, and ends the call when they or its money have. It returns when ctx ends. A store that is away ends no call.
+// out, and ends the call when the minutes or the money are used up. It returns when ctx ends. A failing store ends no
+// call.
 func (p *admission) meter(ctx context.Context, c *Call) {
 	since, told := time.Now(), false
 	tick := time.NewTimer(0) // the first look tells how much is left

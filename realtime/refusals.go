@@ -10,50 +10,50 @@ import (
 	"switchboard/realtime/floor"
 )
 
-// refused handles the model's refusal of an item or an ask, and returns what the client sees of it.
-func (s *saying) refused(x sent, event []byte) []byte {
+// refused handles the model's refusal of an item or an ask, and returns the event that the client sees, or nil.
+func (s *saying) refused(x sentEvent, event []byte) []byte {
 	fault := gjson.GetBytes(event, "error")
 	if x.item == 0 && fault.Get("code").String() == events.CodeActive {
-		s.tell(floor.Refused{Ask: x.what})
+		s.tell(floor.Refused{Ask: x.subject})
 		return nil
 	}
 	switch {
 	case x.item > 0:
 		s.swallow("item refused by the voice model", fault)
-		u := s.utterances[x.what]
-		if u.CallID != "" && !u.reworded { // its request is not known any more
+		u := s.utterances[x.subject]
+		if u.CallID != "" && !u.reworded { // the model does not know the request any more
 			u.reworded = true
 			s.sendItem(u, s.naming+u.ID+"m")
-			s.tell(floor.Missed{ID: x.what})
+			s.tell(floor.Missed{ID: x.subject})
 			return nil
 		}
-		u.told = true // it is lost, and stays with the router
-		s.log().Warn("utterance refused by the voice model", zap.String("utterance", x.what))
-		s.tell(floor.Withdrawn{ID: x.what})
+		u.confirmed = true // never reported as said: the router keeps it
+		s.log().Warn("utterance refused by the voice model", zap.String("utterance", x.subject))
+		s.tell(floor.Withdrawn{ID: x.subject})
 		return nil
-	case floor.Ours(x.what):
+	case floor.Ours(x.subject):
 		s.swallow("response refused by the voice model", fault)
-		s.tell(floor.Rejected{Ask: x.what})
+		s.tell(floor.Rejected{Ask: x.subject})
 		return nil
 	}
-	delete(s.asks, x.what)
-	s.mask.Forget(x.what)
-	s.tell(floor.Rejected{Ask: x.what})
-	if x.adopted {
+	delete(s.asks, x.subject)
+	s.mask.Forget(x.subject)
+	s.tell(floor.Rejected{Ask: x.subject})
+	if x.ourID {
 		return events.Set(event, "error.event_id", "null")
 	}
 	return event
 }
 
-// swallow counts an error of the model that the client does not see, and logs it.
+// swallow logs an error of the model that the client does not see, and counts it.
 func (k *core) swallow(message string, fault gjson.Result) {
 	k.counts.swallowed++
 	k.log().Warn(message, zap.String("code", fault.Get("code").String()), zap.String("param", fault.Get("param").String()))
 }
 
-// nameless returns the id of the event of ours that an error is about which names none, or "": it says so, or nothing
-// of the client's can be meant.
-func (s *saying) nameless(fault gjson.Result) string {
+// guessEvent returns the id of the event of ours that an error without an event id is about, or "". It goes by what the
+// error says, and by whether an event of the client could be meant.
+func (s *saying) guessEvent(fault gjson.Result) string {
 	param, message := fault.Get("param").String(), fault.Get("message").String()
 	says := func(field, kind string) bool {
 		return param == field || strings.HasPrefix(param, field+".") || strings.Contains(message, kind)
@@ -62,12 +62,12 @@ func (s *saying) nameless(fault gjson.Result) string {
 	for id, x := range s.sent {
 		switch {
 		case x.item == 0:
-			if x.what == s.floor.Asked() && says("response", events.TypeCreate) {
+			if x.subject == s.floor.Asked() && says("response", events.TypeCreate) {
 				return id
 			}
-		case s.named(x, message):
+		case s.namesItem(x, message):
 			return id
-		case x.item > s.itemOf && (newest == 0 || x.item < newest):
+		case x.item > s.newestOfClient && (newest == 0 || x.item < newest):
 			item, newest = id, x.item
 		}
 	}
@@ -77,8 +77,8 @@ func (s *saying) nameless(fault gjson.Result) string {
 	return ""
 }
 
-// named reports whether an error's words name an item of ours.
-func (s *saying) named(x sent, message string) bool {
-	u := s.utterances[x.what]
+// namesItem reports whether an error's message names an item of ours.
+func (s *saying) namesItem(x sentEvent, message string) bool {
+	u := s.utterances[x.subject]
 	return strings.Contains(message, s.naming+u.ID) || u.CallID != "" && strings.Contains(message, u.CallID)
 }

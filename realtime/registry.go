@@ -8,33 +8,33 @@ import (
 	"switchboard/handoff"
 )
 
-// A registry knows the calls of a front that live. Its methods may be used from any goroutine.
+// A registry knows the open calls of a front. It is safe for concurrent use.
 type registry struct {
 	mu       sync.Mutex
-	calls    map[string]*Call      // Guarded by mu: those that run, by id
-	attached map[string]attachment // Guarded by mu: calls of the provider that we are in, or about to be, by id
+	calls    map[string]*Call      // Guarded by mu: open calls, by id
+	attached map[string]attachment // Guarded by mu: calls of the provider that we are in or about to join, by id
 }
 
 func newRegistry() *registry {
 	return &registry{calls: map[string]*Call{}, attached: map[string]attachment{}}
 }
 
-// An attachment is a call of the provider that we are in, or about to be. Set once.
+// An attachment is a call of the provider that we are in or about to join. Set once.
 type attachment struct {
 	grant handoff.Grant
-	leave context.CancelFunc // ends it also while its socket is dialled
-	began time.Time          // of a call that we began; zero: somebody else did
-	pass  *admission         // of a call that we began
-	in    chan struct{}      // closed once there is a [Call], or there will be none
-	lasts *lasting           // nil: no other instance goes on in it
+	leave context.CancelFunc // leaves the call, also while its socket is dialled
+	began time.Time          // when we began the call; zero: somebody else began it
+	pass  *admission         // set for a call that we began
+	in    chan struct{}      // closed once there is a [Call], or is known to be none
+	claim *claim             // nil: no other instance can take the call over
 }
 
-// add makes a call one that can be found.
+// add adds a call, so that others find it.
 func (r *registry) add(c *Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls[c.id] = c
-	r.enter(c.id)
+	r.signalIn(c.id)
 }
 
 func (r *registry) remove(c *Call) {
@@ -43,14 +43,15 @@ func (r *registry) remove(c *Call) {
 	delete(r.calls, c.id)
 }
 
-// get finds a call, and how we are in it if the provider carries it. Either may be missing: nil, or the zero value.
+// get returns a call, and its attachment if the provider carries it. Either may be missing: nil, or the zero value.
 func (r *registry) get(id string) (*Call, attachment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.calls[id], r.attached[id]
 }
 
-// attach notes that we are in a call of the provider, or about to be; false: we are already. Who was noted detaches.
+// attach notes that we are about to join a call of the provider; false: we are in it already. After true, detach must
+// be called.
 func (r *registry) attach(id string, a attachment) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,12 +66,12 @@ func (r *registry) attach(id string, a attachment) bool {
 func (r *registry) detach(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.enter(id)
+	r.signalIn(id)
 	delete(r.attached, id)
 }
 
-// enter lets those go on who wait until we are in a call of the provider. The caller holds mu.
-func (r *registry) enter(id string) {
+// signalIn closes the attachment's channel in, which [Front.Say] waits for. The caller holds mu.
+func (r *registry) signalIn(id string) {
 	if a, ok := r.attached[id]; ok && a.in != nil {
 		close(a.in)
 		a.in = nil
@@ -78,14 +79,14 @@ func (r *registry) enter(id string) {
 	}
 }
 
-// ofProvider reports whether a call is one that we began at the provider.
+// ofProvider reports whether we began this call at the provider.
 func (r *registry) ofProvider(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.attached[id].began.IsZero()
 }
 
-// rejoinable finds a call whose client this caller may be again.
+// rejoinable returns a call whose client this caller may be again, by WebRTC (browser) or WebSocket.
 func (r *registry) rejoinable(grant handoff.Grant, id string, browser bool) (*Call, *handoff.Error) {
 	r.mu.Lock()
 	c := r.calls[id]
@@ -102,14 +103,14 @@ func (r *registry) rejoinable(grant handoff.Grant, id string, browser bool) (*Ca
 	return c, nil
 }
 
-// leaveBeside makes room for another socket beside a call's client.
+// leaveBeside uncounts a socket beside a call's client.
 func (r *registry) leaveBeside(c *Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.besides--
 }
 
-// enterBeside finds a call that one more socket may join, and counts it.
+// enterBeside returns a call that one more socket may join, and counts the socket.
 func (r *registry) enterBeside(grant handoff.Grant, id string) (*Call, *handoff.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,10 +142,10 @@ func (r *registry) hangUp(grant handoff.Grant, id string) bool {
 	r.mu.Lock()
 	c := r.calls[id]
 	a, attached := r.attached[id]
-	// A call without a Call is one of the provider whose socket is being dialled.
+	// An attachment without a Call is one whose socket is being dialled.
 	may := c != nil && c.grant.MayEnd(grant) || c == nil && attached && a.grant.MayEnd(grant)
 	if may && attached {
-		a.leave() // before it can be admitted: that looks afterwards
+		a.leave() // under mu: a Call that is added later finds its context ended
 	}
 	r.mu.Unlock()
 	if may && c != nil {
@@ -153,7 +154,8 @@ func (r *registry) hangUp(grant handoff.Grant, id string) bool {
 	return may
 }
 
-// leave ends the calls of a caller whom another instance has; those that the provider carries go on there.
+// leave ends the calls of a caller whom another instance has taken over; that instance continues those that the
+// provider carries.
 func (r *registry) leave(c handoff.Caller) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,8 +163,8 @@ func (r *registry) leave(c handoff.Caller) {
 		if a.grant.Caller != c {
 			continue
 		}
-		a.lasts.move()
-		a.leave() // one whose socket was lost is not dialled again
+		a.claim.move()
+		a.leave() // a lost socket is not dialled again
 	}
 	for _, one := range r.calls {
 		if one.grant.Caller == c {
@@ -171,21 +173,21 @@ func (r *registry) leave(c handoff.Caller) {
 	}
 }
 
-// ifLeft reports what becomes of a caller's calls when another instance has the caller: whether one ends, and if none
-// does, whether one goes on there.
+// ifLeft reports what would become of a caller's calls if another instance took the caller over: whether one would end,
+// and if none, whether one would continue there.
 func (r *registry) ifLeft(c handoff.Caller) (ends, goesOn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.attached {
 		if a.grant.Caller == c {
-			if !a.lasts.isKept() || a.lasts.hasMoved() {
+			if !a.claim.isKept() || a.claim.hasMoved() {
 				return true, false
 			}
 			goesOn = true
 		}
 	}
 	for id, one := range r.calls {
-		if one.grant.Caller == c && !r.attached[id].lasts.isKept() {
+		if one.grant.Caller == c && !r.attached[id].claim.isKept() {
 			return true, false
 		}
 	}
@@ -203,8 +205,8 @@ func (r *registry) list(grant handoff.Grant) []handoff.CallInfo {
 		}
 	}
 	for id, c := range r.calls {
-		if c.grant.MayEnd(grant) && !c.over.Load() { // one that is over may take a moment to close its far ends
-			list = append(list, handoff.CallInfo{ID: id, Began: c.made, Held: c.isHeld()})
+		if c.grant.MayEnd(grant) && !c.over.Load() { // a call that is over may take a moment to close its legs
+			list = append(list, handoff.CallInfo{ID: id, Began: c.createdAt, Held: c.isHeld()})
 		}
 	}
 	return list

@@ -21,30 +21,30 @@ import (
 )
 
 const (
-	// rejoins is the query parameter by which a client says, as its call begins, that it comes back if it vanishes; and
-	// by which a socket takes the place of a call's client. Who does not say so never comes back: many clients end
-	// their calls without a goodbye.
-	rejoins = "rejoin"
-	// restarts is the query parameter of an offer by which a browser keeps its connection, and restarts ICE alone.
-	restarts = "restart"
-	// yieldLimit bounds how long a new call waits for the end of the one that gives way to it.
-	yieldLimit = serveGrace + outbound.CloseGrace
+	// paramRejoin is the query parameter with which a client says, as its call begins, that it comes back if it
+	// vanishes; and with which a socket takes the place of a call's client. The call of a client that does not say so
+	// ends at once: many clients end their calls without a goodbye.
+	paramRejoin = "rejoin"
+	// paramRestart is the query parameter of an offer with which a browser keeps its connection and only restarts ICE.
+	paramRestart = "restart"
+	// endHeldLimit bounds how long a new call waits for the end of the held call that it replaces.
+	endHeldLimit = serveGrace + outbound.CloseGrace
 )
 
-// holdOf is how long a call that begins waits for its client. A caller without a name could not say whose call gives
-// way to a new one.
+// holdOf returns how long a new call is to wait for a client that vanishes. A caller without a name is not waited for:
+// nobody could tell which held call a new one of theirs replaces.
 func (f *Front) holdOf(r *http.Request, grant handoff.Grant) time.Duration {
-	if r.URL.Query().Get(rejoins) != "1" || grant.Caller.Nameless() {
+	if r.URL.Query().Get(paramRejoin) != "1" || grant.Caller.Nameless() {
 		return 0
 	}
 	return f.config.Hold
 }
 
-// place puts a leg into a call in place of its client's, which ends; false: the call is over, or has no session yet to
-// come back to.
+// place makes a leg the client's leg of the call, and closes the old one; false: the call is over, or has no session
+// yet to come back to.
 func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 	c.do(func() {
-		if c.legs.shown == "" {
+		if c.legs.shownSession == "" {
 			return
 		}
 		old := c.session.replaceClient(l)
@@ -54,12 +54,13 @@ func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 	return placed
 }
 
-// departed handles the end of a leg: the call ends with it, unless it is the client's and that may come back.
+// departed handles the end of a leg: the call ends with it, unless the model's session is renewed or the client may
+// come back.
 func (c *Call) departed(l leg) {
 	switch {
 	case c.legs.model.leg == l:
 		c.renewal.modelLeft("")
-	case c.legs.client != l: // another one took its place
+	case c.legs.client != l: // the leg was replaced
 	case c.legs.vanished():
 		c.session.clientVanished()
 	default:
@@ -67,28 +68,28 @@ func (c *Call) departed(l leg) {
 	}
 }
 
-// clientVanished lets the call go on without its client. Nothing of what was not heard to its end counts as heard, and
-// what the caller was saying is thrown away: its end is lost.
+// clientVanished continues the call without its client. What was not heard to its end counts as not heard. What the
+// caller was saying is thrown away, as its end is lost.
 func (s *session) clientVanished() {
 	now, l, h := time.Now(), s.legs, s.hearing
 	l.client = nobody{}
-	if l.opened = false; l.away() { // one that rejoined went before it could be reached
+	if l.opened = false; l.away() { // a client that rejoined vanished before it could be reached
 		l.witness = nobody{}
 		return
 	}
-	l.left = now
+	l.vanishedAt = now
 	s.counts.holds++
 	s.log().Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
 	s.alarms[alarmHold].at = now.Add(l.hold)
-	h.goesOn()
+	h.clearInterjections()
 	spoke := s.saying.floor.Speaking() || !h.speeches.appended.IsZero()
-	s.saying.tell(floor.Away{On: true}) // first: nothing is asked for any more
+	s.saying.tell(floor.Away{On: true}) // first, so that the floor makes no ask any more
 	if id := s.saying.floor.Active(); id != "" {
 		h.lose(id)
 	}
-	h.overhear(now, h.playback.lose(now))
-	if h.signs(now); len(h.unsure) > 0 {
-		h.doubt(len(h.unsure))
+	h.reportPlayback(now, h.playback.endAll(now))
+	if h.checkSigns(now); len(h.unsure) > 0 {
+		h.giveUp(len(h.unsure))
 	}
 	l.witness = nobody{}
 	if spoke {
@@ -97,8 +98,8 @@ func (s *session) clientVanished() {
 	}
 }
 
-// replaceClient gives the call a client's leg in place of the one that it has or waits for, which is returned: a client
-// notices before we do that its connection is lost. The leg begins with the session as the client knows it.
+// replaceClient gives the call a new client's leg, which first gets the session as the client knows it, and returns the
+// old leg. That may not have ended: a client notices before we do that its connection is lost.
 func (s *session) replaceClient(l leg) (old leg) {
 	if old = s.legs.client; !s.legs.away() {
 		s.clientVanished()
@@ -110,14 +111,14 @@ func (s *session) replaceClient(l leg) (old leg) {
 		s.legs.toLeg(events.Encode(events.Object{"type": events.TypeMade, "session": known}))
 	}
 	s.legs.toLeg(s.legs.created())
-	if !s.legs.performs { // a browser is there when it can be reached
+	if !s.legs.performs { // a browser is back when it reports that it can be reached
 		s.clientBack()
 	}
 	return old
 }
 
-// giveWay ends the call if it waits for its client. False: the client is back.
-func (c *Call) giveWay() bool {
+// endIfHeld ends the call if it waits for its client; false: the client is back.
+func (c *Call) endIfHeld() bool {
 	back := false
 	c.do(func() {
 		if back = !c.legs.away(); !back {
@@ -127,7 +128,7 @@ func (c *Call) giveWay() bool {
 	return !back
 }
 
-// isHeld reports whether the call waits for its client, to who does not hold mu.
+// isHeld reports whether the call waits for its client. It locks mu.
 func (c *Call) isHeld() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,8 +141,8 @@ func (s *session) clientBack() {
 	if !l.away() {
 		return
 	}
-	gone := time.Since(l.left)
-	l.left, s.alarms[alarmHold].at = time.Time{}, time.Time{}
+	gone := time.Since(l.vanishedAt)
+	l.vanishedAt, s.alarms[alarmHold].at = time.Time{}, time.Time{}
 	s.counts.rejoins++
 	s.log().Info("client is back", zap.Duration("took", gone))
 	s.saying.say(handoff.Utterance{
@@ -153,13 +154,13 @@ func (s *session) clientBack() {
 	s.saying.tell(floor.Away{})
 }
 
-// overAlready is the error of a call that ended while somebody came back to it.
+// overAlready returns the error for a client that came back to a call which has ended meanwhile.
 func overAlready() *handoff.Error {
 	return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
 }
 
-// openRejoined answers GET /v1/realtime?call_id=&rejoin=1: a socket that is the client of a call from now on. carry
-// returns when the socket or the call has ended.
+// openRejoined answers GET /v1/realtime?call_id=&rejoin=1: the socket becomes the client of the call. carry returns
+// when the socket or the call has ended.
 func (f *Front) openRejoined(
 	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
 ) (carry func(), fault *handoff.Error) {
@@ -167,15 +168,15 @@ func (f *Front) openRejoined(
 	if fault != nil {
 		return nil, fault
 	}
-	s := f.upgrade(w, r, at(id), c.log(), nil)
+	s := f.upgrade(w, r, locationOf(id), c.log(), nil)
 	if s == nil {
 		return nil, nil
 	}
-	lowered := r.URL.Query().Get(lowers) == "1"
+	lowered := r.URL.Query().Get(paramLowers) == "1"
 	return func() {
 		var running sync.WaitGroup
 		defer running.Wait()
-		c.do(func() { c.hearing.yielding.lowers = lowered && c.legs.tells })
+		c.do(func() { c.hearing.yielding.lowers = lowered && c.legs.takesOurs })
 		if !c.place(s, &running) {
 			s.End(overAlready())
 		}
@@ -183,9 +184,8 @@ func (f *Front) openRejoined(
 	}, nil
 }
 
-// serveReoffer serves POST /v1/realtime/calls?call_id=: an offer of a browser that is the client of a call from now on.
-// The session goes on as it is: one in the offer's form is not looked at. It returns when the leg or the call has
-// ended.
+// serveReoffer serves POST /v1/realtime/calls?call_id=: the browser that offers becomes the client of the call. The
+// session continues unchanged; a session in the offer's form is ignored. It returns when the leg or the call has ended.
 func (f *Front) serveReoffer(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
 ) *handoff.Error {
@@ -194,7 +194,7 @@ func (f *Front) serveReoffer(
 	if fault != nil {
 		return fault
 	}
-	if r.URL.Query().Get(restarts) == "1" {
+	if r.URL.Query().Get(paramRestart) == "1" {
 		return serveRestart(ctx, w, r, c, offer)
 	}
 	offer.Session = nil
@@ -225,8 +225,8 @@ func (f *Front) serveReoffer(
 	return nil
 }
 
-// serveRestart answers an offer with which a client that is still in its call takes another way to it. One whose leg
-// has ended is told so (409), and comes back with a new one.
+// serveRestart answers an offer with which a client that is still in its call restarts ICE, to reach it by another
+// network path. A client whose leg has ended gets 409, and comes back with a new offer.
 func serveRestart(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, c *Call, offer rtcOffer,
 ) *handoff.Error {
@@ -246,7 +246,8 @@ func serveRestart(
 	return nil
 }
 
-// replyAnswer answers an offer. A client that is gone does not connect, which ends the leg.
+// replyAnswer answers an offer with SDP. A failed write needs no handling: a client that is gone never connects, and
+// that ends the leg.
 func replyAnswer(w http.ResponseWriter, id, answer string) {
 	w.Header().Set("Content-Type", "application/sdp")
 	w.Header().Set("Location", callPath+id)
@@ -254,12 +255,12 @@ func replyAnswer(w http.ResponseWriter, id, answer string) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// yield ends the calls of the same caller and key that wait for their client: who begins a new one does not come back
-// to them. It returns when they count no more.
-func (f *Front) yield(ctx context.Context, grant handoff.Grant) {
-	ctx, cancel := context.WithTimeout(ctx, yieldLimit)
+// endHeld ends the calls of the same caller and key that wait for their client: a caller who begins a new call does not
+// come back to them. It returns when they no longer count in the quota.
+func (f *Front) endHeld(ctx context.Context, grant handoff.Grant) {
+	ctx, cancel := context.WithTimeout(ctx, endHeldLimit)
 	defer cancel()
-	held := slices.DeleteFunc(f.live.held(grant), func(c *Call) bool { return !c.giveWay() })
+	held := slices.DeleteFunc(f.live.held(grant), func(c *Call) bool { return !c.endIfHeld() })
 	for _, c := range held {
 		select {
 		case <-c.pass.left:

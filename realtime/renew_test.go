@@ -315,7 +315,7 @@ func TestSessionsThatDoNotLast(t *testing.T) {
 // A client that asked for events of ours hears that the session was replaced; every other hears nothing (TestStreams).
 func TestRenewalIsTold(t *testing.T) {
 	playRenewed(t, func(s *stage, h *heirs) {
-		s.call.do(func() { s.call.legs.tells = true })
+		s.call.do(func() { s.call.legs.takesOurs = true })
 		h.lose()
 		s.wait(time.Second)
 		s.wantSent(s.client, "")

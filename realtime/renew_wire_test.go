@@ -89,8 +89,8 @@ func TestBlackHole(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
 	ours := h.modelSocket()
-	if ours.pace != modelPing || ours.idle != modelIdle || modelIdle > 15*time.Second {
-		t.Errorf("it pings every %v and waits %v", ours.pace, ours.idle)
+	if ours.pingInterval != modelPing || ours.idleTimeout != modelIdle || modelIdle > 15*time.Second {
+		t.Errorf("it pings every %v and waits %v", ours.pingInterval, ours.idleTimeout)
 	}
 	_ = client.Close()
 	_ = model.Close()

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// eventQueue bounds events that the router has not taken yet. When it is full, hints are dropped first,
-	// then what the caller said (but not that they spoke: what is missing is known to be); requests and
-	// confirmations never are: the call ends instead.
+	// eventQueue bounds the events that the router has not taken yet. When it is full, hints are dropped first, then
+	// the words of the caller (but not the reports that they spoke, so that it is known that words are missing).
+	// Requests and confirmations are never dropped: the call ends instead.
 	eventQueue = 256
-	// eventBytes bounds the words in them, with the same policy. One event may always wait.
+	// eventBytes bounds the text in these events, in bytes, with the same policy. One event may always wait.
 	eventBytes = 4 << 20
-	// keptSpokes is how many reports that the caller spoke are kept however full the queue is.
+	// keptSpokes is how many of the newest reports that the caller spoke are kept however full the queue is.
 	keptSpokes = 16
 )
 
-// reports are events for the router, oldest first.
+// reports are the queued events for the router, oldest first.
 type reports []handoff.Event
 
 // report queues an event for the router.
@@ -30,8 +30,8 @@ func (k *core) report(e handoff.Event) {
 	}
 }
 
-// add queues an event and reports whether that is one too many. A hint takes the place of an older one of the same
-// call. What was dropped is counted in n.
+// add queues an event and reports whether that exceeds the bounds. A hint replaces an older one of the same function
+// call. Dropped events are counted in n.
 func (q *reports) add(e handoff.Event, n *counts) (full bool) {
 	if h, ok := e.(handoff.Hint); ok {
 		older := slices.IndexFunc(*q, func(p handoff.Event) bool {
@@ -64,7 +64,7 @@ func (q *reports) crowded(e handoff.Event) bool {
 	return len(*q) >= eventQueue || len(*q) > 0 && bytes > eventBytes
 }
 
-// weight returns the bytes of words in an event.
+// weight returns the bytes of text in an event.
 func weight(e handoff.Event) int {
 	switch e := e.(type) {
 	case handoff.Hint:
@@ -79,10 +79,11 @@ func weight(e handoff.Event) int {
 	return 0
 }
 
-// thin makes room for an event: hints and what has changed again since go first, then what the caller said. The newest
-// reports that the caller spoke stay: a yes must never look like their last word when it was not.
+// thin makes room for an event. It drops hints and outdated Quiet events first, then the words of the caller, then
+// their oldest Spoke events. The newest Spoke events stay: a "yes" must never look like the caller's last word if it
+// was not.
 func (q *reports) thin(e handoff.Event, n *counts) {
-	newest := len(*q) // the newest Quiet counts
+	newest := len(*q) // index of the newest Quiet: the older ones are outdated
 	for i, p := range slices.Backward(*q) {
 		if _, ok := p.(handoff.Quiet); ok {
 			newest = i

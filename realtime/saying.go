@@ -18,85 +18,86 @@ import (
 )
 
 const (
-	// itemPrefix makes an item's id of an utterance's; together they fit the 32 characters that the API allows,
-	// also with the five more of an attached call.
+	// // itemPrefix and the id of an utterance are the id of its item. Together they fit the 32 characters that the API
+	// allows, also with the five more of an attached call.
 	itemPrefix = "sb_"
-	// maxAskBytes bounds the client's asks that wait for their turn, beside their number. What is beyond it is
-	// refused: the client is told so. One ask may always wait.
+	// maxAskBytes bounds the bytes of the client's asks that wait for their turn; floor.MaxHeld bounds their number. An
+	// ask beyond it is refused with an error. One ask may always wait, however large.
 	maxAskBytes = 16 << 20
-	// maxOutputs bounds the client's outputs that are remembered: those to a response that runs.
+	// maxOutputs bounds the function call outputs of the client that are remembered. Only those for the running
+	// response are needed.
 	maxOutputs = 64
 )
 
 // saying is what the model is made to say: our utterances, the client's asks, the floor that they share, and the
-// requests that they answer.
+// requests (function calls) that utterances answer.
 type saying struct {
 	*core
 	legs    *legs
 	mask    *mask.Mask
-	hearing *hearing // is told what the caller was given
+	hearing *hearing // learns which utterances the caller was given
 	recall  *recall.Recall
 
-	floor      *floor.Floor
-	says       []handoff.Utterance   // of the router, until the model's session has begun
-	utterances map[string]*utterance // by id
-	naming     string                // begins the ids of our items: itemPrefix, and a word in an attached call
-	early      [][]byte              // response.create of the client that came before the model's session existed
-	asks       map[string]clientAsk  // of the client, not yet on the wire or refused, by tag
-	sent       map[string]sent       // our and adopted event ids that may still fail
-	items      int                   // that were put into the conversation from this side
-	itemOf     int                   // the client's newest of them
-	outputs    []string              // call ids that the client answered last, oldest first
-	requests   map[string]*request   // by call id
-	hints      map[string]*hint      // requests that the model is writing, by item id
+	floor          *floor.Floor
+	says           []handoff.Utterance   // utterances of the router that wait for the model's session
+	utterances     map[string]*utterance // by id
+	naming         string                // prefix of our items' ids: itemPrefix, and in an attached call a random word
+	earlyAsks      [][]byte              // the client's asks from before the model's session began
+	asks           map[string]clientAsk  // the client's asks that the model has not accepted yet, by tag
+	sent           map[string]sentEvent  // events of the model's that it may still refuse, by event id
+	itemCount      int                   // items put into the conversation by us and by the client
+	newestOfClient int                   // the number of the client's newest item among them
+	outputs        []string              // ids of the function calls that the client answered last, oldest first
+	requests       map[string]*request   // by call id
+	hints          map[string]*hint      // requests that the model is still writing, by item id
 }
 
-// An utterance is what the router said, until it is confirmed.
+// An utterance is what the router wants said or known, and how far that is.
 type utterance struct {
 	handoff.Utterance
-	waits    bool      // the model gets it with the ask for it: a response before that must not tell it
-	acked    bool      // the model has the item
-	silent   bool      // no response is needed (any more)
-	told     bool      // confirmed
-	at       time.Time // when the model had the item
-	reworded bool      // refused as an answer and sent again as a message
+	deferred  bool      // sent together with its ask, so that no earlier response tells it
+	acked     bool      // the model has the item
+	silent    bool      // needs no response, or none any more
+	confirmed bool      // reported to the router as said
+	ackedAt   time.Time // when the model confirmed the item
+	reworded  bool      // the model refused it as an output; it was sent again as a message
 }
 
 // A request is one function call of the model for a tool of ours.
 type request struct {
-	response string // that holds it
+	response string // the response that holds it
 	answered bool
 }
 
 // A clientAsk is a response.create of the client.
 type clientAsk struct {
 	event    []byte // for the model
-	metadata string // of the client, raw
-	eventID  string // ours if the client gave none
-	adopted  bool   // the client gave none
+	metadata string // the client's own, raw JSON
+	eventID  string // the client's, or one of ours
+	ourID    bool   // eventID is one of ours, as the client gave none
 }
 
-// What may still fail under an event id of ours, or one that we gave to a client's event.
-type sent struct {
-	what    string // the ask's tag or the utterance's id
-	item    int    // which of the items from this side it was, from 1; 0: it was an ask
-	adopted bool   // the client gave no event id
+// A sentEvent is an ask or an item on the wire, which the model may still refuse by its event id.
+type sentEvent struct {
+	subject string // the tag of the ask, or the id of the utterance
+	item    int    // the number of the item, from 1; 0: it is an ask
+	ourID   bool   // the client gave no event id
 }
 
 // say gives an utterance to the model.
 func (s *saying) say(u handoff.Utterance) {
 	switch known := s.utterances[u.ID]; {
-	case s.mask.Foreign(): // nobody here speaks
+	case s.mask.Foreign(): // a session without a voice
 		return
 	case known != nil:
 		if u.Text == "" && u.CallID == "" {
-			if known.waits {
-				known.Text = "" // it is not sent any more, and the call may be long
+			if known.deferred {
+				known.Text = "" // it is not sent any more: frees the memory
 			}
 			s.tell(floor.Withdrawn{ID: u.ID})
 		}
 		return // delivered already
-	case u.CallID == "" && u.Text == "": // there is nothing to take back
+	case u.CallID == "" && u.Text == "": // a withdrawal of an utterance that was never said
 		return
 	}
 	if u.CallID != "" {
@@ -107,15 +108,15 @@ func (s *saying) say(u handoff.Utterance) {
 			return
 		}
 		r.answered = true
-		s.noted("answer", u.CallID)
-		if u.Text == "" { // the model chose to say nothing: that is what its response said
+		s.noteTick("answer", u.CallID)
+		if u.Text == "" { // remain_silent: saying nothing is what the response had to say
 			s.tell(floor.Spoke{Response: r.response, Silence: true})
 		}
 	}
 	said := &utterance{Utterance: u, silent: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
 	s.utterances[u.ID] = said
-	s.mask.Hide(s.naming + u.ID) // before it is sent: what the mask can hide bounds how many there are
-	if said.waits = u.CallID == "" && !said.silent; !said.waits {
+	s.mask.Hide(s.naming + u.ID) // before it is sent; the mask's bound of hidden items bounds the utterances, too
+	if said.deferred = u.CallID == "" && !said.silent; !said.deferred {
 		s.sendItem(said, s.naming+u.ID)
 	}
 	s.tell(floor.Uttered{ID: u.ID, Call: u.CallID, Need: u.Floor})
@@ -123,50 +124,52 @@ func (s *saying) say(u handoff.Utterance) {
 
 func (s *saying) sendItem(u *utterance, itemID string) {
 	id := s.ids.Next()
-	s.items++
-	s.sent[id] = sent{what: u.ID, item: s.items}
+	s.itemCount++
+	s.sent[id] = sentEvent{subject: u.ID, item: s.itemCount}
 	s.mask.Hide(itemID)
 	event := events.Message(id, itemID, u.Text)
 	if u.CallID != "" && !u.reworded {
 		event = events.Output(id, itemID, u.CallID, u.Text)
 	}
-	s.asksModel(events.TypeItemCreate, event)
+	s.sendAndRecall(events.TypeItemCreate, event)
 }
 
-// lostAsks forgets what was asked of a session that is gone: the floor asks again, and recall sends the items.
-func (s *saying) lostAsks() {
-	maps.DeleteFunc(s.sent, func(_ string, x sent) bool { return x.item == 0 })
+// forgetAsks forgets the asks on the wire of a session that is gone. The floor asks again, and recall sends the items
+// again.
+func (s *saying) forgetAsks() {
+	maps.DeleteFunc(s.sent, func(_ string, x sentEvent) bool { return x.item == 0 })
 }
 
-// deliver gives the model what it is about to be asked for.
+// deliver sends the model the deferred utterances that it is about to be asked to tell.
 func (s *saying) deliver(utterances []string) {
 	for _, id := range utterances {
-		if u := s.utterances[id]; u.waits {
-			u.waits = false
+		if u := s.utterances[id]; u.deferred {
+			u.deferred = false
 			s.sendItem(u, s.naming+u.ID)
 		}
 	}
 }
 
-// asksModel sends the model an event that it answers, in this session or another.
-func (s *saying) asksModel(kind string, event []byte) {
-	if s.legs.heirs {
+// sendAndRecall sends the model an event that it has to answer. If its session ends first, the next session gets the
+// event again.
+func (s *saying) sendAndRecall(kind string, event []byte) {
+	if s.legs.canRenew {
 		s.recall.Asked(kind, event)
 	}
 	s.legs.toModel(event)
 }
 
-// acknowledged notes that the model has an item of ours.
+// acknowledged notes that the model has an item, if it is one of ours.
 func (s *saying) acknowledged(itemID string) {
 	for id, x := range s.sent {
 		if x.item == 0 {
 			continue
 		}
-		u := s.utterances[x.what]
+		u := s.utterances[x.subject]
 		if itemID == s.naming+u.ID || itemID == s.naming+u.ID+"m" {
 			delete(s.sent, id)
-			u.acked, u.at = true, time.Now()
-			u.Text = "" // the call may be long
+			u.acked, u.ackedAt = true, time.Now()
+			u.Text = "" // frees the memory
 			s.confirm(u)
 			s.tell(floor.Taken{ID: u.ID})
 			return
@@ -174,15 +177,15 @@ func (s *saying) acknowledged(itemID string) {
 	}
 }
 
-// confirm tells the router once that a silent utterance is in the context.
+// confirm reports to the router, once, that a silent utterance is in the model's context.
 func (s *saying) confirm(u *utterance) {
-	if u.acked && u.silent && !u.told {
-		u.told = true
-		s.report(handoff.Said{ID: u.ID, At: u.at})
+	if u.acked && u.silent && !u.confirmed {
+		u.confirmed = true
+		s.report(handoff.Said{ID: u.ID, At: u.ackedAt})
 	}
 }
 
-// tell gives the floor an event and does what it decides.
+// tell passes an event to the floor and carries out its effects.
 func (s *saying) tell(e floor.Event) {
 	for _, x := range s.floor.Step(e) {
 		if x.Ask != "" && slices.Contains(x.Utterances, partingID) { // this ask carries the last sentence of the call
@@ -191,22 +194,22 @@ func (s *saying) tell(e floor.Event) {
 		switch x.Kind {
 		case floor.EffectAsk:
 			s.deliver(x.Utterances)
-			s.asksFor(x.Ask, x.Utterances)
+			s.noteAsk(x.Ask, x.Utterances)
 			id := s.ids.Next()
-			s.sent[id] = sent{what: x.Ask}
+			s.sent[id] = sentEvent{subject: x.Ask}
 			s.counts.asks++
 			s.legs.toModel(events.Ask(id, x.Ask, x.Mute || s.mask.Forced()))
 		case floor.EffectForward:
 			s.deliver(x.Utterances)
-			s.asksFor(x.Ask, x.Utterances)
+			s.noteAsk(x.Ask, x.Utterances)
 			a := s.asks[x.Ask]
-			s.sent[a.eventID] = sent{what: x.Ask, adopted: a.adopted}
+			s.sent[a.eventID] = sentEvent{subject: x.Ask, ourID: a.ourID}
 			s.legs.toModel(a.event)
 		case floor.EffectGiven:
 			for _, id := range x.Utterances {
-				if u := s.utterances[id]; !u.told {
-					u.told = true
-					s.hearing.given(handoff.Said{ID: id, Cut: x.Cut}, x.Response, x.Cut && len(x.Utterances) > 1)
+				if u := s.utterances[id]; !u.confirmed {
+					u.confirmed = true
+					s.hearing.noteGiven(handoff.Said{ID: id, Cut: x.Cut}, x.Response, x.Cut && len(x.Utterances) > 1)
 				}
 			}
 		case floor.EffectSilent:
@@ -215,7 +218,7 @@ func (s *saying) tell(e floor.Event) {
 				s.confirm(s.utterances[id])
 			}
 		case floor.EffectLost:
-			s.log().Warn("the voice model did not say it", zap.Int("utterances", len(x.Utterances)))
+			s.log().Warn("the voice model did not say what it was asked to", zap.Int("utterances", len(x.Utterances)))
 		case floor.EffectTimer:
 			s.alarms[x.Timer] = alarm{at: time.Now().Add(floor.Delay[x.Timer]), gen: x.Gen}
 		case floor.EffectCancel:
@@ -232,19 +235,19 @@ func (s *saying) tell(e floor.Event) {
 	}
 }
 
-// clientAsks queues the client's response.create. One that comes before the model's session exists waits for that:
-// its response could use none of our tools.
+// clientAsks queues the client's response.create. One that comes before the model's session exists waits for the
+// session: without it, the response could not use our tools.
 func (s *saying) clientAsks(event []byte) {
 	id := gjson.GetBytes(event, "event_id").String()
 	if !s.mask.Begun() {
-		if !s.tooManyAsks(len(s.early) >= floor.MaxHeld, len(event), id) {
-			s.early = append(s.early, event)
+		if !s.tooManyAsks(len(s.earlyAsks) >= floor.MaxHeld, len(event), id) {
+			s.earlyAsks = append(s.earlyAsks, event)
 		}
 		return
 	}
 	patched, tag := s.mask.Ask(event)
 	if mask.Aside(tag) {
-		s.asksModel(events.TypeCreate, patched)
+		s.sendAndRecall(events.TypeCreate, patched)
 		return
 	}
 	if s.tooManyAsks(s.floor.Full(), len(patched), id) {
@@ -252,7 +255,7 @@ func (s *saying) clientAsks(event []byte) {
 	}
 	a := clientAsk{event: patched, metadata: gjson.GetBytes(event, "response.metadata").Raw, eventID: id}
 	if id == "" {
-		a.eventID, a.adopted = s.ids.Next(), true
+		a.eventID, a.ourID = s.ids.Next(), true
 		a.event = events.Set(patched, "event_id", events.Quote(a.eventID))
 	}
 	s.asks[tag] = a
@@ -260,42 +263,43 @@ func (s *saying) clientAsks(event []byte) {
 		Instructed: gjson.GetBytes(event, "response.instructions").String() != ""})
 }
 
-// tooManyAsks refuses an ask of so many bytes where too much waits, and reports whether it did.
+// tooManyAsks refuses an ask of this size if too many asks or bytes wait, and reports whether it did. full: their
+// number is at its bound.
 func (s *saying) tooManyAsks(full bool, size int, id string) bool {
 	for _, a := range s.asks {
 		size += len(a.event)
 	}
-	for _, event := range s.early {
+	for _, event := range s.earlyAsks {
 		size += len(event)
 	}
-	if full = full || len(s.asks)+len(s.early) > 0 && size > maxAskBytes; full {
+	if full = full || len(s.asks)+len(s.earlyAsks) > 0 && size > maxAskBytes; full {
 		s.counts.refused++
 		s.legs.refuse(events.Fault{Code: "rate_limit_exceeded", Message: "Too many responses are waiting.", EventID: id})
 	}
 	return full
 }
 
-// askedEarly queues what the client asked for before the model's session existed.
+// askedEarly queues the asks that the client sent before the model's session existed.
 func (s *saying) askedEarly() {
-	early := s.early
-	s.early = nil
+	early := s.earlyAsks
+	s.earlyAsks = nil
 	for _, event := range early {
 		s.clientAsks(event)
 	}
 }
 
-// cancels takes back what the client asked for that waits here.
-func (s *saying) cancels() {
-	early := s.early
-	s.early = nil
+// clientCancels takes back the client's asks that have not been sent to the model.
+func (s *saying) clientCancels() {
+	early := s.earlyAsks
+	s.earlyAsks = nil
 	for _, event := range early {
 		s.endUnasked(gjson.GetBytes(event, "response.metadata").Raw)
 	}
 	s.tell(floor.Cancelled{})
 }
 
-// endUnasked shows the client that an ask with this metadata, which it cancelled while it waited here, became a
-// response that began and ended, as it would have at the model.
+// endUnasked shows the client a cancelled response for an ask with this metadata, which it cancelled before the ask was
+// sent. The model would have shown it the same.
 func (s *saying) endUnasked(metadata string) {
 	response := events.Object{
 		"object": "realtime.response", "id": "resp_" + s.ids.Next(), "status": "in_progress", "status_details": nil,
@@ -310,10 +314,10 @@ func (s *saying) endUnasked(metadata string) {
 	tell(events.TypeDone)
 }
 
-// given notes an item that the client put into the conversation.
-func (s *saying) given(it events.Item) {
-	s.items++
-	s.itemOf = s.items
+// noteClientItem notes an item that the client put into the conversation.
+func (s *saying) noteClientItem(it events.Item) {
+	s.itemCount++
+	s.newestOfClient = s.itemCount
 	if it.Kind != events.ItemOutput || len(it.CallID) > events.MaxID {
 		return
 	}
@@ -326,40 +330,41 @@ func (s *saying) given(it events.Item) {
 // began follows the beginning of a response in the conversation.
 func (s *saying) began(response, tag string) {
 	s.accepted(tag)
-	if s.ticked != nil {
-		s.ticked.responses[response] = s.ticked.asks[tag]
+	if s.tickLog != nil {
+		s.tickLog.responses[response] = s.tickLog.asks[tag]
 	}
 	s.tell(floor.Created{Response: response, Tag: tag})
 }
 
-// accepted forgets an ask that can no longer be refused.
+// accepted forgets an ask that the model has accepted, and can no longer refuse.
 func (s *saying) accepted(tag string) {
 	delete(s.asks, tag)
 	for id, x := range s.sent {
-		if x.item == 0 && x.what == tag {
+		if x.item == 0 && x.subject == tag {
 			delete(s.sent, id)
 		}
 	}
 }
 
-// ended forgets what a response of the conversation answered, hands its requests to the router, and reports whether it
-// holds anything but a message, and whether the model chose to say nothing.
+// ended handles the end of a response of the conversation: it hands the requests in it to the router and forgets the
+// ask that it answers. acted reports whether it holds anything but messages, silent whether the model chose to say
+// nothing.
 func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (acted, silent bool) {
 	id := r.Get("id").String()
 	maps.DeleteFunc(s.hints, func(_ string, h *hint) bool { return h.response == id })
 	ours, theirs := s.floor.Tells(id), false
-	var open []string // calls of the client without an output
+	var open []string // function calls of the client without an output
 	for _, raw := range r.Get("output").Array() {
 		it := events.ReadItem(raw)
 		acted = acted || it.Kind != events.ItemMessage
-		// Servers that give items no status mean the response's.
+		// For items without a status that of the response holds.
 		s.requested(it, id, cmp.Or(it.Status, status) == events.StatusCompleted, asked)
 		tool, own := s.mask.Requested(it)
 		switch {
 		case own:
 			ours, silent = true, silent || tool.Silence
 		case it.Kind == events.ItemMessage, it.Kind == events.ItemReasoning:
-		default: // a call of the client, or of what the provider runs itself
+		default: // a call of a tool of the client, or of one that the provider runs itself
 			theirs = true
 			if it.Kind == events.ItemCall && !slices.Contains(s.outputs, it.CallID) && len(open) < maxOutputs {
 				open = append(open, it.CallID)
@@ -370,15 +375,15 @@ func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (act
 		s.tell(floor.Mixed{Response: id, Calls: open})
 	}
 	s.accepted(tag)
-	if ask := s.floor.AskOf(id); tag == "" && ask != "" { // not before: it may have been another's, and is refused then
+	if ask := s.floor.AskOf(id); tag == "" && ask != "" { // while it ran, it could still turn out to answer another ask
 		s.accepted(ask)
 		s.mask.Forget(ask)
 	}
 	return acted, silent
 }
 
-// requested hands a completed function call for one of our tools to the router, once. asked is when the caller's
-// newest sentence was over.
+// requested hands a completed function call for one of our tools to the router, once. asked is when the caller's newest
+// sentence ended.
 func (s *saying) requested(it events.Item, response string, completed bool, asked time.Time) {
 	tool, ours := s.mask.Requested(it)
 	if !ours || !completed || s.requests[it.CallID] != nil {
@@ -386,12 +391,12 @@ func (s *saying) requested(it events.Item, response string, completed bool, aske
 	}
 	s.requests[it.CallID] = &request{response: response}
 	s.counts.requests++
-	s.noted("request", it.CallID)
+	s.noteTick("request", it.CallID)
 	s.tell(floor.Called{Response: response, Call: it.CallID})
 	s.report(handoff.FunctionCall{CallID: it.CallID, Tool: tool.Name, Arguments: it.Arguments, Asked: asked})
 }
 
-// hint begins to follow a request that the model writes.
+// hint begins to follow a request that the model is still writing, if its tool wants hints.
 func (s *saying) hint(it events.Item, response string) {
 	tool, ours := s.mask.Requested(it)
 	if !ours || !tool.Early || s.requests[it.CallID] != nil {
@@ -401,7 +406,7 @@ func (s *saying) hint(it events.Item, response string) {
 	s.hintMore(it.ID, it.Arguments)
 }
 
-// hintMore takes a piece of a request's arguments.
+// hintMore adds a piece of a request's arguments, and reports a hint when one is due.
 func (s *saying) hintMore(item, piece string) {
 	if h := s.hints[item]; h != nil && piece != "" && h.add(piece) {
 		s.report(handoff.Hint{CallID: h.call, Tool: h.tool, Partial: string(h.text)})

@@ -16,17 +16,18 @@ import (
 
 const (
 	// openingLimit bounds how long a client waits for the session that it asked for before its call began, from the
-	// beginning of the model's: the leg's formats go first. Then it is shown the session as it is.
+	// beginning of the model's session. Then it is shown the session as it is. The leg's formats are set first, which
+	// takes a part of the time.
 	openingLimit = 6 * time.Second
-	// answerLimit bounds how long the model may take to answer a session update, from the newest answer: some give
-	// none, or one for several. Clients wait 5 s at most (agents-realtime).
+	// answerLimit bounds how long the model may take to answer a session update, from its newest answer: some models
+	// answer none, or several at once. Clients wait 5 s at most (agents-realtime).
 	answerLimit = 3 * time.Second
-	// maxFaultSaid bounds the model's words in an error of ours, in bytes.
+	// maxFaultSaid bounds the model's own message within an error of ours, in bytes.
 	maxFaultSaid = 500
 )
 
-// session is how the client's session begins, how its updates are answered, and how it goes on when the client vanishes
-// and comes back (rejoin.go).
+// session is how the client's session begins, how its updates are answered, and how it continues when the client
+// vanishes and comes back (rejoin.go).
 type session struct {
 	*core
 	legs    *legs
@@ -34,14 +35,14 @@ type session struct {
 	hearing *hearing
 	mask    *mask.Mask
 
-	opening []byte               // Set once, before begin: a session.update that the client begins with unsaid; or nil
-	begins  func(*handoff.Error) // takes, once, that the client's session has begun, or was refused; or nil
-	waited  bool                 // from now on the client has its time to set its session up
-	listens bool                 // the log says that the caller's speech is transcribed for us
+	opening             []byte               // Set once, before begin: session.update of the client's offer or secret; or nil
+	onBegun             func(*handoff.Error) // called once when the client's session has begun (nil) or was refused; or nil
+	opened              bool                 // the client can set up its session, and the floor knows it
+	loggedTranscription bool                 // it was logged that speech is transcribed for us
 }
 
-// opens sends the model the session.update that the client began with.
-func (s *session) opens(event []byte) {
+// sendOpening sends the model the session.update that the client began with.
+func (s *session) sendOpening(event []byte) {
 	s.hearing.settings.change(gjson.GetBytes(event, "session"))
 	s.legs.toModel(s.mask.Opening(event))
 	s.awaitAnswer()
@@ -52,23 +53,23 @@ func (s *session) opens(event []byte) {
 func (s *session) show(event []byte) {
 	kind := events.PeekType(event)
 	if kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated {
-		s.legs.shown = gjson.GetBytes(event, "session").Raw
+		s.legs.shownSession = gjson.GetBytes(event, "session").Raw
 	}
 	if s.legs.toClient(event); kind == events.TypeSessionCreated {
 		s.begun(nil)
 	}
 }
 
-// begun tells whoever waits that the client's session has begun, or that it was refused.
+// begun calls onBegun, if that was not called yet: the client's session has begun, or was refused with a fault.
 func (s *session) begun(fault *handoff.Error) {
-	if s.begins != nil {
-		s.begins(fault)
-		s.begins = nil
+	if s.onBegun != nil {
+		s.onBegun(fault)
+		s.onBegun = nil
 	}
 }
 
-// denied notes why the model begins no session, which some servers say on the socket. Nobody is shown its words, which
-// may repeat a part of the key.
+// denied notes why the model refuses a session, which some servers report on the socket. Its message is shown to
+// nobody, since it may repeat a part of the key.
 func (s *session) denied(fault gjson.Result) {
 	s.swallow("the voice model refuses a session", fault)
 	said := handoff.Clip(fault.Get("code").String(), maxModelSaid)
@@ -84,20 +85,20 @@ func (s *session) denied(fault gjson.Result) {
 	s.legs.model.denied = why
 }
 
-// learn reads how the session hears and speaks, as the model tells it.
+// learn reads the audio settings of the session as the model reports them.
 func (s *session) learn(event []byte) {
 	h, session := s.hearing, gjson.GetBytes(event, "session")
 	h.settings.learn(session)
-	if h.inForce.learn(session); s.mask.Confirmed() { // also what the model does not repeat
+	if h.inForce.learn(session); s.mask.Confirmed() { // then settings that the model does not repeat are in force, too
 		h.inForce = h.settings
 	}
 	s.saying.tell(h.settings.listening())
 }
 
-// updated acts on a session.updated of the model. shown: the client saw it.
+// updated handles a session.updated of the model. shown: the client sees it.
 func (s *session) updated(event []byte, shown bool) {
-	if on := s.mask.Transcribing(); on && !s.listens { // somebody pays for it
-		s.listens = true
+	if on := s.mask.Transcribing(); on && !s.loggedTranscription { // somebody pays for it
+		s.loggedTranscription = true
 		s.log().Info("the caller's speech is transcribed for the router, beside what the client asked for",
 			zap.String("model", mask.TranscriptionModel))
 	}
@@ -132,7 +133,7 @@ func (s *session) refused(r mask.Refusal, fault gjson.Result) []byte {
 	case r.Leg:
 		s.legs.toLeg(r.Shown)
 		return nil
-	case r.Opening && s.begins != nil: // who still waits for an answer to its offer is told there, and there is no call
+	case r.Opening && s.onBegun != nil: // the offer is not answered yet: its answer is the error, and there is no call
 		why := handoff.Malformed(fault.Get("param").String(), handoff.Clip(fault.Get("message").String(), maxFaultSaid))
 		if why.Param == "" {
 			why.Param = "session"
@@ -146,7 +147,7 @@ func (s *session) refused(r mask.Refusal, fault gjson.Result) []byte {
 	return r.Shown
 }
 
-// release lets the client begin with its session as it is.
+// release shows the client its session as it is, if it still waits for the one that it asked for.
 func (s *session) release() {
 	if created := s.mask.Release(); created != nil {
 		s.show(created)
@@ -154,24 +155,24 @@ func (s *session) release() {
 	}
 }
 
-// awaitAnswer lets the alarm ring if the session updates on the wire are not answered in time.
+// awaitAnswer sets the alarm for the session updates on the wire, or clears it if all are answered.
 func (s *session) awaitAnswer() {
 	if s.alarms[alarmAnswer].at = (time.Time{}); !s.mask.Confirmed() && s.mask.Begun() {
 		s.alarms[alarmAnswer].at = time.Now().Add(answerLimit)
 	}
 }
 
-// unanswered answers the client's session updates itself, as the model does not: with the session as it was known, and
-// what the client asked for in it.
+// unanswered answers the client's session updates in place of the model, which did not: with the known session and what
+// the client asked for.
 func (s *session) unanswered() {
 	asked := s.mask.Overdue()
 	s.counts.made += len(asked)
 	for _, session := range asked {
-		if session == "" || !gjson.Parse(s.legs.shown).IsObject() {
+		if session == "" || !gjson.Parse(s.legs.shownSession).IsObject() {
 			continue
 		}
 		s.show(events.Encode(events.Object{"type": events.TypeSessionUpdated, "event_id": s.ids.Next(),
-			"session": json.RawMessage(overlay([]byte(s.legs.shown), []byte(session)))}))
+			"session": json.RawMessage(overlay([]byte(s.legs.shownSession), []byte(session)))}))
 	}
 	s.release()
 	if len(asked) > 0 && s.legs.reachable() {
@@ -179,10 +180,10 @@ func (s *session) unanswered() {
 	}
 }
 
-// ready lets the client set its session up from now on, once it can be reached and knows its session.
+// ready tells the floor, once, that the client can be reached and knows its session, and so can set it up.
 func (s *session) ready() {
-	if !s.waited && s.mask.Open() && s.legs.reachable() {
-		s.waited = true
+	if !s.opened && s.mask.Open() && s.legs.reachable() {
+		s.opened = true
 		s.saying.tell(floor.Opened{})
 	}
 }

@@ -27,21 +27,21 @@ func audioRate(format gjson.Result) int {
 	return pcmRate
 }
 
-// settings are what a call needs to know of how its session hears and speaks. They are pure.
+// settings are the audio settings of a session that a call needs to know. They are pure.
 type settings struct {
 	manual  bool          // no turn detection
 	auto    bool          // turn detection starts responses
 	patient bool          // the caller's speech does not interrupt
 	rate    int           // bytes of output audio in a millisecond
 	inRate  int           // the same of input audio
-	padding time.Duration // how much sound before speech the model counts to it
+	padding time.Duration // how much sound before speech the model counts as part of it
 }
 
 func newSettings() settings {
 	return settings{auto: true, rate: pcmRate, inRate: pcmRate, padding: prefixPadding}
 }
 
-// learn reads a session as the model has it.
+// learn reads the settings from a session as the model reports it.
 func (s *settings) learn(session gjson.Result) {
 	s.change(session)
 	if format := session.Get("audio.output.format"); format.IsObject() {
@@ -52,7 +52,7 @@ func (s *settings) learn(session gjson.Result) {
 	}
 }
 
-// change reads a session that the client asks for: how turns are detected.
+// change reads the turn detection from a session that the client asks for.
 func (s *settings) change(session gjson.Result) {
 	d := session.Get("audio.input.turn_detection")
 	if !d.Exists() {
@@ -68,7 +68,7 @@ func (s *settings) change(session gjson.Result) {
 	s.patient = interrupt.Exists() && !interrupt.Bool()
 }
 
-// listening is the same for the floor.
+// listening returns what the floor needs of the settings.
 func (s *settings) listening() floor.Listening {
 	return floor.Listening{Manual: s.manual, Auto: s.auto}
 }

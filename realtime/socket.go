@@ -22,20 +22,21 @@ const (
 	// maxFrame bounds one event: an append carries up to 15 MiB of audio. A larger one ends the socket with
 	// close code 1009.
 	maxFrame = 16 << 20
-	// keptBuffer bounds what is lent again for writing; larger buffers are left to the collector.
+	// keptBuffer bounds the write buffers that are used again, in bytes; larger ones are left to the collector.
 	keptBuffer = 1 << 20
-	// pingEvery keeps proxies from closing an idle socket, idleLimit notices a far end that is gone.
+	// pingEvery keeps proxies from closing an idle socket; idleLimit is the silence after which the far end counts as
+	// gone.
 	pingEvery = 20 * time.Second
 	idleLimit = 60 * time.Second
-	// modelPing and modelIdle are the same for the model: a caller hears nothing until it is noticed.
+	// modelPing and modelIdle are the same for the model. They are shorter because the caller hears nothing until a
+	// lost model is noticed.
 	modelPing = 5 * time.Second
 	modelIdle = 15 * time.Second
-	// renewEvery is how often the time that is left to the far end is renewed while it sends: that costs more than it
-	// seems to.
+	// renewEvery is how often the read deadline is moved while the far end sends: it is too costly for every event.
 	renewEvery = 5 * time.Second
-	// maxBatch bounds the events that go into one write, in bytes; one always does.
+	// maxBatch bounds the events in one write, in bytes. At least one event is written.
 	maxBatch = 16 << 10
-	// maxBatches bounds what Flush writes before it leaves the rest to a goroutine: who flushes has a far end to read
+	// maxBatches bounds the writes of Flush before it leaves the rest to a goroutine: its caller has a far end to read
 	// from.
 	maxBatches = 16
 	// writeLimit bounds one write that waits.
@@ -44,82 +45,82 @@ const (
 
 // A socket is one WebSocket that carries Realtime events, to a client or to a voice model. It is a [leg].
 //
-// The holder of the turn writes, and does not wait: the sender of events takes it with Flush, if nobody has it. Where
-// the far end does not take all at once, a goroutine that may wait gets the turn with what is left. So a socket whose
-// far end keeps up has one goroutine, its reader.
+// Only the holder of the turn writes, and it does not wait. Flush takes the turn, if it is free. If the far end does
+// not take everything at once, Flush passes the turn to a goroutine that may wait. So a socket whose far end keeps up
+// has one goroutine, its reader.
 type socket struct {
-	*outbound.Queue                        // Set once: what it has to write
-	conn            *websocket.Conn        // Set once; read by Run
-	wire            net.Conn               // Set once: what conn reads and writes
-	out             *promptConn            // Set once: what conn writes to; safe by itself
-	log             *zap.Logger            // Set once
-	patience        time.Duration          // Set once: bounds one write
-	pace, idle      time.Duration          // Set once, before Run: how often it pings, and how long it waits for any sign
-	renewed         time.Time              // Owned by Run: when the time for its next sign began
-	turn            chan struct{}          // holds one token while somebody writes
-	writers         sync.WaitGroup         // the goroutines of write and of farewell; Run ends after them
-	client          bool                   // Set once, before Run: it masks what it writes
-	asked           atomic.Bool            // something may wait that no holder of the turn has looked for
-	ping            atomic.Pointer[string] // the newest of the far end that is not answered; nil: none
-	probe           atomic.Bool            // a ping is wanted
-	beat            *time.Timer            // Set once, by Run: wants one every pace
-	code            int                    // Set once, before closed: what it closes with
-	closed          atomic.Bool            // the far end has said that it closes: no event is written any more
-	born            time.Time              // Set once
-	seen            atomic.Int64           // after born: when anything of the far end came
-	vanished        atomic.Bool            // set before the end that Run finds: the far end went without a word
-	done            chan struct{}          // closed when Run has ended
+	*outbound.Queue                                  // Set once: the events to be written
+	conn                      *websocket.Conn        // Set once; read by Run
+	wire                      net.Conn               // Set once: the connection below conn
+	out                       *promptConn            // Set once: what wire writes to; safe by itself
+	log                       *zap.Logger            // Set once
+	patience                  time.Duration          // Set once: bounds one write
+	pingInterval, idleTimeout time.Duration          // Set once, before Run
+	renewed                   time.Time              // Owned by Run: when the read deadline was moved last
+	turn                      chan struct{}          // holds one token while somebody writes
+	writers                   sync.WaitGroup         // the goroutines of write and of farewell; Run ends after them
+	client                    bool                   // Set once, before Run: frames are masked, as a client's are
+	dirty                     atomic.Bool            // something may wait that no holder of the turn has seen
+	unanswered                atomic.Pointer[string] // data of the far end's newest ping without an answer; nil: none
+	wantPing                  atomic.Bool            // a ping is to be sent
+	pinger                    *time.Timer            // Set once, by Run: calls sendPing every pingInterval
+	code                      int                    // Set once, before closed: the far end's close code
+	closed                    atomic.Bool            // the far end has sent its close frame: no events any more
+	createdAt                 time.Time              // Set once
+	seen                      atomic.Int64           // when the far end's newest frame came: ns since createdAt
+	vanished                  atomic.Bool            // set before the queue ends: the far end went without a goodbye
+	done                      chan struct{}          // closed when Run has ended
 }
 
-// frames lends sockets the room for what they write. Safe by itself.
+// frames holds buffers for the frames of one write. Safe by itself.
 var frames = sync.Pool{New: func() any { return new([]byte) }}
 
-// newSocket makes a socket of a connection that writes to out; bytes bounds what may wait to be written, patience one
-// write. It lives while Run runs.
+// newSocket makes a socket of a connection that writes to out. bytes bounds what may wait to be written, patience one
+// write. The socket lives while Run runs.
 func newSocket(conn *websocket.Conn, out *promptConn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
 	s := &socket{
-		conn: conn, wire: conn.NetConn(), out: out, log: log, patience: patience, born: time.Now(),
-		pace: pingEvery, idle: idleLimit,
+		conn: conn, wire: conn.NetConn(), out: out, log: log, patience: patience, createdAt: time.Now(),
+		pingInterval: pingEvery, idleTimeout: idleLimit,
 		turn: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	s.Queue, out.prompt = outbound.New(bytes, s.part), true
-	s.writers.Add(1) // the farewell's: the count is never zero while somebody may begin to write
+	s.Queue, out.prompt = outbound.New(bytes, s.beginEnd), true
+	s.writers.Add(1) // for farewell: the count is not zero while a writer may still begin
 	s.conn.SetReadLimit(maxFrame)
 	s.conn.SetCloseHandler(func(code int, _ string) error {
 		s.code = code
-		s.closed.Store(true) // farewell answers: the library would do it here, maybe in the middle of a frame
+		s.closed.Store(true) // farewell answers: the library's own answer could land in the middle of a frame
 		return nil
 	})
 	s.conn.SetPingHandler(s.pinged)
-	s.conn.SetPongHandler(func(string) error { return s.sign() })
+	s.conn.SetPongHandler(func(string) error { return s.noteSign() })
 	return s
 }
 
 // Send implements [leg]. The event waits for Flush.
 func (s *socket) Send(event []byte) bool {
 	taken := s.Put(event)
-	s.asked.Store(true)
+	s.dirty.Store(true)
 	return taken
 }
 
 // Seen implements [witness].
-func (s *socket) Seen() time.Time { return s.born.Add(time.Duration(s.seen.Load())) }
+func (s *socket) Seen() time.Time { return s.createdAt.Add(time.Duration(s.seen.Load())) }
 
 // Probe implements [witness]. The ping waits for Flush.
 func (s *socket) Probe() {
-	s.probe.Store(true)
-	s.asked.Store(true)
+	s.wantPing.Store(true)
+	s.dirty.Store(true)
 }
 
-// sign notes that something of the far end came, and gives it time for the next.
-func (s *socket) sign() error {
+// noteSign notes that a frame of the far end came, and moves the read deadline.
+func (s *socket) noteSign() error {
 	now := time.Now()
-	s.seen.Store(int64(now.Sub(s.born)))
-	return s.alive(now)
+	s.seen.Store(int64(now.Sub(s.createdAt)))
+	return s.extendReadDeadline(now)
 }
 
-// Close implements [leg]. What was sent before is still written, for [outbound.CloseGrace] at most. Run must
-// have been called.
+// Close implements [leg]. What was sent before is still written, within [outbound.CloseGrace]. Run must have been
+// called.
 func (s *socket) Close(reason *handoff.Error) {
 	s.End(reason)
 	<-s.done
@@ -128,50 +129,53 @@ func (s *socket) Close(reason *handoff.Error) {
 // Abandon implements [connection].
 func (s *socket) Abandon() { _ = s.conn.Close() }
 
-// part begins the end: a read or write that hangs does not hold it up.
-func (s *socket) part() {
-	s.out.hurry(s.EndedAt().Add(outbound.CloseGrace))
-	_ = s.wire.SetReadDeadline(s.until())
+// beginEnd is called once when the queue ends. It bounds reads and writes, so that none delays the end, and starts the
+// farewell.
+func (s *socket) beginEnd() {
+	s.out.endWritesAt(s.EndedAt().Add(outbound.CloseGrace))
+	_ = s.wire.SetReadDeadline(s.readEnd())
 	go s.farewell()
 }
 
-// until returns when reading ends on a socket that is ending.
-func (s *socket) until() time.Time { return s.EndedAt().Add(2 * outbound.CloseGrace) }
+// readEnd returns when a socket that is ending stops reading.
+func (s *socket) readEnd() time.Time { return s.EndedAt().Add(2 * outbound.CloseGrace) }
 
-// Run implements [connection]: it reads. The collector halves the stack of a goroutine that waits with a quarter of it
-// in use, so what a large event took is given back while this waits for the next: it has little of its own.
+// Run implements [connection]: it reads. It keeps its own stack small: the collector shrinks the stack of a goroutine
+// that waits with a quarter of it in use, and so frees what a large event needed.
 func (s *socket) Run(take func(event []byte)) {
-	s.beat = time.AfterFunc(math.MaxInt64, s.beats)
-	s.beat.Reset(s.pace) // not before beat is set
+	s.pinger = time.AfterFunc(math.MaxInt64, s.sendPing)
+	s.pinger.Reset(s.pingInterval) // not before beat is set
 	var err error
-	for over := s.alive(time.Now()); over == nil && err == nil; {
+	for over := s.extendReadDeadline(time.Now()); over == nil && err == nil; {
 		var frame io.Reader
 		if _, frame, err = s.conn.NextReader(); err == nil {
-			over, err = s.pass(frame, take)
+			over, err = s.handle(frame, take)
 		}
 	}
 	s.finish(err)
 }
 
-// pass gives take the event that begins, and the far end time for the next. over: there is none.
-func (s *socket) pass(frame io.Reader, take func(event []byte)) (over, err error) {
-	event, err := sounds.read(frame)
+// handle reads one event, passes it to take, and moves the read deadline. over is an error of the deadline, err one of
+// reading: both end the socket.
+func (s *socket) handle(frame io.Reader, take func(event []byte)) (over, err error) {
+	event, err := soundBuffers.read(frame)
 	if err != nil {
 		return nil, err
 	}
-	over = s.sign()
-	if !s.Over() { // or else read on, so that the far end's close frame is seen and ours is not lost to a reset
+	over = s.noteSign()
+	// After the end it only reads, to see the far end's close frame, and so that no reset overtakes ours.
+	if !s.Over() {
 		take(event)
 	}
 	return over, nil
 }
 
-// finish ends the socket after reading has ended, and returns when all is written.
+// finish ends the socket after reading has ended, and returns when everything is written.
 func (s *socket) finish(err error) {
 	defer close(s.done)
-	defer s.beat.Stop()
+	defer s.pinger.Stop()
 	if _, said := errors.AsType[*websocket.CloseError](err); said {
-		_ = s.sign()
+		_ = s.noteSign()
 	}
 	if errors.Is(err, websocket.ErrReadLimit) {
 		s.End(handoff.Fault(handoff.CodeTooLarge, "an event", fmt.Sprintf("at most %d bytes", maxFrame)))
@@ -179,7 +183,7 @@ func (s *socket) finish(err error) {
 	if err != nil {
 		s.log.Debug("socket ended", zap.Error(err))
 	}
-	s.vanished.Store(wordless(err) && !s.left())
+	s.vanished.Store(withoutGoodbye(err) && !s.hungUp())
 	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
 		// What the far end still sends is read, or a reset would overtake the close frame.
@@ -192,46 +196,45 @@ func (s *socket) finish(err error) {
 // Vanished implements [ender].
 func (s *socket) Vanished() bool { return s.vanished.Load() }
 
-// wordless reports whether what ended a socket was the network, or the far end while it closed down itself, and no
-// goodbye. Browsers say 1001 when their page is left.
-func wordless(err error) bool {
+// withoutGoodbye reports whether a socket was ended by the network, or by a far end that was going away itself, rather
+// than by a normal close. Browsers send 1001 when their page is left.
+func withoutGoodbye(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	return network || websocket.IsCloseError(err, websocket.CloseAbnormalClosure, websocket.CloseGoingAway)
 }
 
-// beats wants a ping, and the next one.
-func (s *socket) beats() {
+// sendPing sends a ping and sets the timer for the next.
+func (s *socket) sendPing() {
 	if s.Over() {
 		return
 	}
 	s.Probe()
 	s.Flush()
-	s.beat.Reset(s.pace)
+	s.pinger.Reset(s.pingInterval)
 }
 
-// alive moves the read deadline, but not beyond the end of a closing socket.
-func (s *socket) alive(now time.Time) error {
+// extendReadDeadline moves the read deadline, but not beyond the end of a closing socket.
+func (s *socket) extendReadDeadline(now time.Time) error {
 	var err error
 	if now.Sub(s.renewed) >= renewEvery {
-		s.renewed, err = now, s.conn.SetReadDeadline(now.Add(s.idle))
+		s.renewed, err = now, s.conn.SetReadDeadline(now.Add(s.idleTimeout))
 	}
-	if s.Over() { // after setting, for the end may have come between
-		return s.conn.SetReadDeadline(s.until())
+	if s.Over() { // after setting it, as the end may have come meanwhile
+		return s.conn.SetReadDeadline(s.readEnd())
 	}
 	return err
 }
 
-// pinged answers a ping, the newest of those that wait. The library would do it with its own deadline, which cuts off a
-// write that is slow.
+// pinged answers the newest ping. The library's own answer would set a deadline that cuts off a slow write.
 func (s *socket) pinged(data string) error {
-	s.ping.Store(&data)
-	s.asked.Store(true)
+	s.unanswered.Store(&data)
+	s.dirty.Store(true)
 	s.Flush()
 	return nil
 }
 
-// stuck tells why a write failed: the far end took too long for it, or it is gone (nil).
-func (s *socket) stuck(err error) *handoff.Error {
+// writeFault returns why a write failed: the far end took too long, or it is gone (nil).
+func (s *socket) writeFault(err error) *handoff.Error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errRest) {
 		return handoff.Fault(handoff.CodeSlowClient, "", "a write")
 	}
@@ -241,18 +244,18 @@ func (s *socket) stuck(err error) *handoff.Error {
 	return nil
 }
 
-// Flush implements [flusher]. What the far end does not take at once a goroutine writes, and what is more than
-// maxBatches. Where somebody else writes, he looks again.
+// Flush implements [flusher]. A goroutine writes what the far end does not take at once, and what is more than
+// maxBatches. If another goroutine has the turn, that one sees dirty and flushes again.
 func (s *socket) Flush() {
-	for n := 0; s.asked.Load() && !s.Over() && !s.closed.Load(); n++ {
+	for n := 0; s.dirty.Load() && !s.Over() && !s.closed.Load(); n++ {
 		select {
 		case s.turn <- struct{}{}:
 		default:
 			return
 		}
 		if n < maxBatches {
-			s.asked.Store(false) // before it looks: what comes later is asked for again
-			s.put()
+			s.dirty.Store(false) // before it looks: what comes later sets it again
+			s.writeBatch()
 		}
 		if n == maxBatches || s.out.pending() {
 			s.writers.Go(s.write)
@@ -262,19 +265,20 @@ func (s *socket) Flush() {
 	}
 }
 
-// write waits for the far end, and lets the next one look. It has the turn, and gives it back.
+// write waits until the far end has taken what was kept, gives the turn back, and flushes again. It is called with the
+// turn.
 func (s *socket) write() {
 	err := s.out.drain(s.patience)
 	<-s.turn
 	if err == nil {
 		s.Flush()
-	} else if why := s.stuck(err); why != nil && !s.closed.Load() { // or else the reader finds the end, after the rest
+	} else if why := s.writeFault(err); why != nil && !s.closed.Load() { // otherwise the reader notices the end
 		s.End(why)
 	}
 }
 
-// put writes of what waits as much as goes into one write; false: nothing waits. The caller has the turn.
-func (s *socket) put() bool {
+// writeBatch writes as much of the queue as goes into one write; false: nothing waits. The caller has the turn.
+func (s *socket) writeBatch() bool {
 	lent := frames.Get().(*[]byte)
 	defer func() {
 		if cap(*lent) <= keptBuffer {
@@ -284,51 +288,52 @@ func (s *socket) put() bool {
 	if *lent = s.nextBatch((*lent)[:0]); len(*lent) == 0 {
 		return false
 	}
-	_, _ = s.wire.Write(*lent) // out knows what is wrong
+	_, _ = s.wire.Write(*lent) // out keeps the error
 	return true
 }
 
-// nextBatch appends the frames of what waits, as many as go into one write.
+// nextBatch appends the frames of pending pings and events, as many as go into one write.
 func (s *socket) nextBatch(batch []byte) []byte {
-	if s.ping.Load() != nil {
-		batch = appendFrame(batch, wholePong, []byte(*s.ping.Swap(nil)), s.client)
+	if s.unanswered.Load() != nil {
+		batch = appendFrame(batch, wholePong, []byte(*s.unanswered.Swap(nil)), s.client)
 	}
-	if s.probe.Load() {
-		s.probe.Store(false)
+	if s.wantPing.Load() {
+		s.wantPing.Store(false)
 		batch = appendFrame(batch, wholePing, nil, s.client)
 	}
 	for event, ok := s.Next(); ok; event, ok = s.Next() {
 		batch = appendFrame(batch, wholeText, event, s.client)
-		if sounds.give(event); len(batch) >= maxBatch {
-			s.asked.Store(true) // more may wait
+		if soundBuffers.give(event); len(batch) >= maxBatch {
+			s.dirty.Store(true) // more may wait
 			break
 		}
 	}
 	return batch
 }
 
-// left reports whether we hung up.
-func (s *socket) left() bool { return s.Over() && s.Ended() == nil }
+// hungUp reports whether we ended the socket ourselves, without an error.
+func (s *socket) hungUp() bool { return s.Over() && s.Ended() == nil }
 
-// farewell flushes the queue, unless the far end is too slow for it or closes itself, and says why the socket closes.
+// farewell writes the rest of the queue, unless the far end is too slow or closes itself, and then a close frame with
+// the reason.
 func (s *socket) farewell() {
 	defer s.writers.Done()
-	s.turn <- struct{}{} // for good
+	s.turn <- struct{}{} // never given back
 	why, goodbye := s.Ended(), closeFrame(s.Ended())
 	said := why != nil && why.Code == handoff.CodeTooLarge // the library has closed it already
 	if s.closed.Load() {
 		said, goodbye = true, websocket.FormatCloseMessage(s.code, "")
 	}
-	for !said && !s.Behind() && s.put() {
+	for !said && !s.Behind() && s.writeBatch() {
 		if s.out.drain(s.patience) != nil {
 			return
 		}
 	}
-	_ = s.conn.WriteControl(websocket.CloseMessage, goodbye, time.Time{}) // out bounds it, as the rest
+	_ = s.conn.WriteControl(websocket.CloseMessage, goodbye, time.Time{}) // out bounds the time
 	_ = s.out.drain(s.patience)
 }
 
-// closeFrame is the close code and words of a reason.
+// closeFrame returns the close code and text for a reason.
 func closeFrame(reason *handoff.Error) []byte {
 	if reason == nil {
 		return websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")

@@ -93,7 +93,7 @@ func TestSoundIsNotMixedUp(t *testing.T) {
 
 // What is lent is given back, within its bounds, and only sound is.
 func TestRoomForSounds(t *testing.T) {
-	var r soundRoom
+	var r bufferPool
 	sound := []byte(`{"type":"input_audio_buffer.append","audio":"AAAA"}`)
 	first, _ := r.read(bytes.NewReader(sound))
 	r.give(first)
@@ -121,7 +121,7 @@ func TestRoomForSounds(t *testing.T) {
 
 // A copy that may stay takes the room of one that is gone, but no more than twice what it needs.
 func TestRoomForCopies(t *testing.T) {
-	var r soundRoom
+	var r bufferPool
 	first := r.clone(make([]byte, 1340))
 	r.put(first)
 	second := r.clone(make([]byte, 1300))

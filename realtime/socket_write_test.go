@@ -217,7 +217,7 @@ func TestFarewellAfterTheRest(t *testing.T) {
 		events := stuff(t, s)
 		s.Send(numbered(events, 1))
 		s.End(nil)
-		s.out.hurry(time.Now().Add(patience)) // the machine may be busy
+		s.out.endWritesAt(time.Now().Add(patience)) // the machine may be busy
 		go s.Run(func([]byte) {})
 		wantNumbered(t, far, 0, events+1)
 		expectClose(t, far, websocket.CloseNormalClosure)
@@ -237,7 +237,7 @@ func TestCloseIsAnsweredAfterTheRest(t *testing.T) {
 			t.Fatalf("read %v", err)
 		}
 		s.End(nil) // as Run does then
-		s.out.hurry(time.Now().Add(patience))
+		s.out.endWritesAt(time.Now().Add(patience))
 		go s.Run(func([]byte) {})
 		time.Sleep(2 * outbound.CloseGrace) // the far end is slow, and out was given the time for it
 		wantNumbered(t, far, 0, events)
@@ -250,7 +250,7 @@ func TestCloseIsAnsweredAfterTheRest(t *testing.T) {
 func TestFlushEnds(t *testing.T) {
 	s, far := newSocketPair(t)
 	rounds, goOn := 0, make(chan struct{})
-	s.out.try = func(fd uintptr) bool {
+	s.out.tryWrite = func(fd uintptr) bool {
 		if rounds++; rounds < 10*maxBatches {
 			s.Send(numbered(rounds, 1)) // another brings more meanwhile
 		}

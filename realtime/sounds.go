@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	// keptSounds bounds the buffers that wait for a sound, maxSound the size of each: 500 ms of PCM16 at 24 kHz. Others
-	// are left to the collector.
+	// keptSounds bounds the buffers of a pool, maxSound the size of each: 500 ms of PCM16 at 24 kHz. Larger ones are
+	// left to the collector.
 	keptSounds = 512
 	maxSound   = 40 << 10
 )
 
-// sounds lends sockets the room for events of sound, which are nearly all there are. recalled lends that for the sound
-// of callers that is kept for another session. Both are safe by themselves.
-var sounds, recalled soundRoom
+// soundBuffers are for the sound events that sockets read, which are nearly all events. recallBuffers are for the sound
+// of callers that is kept for the next session. Both are safe for concurrent use.
+var soundBuffers, recallBuffers bufferPool
 
-// A soundRoom keeps buffers between their events.
-type soundRoom struct {
+// A bufferPool keeps buffers for sound events.
+type bufferPool struct {
 	mu   sync.Mutex
 	free [][]byte // Guarded by mu
 }
 
-// isSound reports whether an event is one of sound.
+// isSound reports whether an event carries sound.
 func isSound(event []byte) bool {
 	kind := events.PeekType(event)
 	return kind == events.TypeAppend || kind == events.TypeAudioDelta
 }
 
-// read reads an event to its end, or to an error. One of sound is in room that give takes back.
-func (r *soundRoom) read(from io.Reader) ([]byte, error) {
+// read reads an event to its end, or to an error. A sound event is in a buffer of the pool, for give to put back.
+func (r *bufferPool) read(from io.Reader) ([]byte, error) {
 	buffer := bytes.NewBuffer(r.take())
 	_, err := buffer.ReadFrom(from)
 	event := buffer.Bytes()
@@ -43,8 +43,9 @@ func (r *soundRoom) read(from io.Reader) ([]byte, error) {
 	return bytes.Clone(event), err
 }
 
-// clone copies an event into room that put takes back, but not into far more than it needs: the copy may stay.
-func (r *soundRoom) clone(event []byte) []byte {
+// clone copies an event into a buffer of the pool, for put to take back. It uses no buffer that is far too large, since
+// the copy may be kept for long.
+func (r *bufferPool) clone(event []byte) []byte {
 	room := r.take()
 	if cap(room) > 2*len(event) {
 		r.put(room)
@@ -53,7 +54,7 @@ func (r *soundRoom) clone(event []byte) []byte {
 	return append(room, event...)
 }
 
-func (r *soundRoom) take() []byte {
+func (r *bufferPool) take() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.free)
@@ -65,14 +66,14 @@ func (r *soundRoom) take() []byte {
 	return buffer
 }
 
-// give takes back the room of an event of sound that was written: nobody may look at it any more.
-func (r *soundRoom) give(event []byte) {
+// give puts back the buffer of an event that was written, if it is a sound event. The event must not be used any more.
+func (r *bufferPool) give(event []byte) {
 	if isSound(event) {
 		r.put(event)
 	}
 }
 
-func (r *soundRoom) put(room []byte) {
+func (r *bufferPool) put(room []byte) {
 	if cap(room) > maxSound {
 		return
 	}

@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// prefixPadding is how much sound before the speech a model counts to it, unless the session says
-	// otherwise (API reference, turn_detection.prefix_padding_ms).
+	// prefixPadding is how much sound before the speech a model counts as part of it, unless the session says otherwise
+	// (API reference, turn_detection.prefix_padding_ms).
 	prefixPadding = 300 * time.Millisecond
-	// maxLag is how late a model may report that the caller began to speak. What says more is no clock.
+	// maxLag is how late a model may report that the caller began to speak. A report that would be later is not
+	// believed.
 	maxLag = 2 * time.Second
 )
 
-// A clock tells when the sound of the caller that a model counts in milliseconds of the session came. It
-// is pure.
+// A clock converts the model's count of the caller's sound, in milliseconds since the session began, into the time when
+// that sound came. It is pure.
 type clock struct {
-	heard time.Duration // of sound so far
-	at    time.Time     // when the newest of it came
-	again time.Time     // when the oldest came of the sound that the model got later than that; zero: none
+	heard       time.Duration // length of all sound so far
+	at          time.Time     // when the newest of it came
+	resentSince time.Time     // when the oldest sound came that this session was sent again; zero: none
 }
 
 // add counts sound that came now.
@@ -32,12 +33,12 @@ func (c *clock) add(now time.Time, bytes, rate int) {
 	c.at = now
 }
 
-// began returns when speech began of which the model tells now: its event comes hundreds of milliseconds
-// later. Where the model's count is not that of the session, it is now.
+// began returns when the speech began that the model reports now, some hundred milliseconds late. start is the model's
+// count. If that makes no sense, the result is now.
 func (c *clock) began(now time.Time, start gjson.Result, padding time.Duration) time.Time {
 	earliest := now.Add(-maxLag)
-	if again := c.again; !again.IsZero() { // it may be of that sound: then it began early rather than late
-		if c.again = (time.Time{}); again.Before(earliest) {
+	if again := c.resentSince; !again.IsZero() { // the speech may be in that sound: better too early than too late
+		if c.resentSince = (time.Time{}); again.Before(earliest) {
 			earliest = again
 		}
 		if !start.Exists() {
@@ -54,26 +55,26 @@ func (c *clock) began(now time.Time, start gjson.Result, padding time.Duration) 
 	return began
 }
 
-// maxSpeeches bounds the utterances of the caller whose beginnings are remembered; a transcript comes
-// seconds after it, so the oldest are forgotten.
+// maxSpeeches bounds the items of the caller whose beginnings are remembered. A transcript comes seconds after its
+// item, so the oldest can be forgotten.
 const maxSpeeches = 64
 
-// speeches know when the caller began to say what is transcribed later. They are pure. What they do not
-// know is the zero time.
+// speeches remember when the caller began to speak each item, until its transcript comes. An unknown time is zero. They
+// are pure.
 type speeches struct {
-	appended time.Time            // the first sound since the client's last commit; zero while it detects no turns
-	ended    []time.Time          // beginnings of turns that the client committed, until the model confirms
-	nameless time.Time            // newest speech that voice detection named no item for
-	began    map[string]time.Time // by item
-	waited   map[string]time.Time // of them, those whose words have not come
-	order    []string             // the same, oldest first
+	appended      time.Time            // the first sound since the client's last commit; zero while it detects no turns
+	ended         []time.Time          // beginnings of turns that the client committed, until the model confirms
+	nameless      time.Time            // beginning of the newest speech that came without an item id
+	began         map[string]time.Time // when the caller began to speak, by item
+	untranscribed map[string]time.Time // the same, of items without a transcript yet
+	order         []string             // the items of began, oldest first
 }
 
 func newSpeeches() speeches {
-	return speeches{began: map[string]time.Time{}, waited: map[string]time.Time{}}
+	return speeches{began: map[string]time.Time{}, untranscribed: map[string]time.Time{}}
 }
 
-// start notes that voice detection heard the caller begin an item.
+// start notes that the caller began to speak an item, as voice detection reports it.
 func (s *speeches) start(now time.Time, item string) {
 	if item == "" {
 		s.nameless = now
@@ -90,7 +91,7 @@ func (s *speeches) end() {
 	s.appended = time.Time{}
 }
 
-// commit notes that the model made an item of what it heard.
+// commit notes that the model made an item of the caller's sound.
 func (s *speeches) commit(item string) {
 	if _, known := s.began[item]; known || item == "" {
 		return
@@ -106,7 +107,7 @@ func (s *speeches) commit(item string) {
 	}
 }
 
-// refuse notes that there was nothing to commit.
+// refuse notes that the model refused a commit, as there was no sound.
 func (s *speeches) refuse() {
 	if len(s.ended) > 0 {
 		s.ended = s.ended[1:]
@@ -120,23 +121,23 @@ func (s *speeches) keep(item string, began time.Time) {
 	if _, known := s.began[item]; !known {
 		s.order = append(s.order, item)
 	}
-	s.began[item], s.waited[item] = began, began
+	s.began[item], s.untranscribed[item] = began, began
 	if len(s.order) > maxSpeeches {
 		delete(s.began, s.order[0])
-		delete(s.waited, s.order[0])
+		delete(s.untranscribed, s.order[0])
 		s.order = s.order[1:]
 	}
 }
 
-// worded notes that the words of an item have come, or never will, and returns when it began.
-func (s *speeches) worded(item string) time.Time {
-	delete(s.waited, item)
+// transcribed notes that the transcript of an item has come, or never will, and returns when the item began.
+func (s *speeches) transcribed(item string) time.Time {
+	delete(s.untranscribed, item)
 	return s.began[item]
 }
 
-// open reports whether the words of something that was said since then may still come.
+// open reports whether a transcript of anything said after since may still come.
 func (s *speeches) open(since time.Time) bool {
-	for _, began := range s.waited {
+	for _, began := range s.untranscribed {
 		if began.After(since) {
 			return true
 		}
@@ -144,18 +145,18 @@ func (s *speeches) open(since time.Time) bool {
 	return false
 }
 
-// forsake forgets what the model will not tell of any more, and returns when that began: what another session hears
-// again, which is the item that is being spoken and what has no item yet, and what is lost. What the client commits is
-// still to be confirmed.
-func (s *speeches) forsake(speaking string) (again, lost []time.Time) {
-	if at, waits := s.waited[speaking]; waits {
+// drop forgets the speech of a session that is gone, and returns when each began. The next session hears the one that
+// is being spoken and the one without an item again; the others are lost. Commits of the client stay, as the next
+// session gets them again.
+func (s *speeches) drop(speaking string) (again, lost []time.Time) {
+	if at, waits := s.untranscribed[speaking]; waits {
 		again = append(again, at)
-		delete(s.waited, speaking)
+		delete(s.untranscribed, speaking)
 	}
 	if !s.nameless.IsZero() {
 		again = append(again, s.nameless)
 	}
-	lost = slices.SortedFunc(maps.Values(s.waited), time.Time.Compare)
+	lost = slices.SortedFunc(maps.Values(s.untranscribed), time.Time.Compare)
 	fresh := newSpeeches()
 	fresh.appended, fresh.ended = s.appended, s.ended
 	*s = fresh

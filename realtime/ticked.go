@@ -8,19 +8,19 @@ import (
 	"switchboard/realtime/ticks"
 )
 
-// maxTicked bounds the asks and responses that a tick log knows the works of; then it forgets them all.
+// maxTicked bounds the asks whose work a tick log remembers. When there are more, it forgets all of them.
 const maxTicked = 256
 
-// A ticked keeps the tick log of a call.
-type ticked struct {
+// A tickLog is the tick log of a call, and what is needed to write it.
+type tickLog struct {
 	log       *ticks.Log
-	asks      map[string]string // the works that an ask tells, joined, by its tag
-	responses map[string]string // likewise, by response
+	asks      map[string]string // ids of the work whose outcome an ask tells, joined by commas, by the ask's tag
+	responses map[string]string // the same, by response
 }
 
 // keepTicks begins the tick log. It is called before the call begins.
 func (k *core) keepTicks() {
-	k.ticked = &ticked{
+	k.tickLog = &tickLog{
 		log:       ticks.New(time.Now()),
 		asks:      map[string]string{},
 		responses: map[string]string{},
@@ -28,13 +28,13 @@ func (k *core) keepTicks() {
 	k.alarms[alarmTick].at = time.Now().Add(ticks.Every)
 }
 
-// tick adds how the call stands, and comes back.
+// tick logs the state of the call, and sets the alarm for the next tick.
 func (c *Call) tick(now time.Time) {
 	t := ticks.Tick{Caller: c.saying.floor.Speaking()}
 	for id, v := range c.hearing.playback.voices {
 		if v.sounds && !v.over && !v.from.After(now) && (c.legs.performs || v.until.After(now)) {
 			t.Voice = true
-			if works := c.ticked.responses[id]; works != "" {
+			if works := c.tickLog.responses[id]; works != "" {
 				t.Tells = works
 			}
 		}
@@ -44,37 +44,37 @@ func (c *Call) tick(now time.Time) {
 			t.Open++
 		}
 	}
-	c.ticked.log.Add(now, t)
+	c.tickLog.log.Add(now, t)
 	c.alarms[alarmTick].at = now.Add(ticks.Every)
 }
 
-// noted notes what happened in the tick log, if there is one.
-func (k *core) noted(what, id string) {
-	if k.ticked != nil && id != "" {
-		k.ticked.log.Note(time.Now(), what, strings.Join(strings.Fields(id), "_"))
+// noteTick adds a note to the tick log, if there is one.
+func (k *core) noteTick(what, id string) {
+	if k.tickLog != nil && id != "" {
+		k.tickLog.log.Note(time.Now(), what, strings.Join(strings.Fields(id), "_"))
 	}
 }
 
-// asksFor notes what an ask tells, and began that a response answers it.
-func (s *saying) asksFor(tag string, utterances []string) {
-	if s.ticked == nil {
+// noteAsk notes, for the tick log, which utterances an ask tells. began notes which response answers it.
+func (s *saying) noteAsk(tag string, utterances []string) {
+	if s.tickLog == nil {
 		return
 	}
 	var works []string
-	if len(s.ticked.asks) >= maxTicked {
-		clear(s.ticked.asks)
-		clear(s.ticked.responses)
+	if len(s.tickLog.asks) >= maxTicked {
+		clear(s.tickLog.asks)
+		clear(s.tickLog.responses)
 	}
 	for _, id := range utterances {
 		works = append(works, s.utterances[id].Tells...)
 	}
-	s.ticked.asks[tag] = strings.Join(works, ",")
+	s.tickLog.asks[tag] = strings.Join(works, ",")
 }
 
-// got notes what became of outcomes that an utterance told.
-func (s *saying) got(said handoff.Said) {
+// noteOutcome notes, in the tick log, whether the outcomes that an utterance told were heard.
+func (s *saying) noteOutcome(said handoff.Said) {
 	u := s.utterances[said.ID]
-	if s.ticked == nil || u == nil || len(u.Tells) == 0 {
+	if s.tickLog == nil || u == nil || len(u.Tells) == 0 {
 		return
 	}
 	what := "heard"
@@ -84,5 +84,5 @@ func (s *saying) got(said handoff.Said) {
 	case said.Cut:
 		what = "cut"
 	}
-	s.noted(what, strings.Join(u.Tells, ","))
+	s.noteTick(what, strings.Join(u.Tells, ","))
 }

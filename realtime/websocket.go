@@ -17,14 +17,15 @@ import (
 )
 
 // ServeWebSocket serves GET /v1/realtime?model= to a client that was authenticated as grant, and returns once the
-// request is answered: the call lives on in Run, and keeps nothing of HTTP. Host and Origin were checked before. The
-// model is reached before the upgrade, so that its failure is an HTTP error.
+// request is answered: the call goes on in Run, and keeps nothing of the request. Host and Origin were checked before.
+// The model is dialled before the upgrade, so that its failure is an HTTP error.
 func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant handoff.Grant) {
 	f.launch(w, r, func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error {
 		var carry func()
 		var fault *handoff.Error
 		var answering sync.WaitGroup
-		// Not here: dialing and upgrading need a large stack, and the goroutine that carries the call would keep it.
+		// In a goroutine of its own: dialing and upgrading need a large stack, which this one would keep for the whole
+		// call.
 		answering.Go(func() { carry, fault = f.openWebSocket(ctx, w, r, grant) })
 		answering.Wait()
 		if carry == nil {
@@ -36,8 +37,8 @@ func (f *Front) ServeWebSocket(w http.ResponseWriter, r *http.Request, grant han
 	})
 }
 
-// openWebSocket upgrades the request, and returns what carries the socket until it ends. Nil: there is none, and where
-// there is no error the client was told why.
+// openWebSocket upgrades the request, and returns a function that carries the socket until it ends. If that is nil,
+// there is no socket, and a nil fault means that the client was told why.
 func (f *Front) openWebSocket(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant,
 ) (carry func(), fault *handoff.Error) {
@@ -50,7 +51,7 @@ func (f *Front) openWebSocket(
 		return nil, handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; "+
 			"leave intent away, or ask the model's own server")
 	}
-	if id := query.Get("call_id"); query.Get(rejoins) == "1" && query.Has("call_id") {
+	if id := query.Get("call_id"); query.Get(paramRejoin) == "1" && query.Has("call_id") {
 		return f.openRejoined(w, r, grant, id)
 	} else if query.Has("call_id") {
 		return f.openBeside(w, r, grant, id)
@@ -58,8 +59,8 @@ func (f *Front) openWebSocket(
 	if !websocket.IsWebSocketUpgrade(r) {
 		return nil, noUpgrade()
 	}
-	grant = chosen(r, grant)
-	f.yield(r.Context(), grant)
+	grant = withLanguage(r, grant)
+	f.endHeld(r.Context(), grant)
 	pass, fault := f.quota.enter(r.Context(), grant)
 	if fault != nil {
 		return nil, fault
@@ -73,7 +74,7 @@ func (f *Front) openWebSocket(
 	first, named := opening(grant.Session)
 	model, fault := f.provider.dialModel(dialing, cmp.Or(named, query.Get("model")), r.Header)
 	cancel()
-	if ctx.Err() != nil { // the dial was cut, and is not to blame
+	if ctx.Err() != nil { // the shutdown cut the dial
 		if fault == nil {
 			model.Abandon()
 		}
@@ -85,13 +86,15 @@ func (f *Front) openWebSocket(
 	}
 	id, hold := newCallID(f.config.Instance), f.holdOf(r, grant)
 	var call *Call
-	client := f.upgrade(w, r, at(id), f.log, func(client *socket) { // who reads the id may use it at once
+	// The call is admitted before the answer: a client that has read the id may use it at once.
+	client := f.upgrade(w, r, locationOf(id), f.log, func(client *socket) {
 		call = f.admit(grant, id, hold, client, model, func(c *Call) {
-			c.renewal.enable(f.provider.another(cmp.Or(named, query.Get("model")), r.Header))
-			c.legs.tells = tellsOurs(query)
-			c.hearing.yielding.lowers = query.Get(lowers) == "1" && c.legs.tells // else it is not told when to stop
-			// A browser cannot read the answer to an upgrade.
-			if c.legs.tells {
+			c.renewal.enable(f.provider.sessionOpener(cmp.Or(named, query.Get("model")), r.Header))
+			c.legs.takesOurs = tellsOurs(query)
+			// Without our events the client could not be told to stop the sound.
+			c.hearing.yielding.lowers = query.Get(paramLowers) == "1" && c.legs.takesOurs
+			// A browser cannot read the headers of the upgrade.
+			if c.legs.takesOurs {
 				client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
 			}
 			if c.session.opening = first; first != nil {
@@ -112,15 +115,16 @@ func (f *Front) openWebSocket(
 // tellsOurs reports whether a client asks for events of ours.
 func tellsOurs(query url.Values) bool { return query.Get("events") == "handoff" }
 
-// at is the header by which the answer to an upgrade names the call of the socket.
-func at(id string) http.Header { return http.Header{"Location": {callPath + id}} }
+// locationOf returns the header with which the answer to an upgrade names the call of the socket.
+func locationOf(id string) http.Header { return http.Header{"Location": {callPath + id}} }
 
 func noUpgrade() *handoff.Error {
 	return handoff.Fault(handoff.CodeMalformed, "this address speaks WebSocket", "the request is not an upgrade")
 }
 
-// upgrade makes a socket of a request; nil: it was no upgrade, and the client was told. ready, if any, gets it before
-// the client has its answer. The edge has looked at the Origin. The socket reads with the server's own buffer.
+// upgrade makes a socket of a request; nil: it was no valid upgrade, and the client was told. ready, if not nil, is
+// called with the socket before the client has its answer. The HTTP edge has checked the Origin. The socket reads with
+// the server's own buffer.
 func (f *Front) upgrade(
 	w http.ResponseWriter, r *http.Request, answer http.Header, log *zap.Logger, ready func(*socket),
 ) *socket {
@@ -132,7 +136,7 @@ func (f *Front) upgrade(
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
 		WriteBufferPool: &f.buffers,
 	}
-	hijacked := hijacker{ResponseWriter: w, holds: true}
+	hijacked := hijacker{ResponseWriter: w, holdAnswer: true}
 	conn, err := upgrader.Upgrade(&hijacked, r, answer)
 	if err != nil {
 		log.Debug("upgrade refused", zap.Error(err))
@@ -146,11 +150,11 @@ func (f *Front) upgrade(
 	return s
 }
 
-// codeBeta is OpenAI's own word for it: the protocol had a beta with other names and another session, which ended in
-// May 2026, and who still asks for it is refused.
+// codeBeta is OpenAI's error code for clients of the beta of this protocol, which had other names and another session,
+// and ended in May 2026.
 const codeBeta = "beta_api_shape_disabled"
 
-// betaHint tells what to do instead.
+// betaHint is the message for such a client.
 const betaHint = "The beta of the Realtime API has ended. Leave OpenAI-Beta away, and use a client that speaks " +
 	"the API as it is now."
 
@@ -160,7 +164,8 @@ func asksBeta(r *http.Request) bool {
 		slices.Contains(websocket.Subprotocols(r), "openai-beta.realtime-v1")
 }
 
-// refuseBeta tells it on the socket, as OpenAI does: a browser cannot read why an upgrade was refused.
+// refuseBeta refuses a client of the beta on the socket, as OpenAI does: a browser cannot read why an upgrade was
+// refused.
 func (f *Front) refuseBeta(w http.ResponseWriter, r *http.Request) {
 	fault := handoff.Malformed("OpenAI-Beta", betaHint)
 	if !websocket.IsWebSocketUpgrade(r) {
@@ -173,7 +178,7 @@ func (f *Front) refuseBeta(w http.ResponseWriter, r *http.Request) {
 	}
 	s.Send(events.Error("event_beta", events.Fault{Kind: "invalid_request_error", Code: codeBeta, Message: betaHint}))
 	var running sync.WaitGroup
-	running.Go(func() { s.Run(func([]byte) {}) }) // nobody hears what it says
+	running.Go(func() { s.Run(func([]byte) {}) }) // its events are dropped
 	s.Close(fault)
 	running.Wait()
 }

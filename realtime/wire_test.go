@@ -446,12 +446,12 @@ func TestSocketOfAClientThatWent(t *testing.T) {
 func TestWhyAWriteFails(t *testing.T) {
 	s := &socket{log: nopLog()}
 	for _, err := range []error{fmt.Errorf("write: %w", os.ErrDeadlineExceeded), errRest} {
-		if why := s.stuck(err); why == nil || why.Code != handoff.CodeSlowClient {
+		if why := s.writeFault(err); why == nil || why.Code != handoff.CodeSlowClient {
 			t.Errorf("%v: %v", err, why)
 		}
 	}
 	for _, err := range []error{net.ErrClosed, io.ErrClosedPipe} {
-		if why := s.stuck(err); why != nil {
+		if why := s.writeFault(err); why != nil {
 			t.Errorf("%v: %v", err, why)
 		}
 	}

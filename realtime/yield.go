@@ -9,41 +9,43 @@ import (
 )
 
 const (
-	// yieldAfter is for how long a caller speaks into the voice, as voice detection tells it, until that stops. A
-	// murmur is over by then: it takes 200 to 450 ms, is noticed in 100 to 350, and its end half a second after it.
+	// yieldAfter is how long a caller has to speak into the voice, as voice detection reports it, until the voice
+	// stops. A murmur is over by then: it takes 200 to 450 ms, its beginning is noticed after 100 to 350 ms, and its
+	// end half a second late.
 	yieldAfter = 900 * time.Millisecond
-	// wordsWithin is how long the words of what was said into the voice are waited for, once that is over. Then it may
-	// have been a "stop".
+	// wordsWithin is how long the call waits for the transcript of what was said into the voice. Without one, it counts
+	// as an interruption: it may have been a "stop".
 	wordsWithin = 2500 * time.Millisecond
-	// maxInterjections bounds those whose words are waited for. The oldest is forgotten first: the newer ones are
+	// maxInterjections bounds the interjections that are pending. The oldest is forgotten first: the newer ones are
 	// spoken into the same voice.
 	maxInterjections = 8
 )
 
-// A yielding is what a caller says into sound, in a call whose client lowers that meanwhile and whose model was told to
-// go on (interrupt_response: false).
+// A yielding is what a caller says into the voice, in a call whose client lowers the voice meanwhile and whose model
+// does not stop by itself (interrupt_response: false).
 type yielding struct {
-	lowers bool            // the client does, and does what we say; set by it as it begins or comes back
-	said   []*interjection // oldest first
+	lowers        bool            // the client lowers the voice; set when it begins or comes back
+	interjections []*interjection // oldest first
 }
 
-// An interjection is one thing that a caller says into sound, until it is known whether it interrupts. Each has its own
-// words, and those of an earlier one may come while a later one is being spoken.
+// An interjection is one thing that a caller says into the voice, until it is known whether it interrupts. Each has its
+// own transcript, and that of an earlier one may come while a later one is being spoken.
 type interjection struct {
 	item    string
-	into    map[string]bool // the responses that sounded or were being made, and were not stopped since
-	until   time.Time       // when it counts as an interruption if nothing else is known; zero: it did
-	stopped bool            // it is over, and its words are waited for
+	into    map[string]bool // the responses that sounded or were being made, without those stopped since
+	until   time.Time       // when it counts as an interruption if nothing else is known; zero: it has interrupted
+	stopped bool            // the caller has stopped, and the transcript is awaited
 	cut     bool            // it has interrupted
-	unasked bool            // the model made one of these as it was over, or one just stopped, and so may not answer
-	answer  string          // the response that began since; "": none
+	unasked bool            // as it ended, the model made a response of into, or one just cut: it may not answer
+	answer  string          // the response that began after it ended; "": none
 }
 
-// spokenInto notes that the caller began to speak, and lets the sound go on for now. What cannot be heard yet is
-// stopped at once: it would begin over the caller. False: the model and the client stop by themselves.
+// spokenInto notes that the caller began to speak, and lets the voice go on for now. A response that does not sound yet
+// is stopped at once, as it would begin over the caller. False: the call has no such client, and the voice stops at
+// once.
 func (h *hearing) spokenInto(now time.Time) bool {
 	y := &h.yielding
-	h.spoken(now) // the end of what came before was not told
+	h.speechEnded(now) // in case the end of the earlier speech was not reported
 	if !y.lowers || !h.settings.patient {
 		return false
 	}
@@ -57,8 +59,8 @@ func (h *hearing) spokenInto(now time.Time) bool {
 			continue
 		}
 		into[id] = true
-		began := h.legs.performs || !v.from.After(now) // what a leg has it plays, or is about to
-		if h.attached != nil && h.attached.tells {
+		began := h.legs.performs || !v.from.After(now) // a performer plays all that it was sent, now or soon
+		if h.attached != nil && h.attached.reportsSound {
 			began = !v.from.IsZero()
 		}
 		sounds = sounds || v.sounds && began
@@ -66,85 +68,87 @@ func (h *hearing) spokenInto(now time.Time) bool {
 	if len(into) == 0 {
 		return true
 	}
-	if len(y.said) == maxInterjections {
-		y.said = slices.Delete(y.said, 0, 1)
+	if len(y.interjections) == maxInterjections {
+		y.interjections = slices.Delete(y.interjections, 0, 1)
 	}
-	x := &interjection{item: h.speech, into: into, until: now.Add(yieldAfter)}
-	y.said = append(y.said, x)
+	x := &interjection{item: h.speakingItem, into: into, until: now.Add(yieldAfter)}
+	y.interjections = append(y.interjections, x)
 	if !sounds {
 		h.interrupt(now, x)
 	}
-	h.awaitYield()
+	h.setYieldAlarm()
 	return true
 }
 
-// spoken notes that the caller has stopped.
-func (h *hearing) spoken(now time.Time) {
-	if n := len(h.yielding.said); n > 0 && !h.yielding.said[n-1].stopped {
-		x := h.yielding.said[n-1]
+// speechEnded notes that the caller has stopped speaking.
+func (h *hearing) speechEnded(now time.Time) {
+	if n := len(h.yielding.interjections); n > 0 && !h.yielding.interjections[n-1].stopped {
+		x := h.yielding.interjections[n-1]
 		active := h.saying.floor.Active()
 		x.stopped, x.until, x.unasked = true, now.Add(wordsWithin), x.into[active] || h.muted[active]
-		h.awaitYield()
+		h.setYieldAlarm()
 	}
 }
 
-// named notes the item of what was said. Some servers do not name it as it begins.
-func (h *hearing) named(item string) {
+// nameInterjection gives the first interjection without an item this one. Some servers do not name the item as it
+// begins.
+func (h *hearing) nameInterjection(item string) {
 	has := func(name string) func(*interjection) bool {
 		return func(x *interjection) bool { return x.item == name }
 	}
-	if i := slices.IndexFunc(h.yielding.said, has("")); i >= 0 && !slices.ContainsFunc(h.yielding.said, has(item)) {
-		h.yielding.said[i].item = item
+	all := h.yielding.interjections
+	if i := slices.IndexFunc(all, has("")); i >= 0 && !slices.ContainsFunc(all, has(item)) {
+		all[i].item = item
 	}
 }
 
-// understood takes what the call made of words of the caller. A backchannel interrupts nothing, and no other
-// interjection than its own.
+// understood handles the transcript of an item of the caller, or its absence. A backchannel does not interrupt.
 func (h *hearing) understood(item string, backchannel bool) {
 	y := &h.yielding
-	i := slices.IndexFunc(y.said, func(x *interjection) bool { return x.item == item })
+	i := slices.IndexFunc(y.interjections, func(x *interjection) bool { return x.item == item })
 	if i < 0 {
 		return
 	}
-	x := y.said[i]
-	y.said = slices.Delete(y.said, i, i+1)
-	h.awaitYield()
+	x := y.interjections[i]
+	y.interjections = slices.Delete(y.interjections, i, i+1)
+	h.setYieldAlarm()
 	if !backchannel {
-		h.meantIt(time.Now(), x)
+		h.confirmInterruption(time.Now(), x)
 	}
 }
 
-// yield takes what has gone on for long enough, and what nobody knows the words of.
-func (h *hearing) yield(now time.Time) {
-	for _, x := range slices.Clone(h.yielding.said) {
+// checkInterjections lets those interrupt that have gone on for long enough, or have got no transcript in time.
+func (h *hearing) checkInterjections(now time.Time) {
+	for _, x := range slices.Clone(h.yielding.interjections) {
 		switch {
 		case x.until.IsZero() || x.until.After(now):
 		case x.stopped:
-			h.yielding.said = slices.DeleteFunc(h.yielding.said, func(o *interjection) bool { return o == x })
-			h.meantIt(now, x)
+			h.yielding.interjections = slices.DeleteFunc(h.yielding.interjections,
+				func(o *interjection) bool { return o == x })
+			h.confirmInterruption(now, x)
 		default:
 			h.interrupt(now, x)
 		}
 	}
-	h.awaitYield()
+	h.setYieldAlarm()
 }
 
-// awaitYield sets when yield is to look next.
-func (h *hearing) awaitYield() {
+// setYieldAlarm sets the alarm for the next interjection that is due.
+func (h *hearing) setYieldAlarm() {
 	next := &h.alarms[alarmYield].at
 	*next = time.Time{}
-	for _, x := range h.yielding.said {
+	for _, x := range h.yielding.interjections {
 		if !x.until.IsZero() && (next.IsZero() || x.until.Before(*next)) {
 			*next = x.until
 		}
 	}
 }
 
-// meantIt takes an interjection that is over and no backchannel. It interrupts, unless it has, and the model is asked
-// to answer what it does not answer by itself.
-func (h *hearing) meantIt(now time.Time, x *interjection) {
+// confirmInterruption handles an interjection that is over and no backchannel. It interrupts, unless it has already,
+// and the model is asked for an answer if it gives none by itself.
+func (h *hearing) confirmInterruption(now time.Time, x *interjection) {
 	asks := x.unasked && x.answer == ""
-	if !x.cut && h.interrupt(now, x) && h.attached != nil && x.answer != "" { // its sound is stopped, too
+	if !x.cut && h.interrupt(now, x) && h.attached != nil && x.answer != "" { // cuts its answer, too
 		asks = true
 		for _, r := range h.saying.requests {
 			asks = asks && r.response != x.answer
@@ -155,19 +159,19 @@ func (h *hearing) meantIt(now time.Time, x *interjection) {
 	}
 }
 
-// goesOn lets the sound go on.
-func (h *hearing) goesOn() {
-	h.yielding.said = nil
-	h.awaitYield()
+// clearInterjections forgets all interjections, so that none interrupts.
+func (h *hearing) clearInterjections() {
+	h.yielding.interjections = nil
+	h.setYieldAlarm()
 }
 
-// interrupt stops what the caller speaks into: the model, if it makes that still, and whoever plays it. A provider
-// cannot stop some of its sound alone. It reports whether there was anything to stop: the rest has ended meanwhile.
+// interrupt stops the responses that the caller speaks into: it cancels one that the model is still making, and stops
+// the player. A provider can only stop all of its sound. It reports whether there was anything left to stop.
 func (h *hearing) interrupt(now time.Time, x *interjection) bool {
 	x.cut, x.until = true, time.Time{}
 	active := h.saying.floor.Active()
 	if h.attached != nil && active == "" {
-		active = h.attached.making
+		active = h.attached.running
 	}
 	var all []string
 	for id := range x.into {
@@ -178,7 +182,7 @@ func (h *hearing) interrupt(now time.Time, x *interjection) bool {
 	if len(all) == 0 {
 		return false
 	}
-	for _, other := range h.yielding.said {
+	for _, other := range h.yielding.interjections {
 		maps.DeleteFunc(other.into, func(id string, _ bool) bool { return slices.Contains(all, id) })
 	}
 	if slices.Contains(all, active) || h.attached != nil && active != "" {
@@ -186,7 +190,7 @@ func (h *hearing) interrupt(now time.Time, x *interjection) bool {
 		h.legs.toModel(events.Cancel(h.ids.Next(), active))
 	}
 	if h.attached != nil {
-		h.stopThere(now)
+		h.stopProvider(now)
 		return true
 	}
 	h.cut(func(id string, _ *playing) bool { return slices.Contains(all, id) })
@@ -195,8 +199,8 @@ func (h *hearing) interrupt(now time.Time, x *interjection) bool {
 	return true
 }
 
-// stopThere stops what the provider plays, and tells the model how much of it was heard, where that is known.
-func (h *hearing) stopThere(now time.Time) {
+// stopProvider stops the sound that the provider plays, and tells the model how much of it was heard, if that is known.
+func (h *hearing) stopProvider(now time.Time) {
 	sounded := false
 	for _, v := range h.playback.voices {
 		sounded = sounded || v.sounds && !v.over
@@ -210,7 +214,7 @@ func (h *hearing) stopThere(now time.Time) {
 			h.legs.toModel(events.Truncate(h.ids.Next(), v.items[0], 0, int(now.Sub(v.from).Milliseconds())))
 		}
 	}
-	if !h.attached.tells {
+	if !h.attached.reportsSound {
 		h.stops(now, "", true)
 	}
 }

@@ -101,7 +101,7 @@ func yieldStage(t *testing.T, far bool) (s *stage, tag string) {
 			`{"type":"server_vad","interrupt_response":false}}}}}`)
 	} else {
 		s = newStage(t)
-		s.call.legs.tells = true
+		s.call.legs.takesOurs = true
 		s.open(patient)
 	}
 	s.call.hearing.backchannel = func(words string) bool { return words == "mm-hmm" || words == "yeah" }
@@ -185,7 +185,7 @@ func TestYieldsWhenItIsLost(t *testing.T) {
 	} {
 		playFresh(t, func(s *stage) {
 			h := renewed(s)
-			s.call.legs.tells, s.call.hearing.yielding.lowers = true, true
+			s.call.legs.takesOurs, s.call.hearing.yielding.lowers = true, true
 			s.call.hearing.backchannel = func(words string) bool { return words == "mm-hmm" }
 			s.open(patient)
 			s.began = time.Now()
@@ -220,7 +220,7 @@ func TestYieldsOnAnotherSocket(t *testing.T) {
 				s.fromModel(done("r1", tag, "completed"))
 			}
 			var state *attached
-			s.call.do(func() { state = s.call.leftOpen() })
+			s.call.do(func() { state = s.call.nextAttached() })
 			s.close()
 			state.lowers = true
 			next := newAttachedAs(t, state)

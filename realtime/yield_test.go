@@ -93,7 +93,7 @@ func TestYieldsOverWebSocket(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.call.hearing.backchannel = func(words string) bool { return words == "mm-hmm" }
-				s.call.legs.tells, s.call.hearing.yielding.lowers = true, true
+				s.call.legs.takesOurs, s.call.hearing.yielding.lowers = true, true
 				s.open(patient)
 				tag := s.asks("n")
 				s.fromModel(began("r1", tag), audio("r1", 4*time.Second))
@@ -202,7 +202,7 @@ func TestYieldsAtOnce(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStage(t)
-			s.call.legs.tells, s.call.hearing.yielding.lowers = true, c.lowers
+			s.call.legs.takesOurs, s.call.hearing.yielding.lowers = true, c.lowers
 			s.open(map[bool]string{true: patient, false: freshSession}[c.patient])
 			s.fromModel(began("r1", ""))
 			if c.sounds {

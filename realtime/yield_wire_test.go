@@ -80,7 +80,7 @@ func yieldsToRecordedSpeech(t *testing.T, client connection, tells bool, stops s
 		t.Fatal(fault)
 	}
 	call := front.admit(someone, "rtc_1", 0, client, model, func(c *Call) {
-		c.legs.tells, c.hearing.yielding.lowers = tells, true
+		c.legs.takesOurs, c.hearing.yielding.lowers = tells, true
 	})
 	running.Go(func() { _ = front.serve(ctx, call, client, model, pass) })
 	time.Sleep(time.Second)

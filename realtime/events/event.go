@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// How a response or item ends, from OpenAI's Realtime API reference (response.status, item.status).
+// Statuses of a response or item that has ended, from OpenAI's Realtime API reference (response.status, item.status).
 const (
 	StatusCompleted  = "completed"
 	StatusCancelled  = "cancelled"
@@ -20,7 +20,7 @@ const (
 	StatusIncomplete = "incomplete"
 )
 
-// Events we act on, from the same reference. Others pass.
+// The events that we act on, from the same reference. Others are passed on.
 const (
 	TypeAppend         = "input_audio_buffer.append"
 	TypeCommit         = "input_audio_buffer.commit"
@@ -65,40 +65,40 @@ const (
 
 // Events of ours for clients that ask for them (?events=handoff).
 const (
-	TypeCall    = "handoff.call"    // which call its WebSocket is, call_id, before anything else
-	TypeRenewed = "handoff.renewed" // the model's session was replaced: took_ms without one
-	TypeCut     = "handoff.cut"     // the caller interrupts these response_ids, to who plays them for one with ?lowers=1
+	TypeCall    = "handoff.call"    // call_id of the socket's call; comes first
+	TypeRenewed = "handoff.renewed" // the model's session was replaced, after took_ms without one
+	TypeCut     = "handoff.cut"     // the caller interrupts these response_ids: stop playing them (?lowers=1)
 )
 
-// Events of ours, from a leg that plays the sound to its call. Clients cannot send them.
+// Events of ours that a leg which plays the sound sends to its call. Clients cannot send them.
 const (
-	// TypePlayed says what was heard of a response: response_id, audio_ms, and cut.
+	// TypePlayed reports how much of a response was heard: response_id, audio_ms, and cut.
 	TypePlayed = "switchboard.played"
-	// TypeFormats is a session.update that sets the sound which the leg carries.
+	// TypeFormats is a session.update that sets the audio formats which the leg carries.
 	TypeFormats = "switchboard.formats"
-	// TypeOpened says that the client can be reached: from now on it sets its session up.
+	// TypeOpened reports that the client can be reached, and so can set up its session.
 	TypeOpened = "switchboard.opened"
-	// TypeOpening is a session.update that the client's session begins with, and which the client never sends.
+	// TypeOpening is the session.update for the session in the client's offer.
 	TypeOpening = "switchboard.opening"
 )
 
-// Events of ours, from a call to a leg that plays the sound: session.created and session.updated, as the model's
-// session is and before the client may see it. They are for the leg alone.
+// // Events of ours that a call sends to a leg which plays the sound: session.created and session.updated with the
+// model's session as it is, before the client may see it. They are for the leg alone.
 const (
 	TypeMade    = "switchboard." + TypeSessionCreated
 	TypeChanged = "switchboard." + TypeSessionUpdated
 )
 
-// Error codes of the same reference: an ask that met a running response, a commit without sound, and the end of a
-// session that was as long as it may be.
+// Error codes of the same reference: an ask while a response runs, a commit without sound, and the end of a session
+// that has reached its longest duration.
 const (
 	CodeActive      = "conversation_already_has_active_response"
 	CodeCommitEmpty = "input_audio_buffer_commit_empty"
 	CodeExpired     = "session_expired"
 )
 
-// TagKey is our key in the metadata of every response.create that passes; its value names the ask. Clients
-// never see it.
+// TagKey is our key in the metadata of every response.create that is sent to the model; its value is the tag of the
+// ask. Clients never see it.
 const TagKey = "sb"
 
 // TagOf returns the tag of a response, or "".
@@ -107,7 +107,7 @@ func TagOf(response gjson.Result) string { return response.Get("metadata." + Tag
 // OutOfBand reports whether a response says that it belongs to no conversation.
 func OutOfBand(response gjson.Result) bool { return response.Get("conversation_id").Raw == "null" }
 
-// PCMU and PCMA name telephone sound (G.711), as session.audio.output.format.type does.
+// PCMU and PCMA are the values of session.audio.output.format.type for G.711.
 const (
 	PCMU = "audio/pcmu"
 	PCMA = "audio/pcma"
@@ -121,14 +121,14 @@ const (
 	ItemReasoning = "reasoning"
 )
 
-// How sound begins, which is nearly all traffic.
+// How the events of sound begin, which are nearly all traffic.
 const (
 	appendHead = `{"type":"` + TypeAppend + `"`
 	deltaHead  = `{"type":"` + TypeAudioDelta + `"`
 )
 
-// PeekType returns the type of an event without decoding it: nearly all peers write it first. An event
-// without a type gives "".
+// PeekType returns the type of an event, or "". It need not decode the event if the type comes first, as with nearly
+// all peers.
 func PeekType(event []byte) string {
 	switch {
 	case bytes.HasPrefix(event, []byte(appendHead)):
@@ -149,16 +149,16 @@ func PeekType(event []byte) string {
 	return gjson.GetBytes(event, "type").String()
 }
 
-// MaxID bounds an id that is kept, in bytes; those of the API are shorter.
+// MaxID bounds the ids that are accepted, in bytes; those of the API are shorter.
 const MaxID = 256
 
-// LongID reports whether an event of the model names a response, an item or a call with an id longer than MaxID.
-// Nobody keeps such an id, so nobody could say later whose it is.
+// LongID reports whether an event of the model has an id of a response, item or call that is longer than MaxID. Such
+// ids are not kept, so it could not be known later whose they are.
 func LongID(event []byte) bool {
 	if len(event) <= MaxID {
 		return false
 	}
-	long := func(r gjson.Result) bool { return len(r.String()) > MaxID } // also of what is no string: so it is read
+	long := func(r gjson.Result) bool { return len(r.String()) > MaxID } // of any JSON type: others read it as a string
 	for _, path := range []string{"response_id", "item_id", "previous_item_id", "call_id", "item.id", "item.call_id",
 		"response.id"} {
 		if long(gjson.GetBytes(event, path)) {
@@ -173,10 +173,10 @@ func LongID(event []byte) bool {
 	return false
 }
 
-// peekBytes is how far into an event [PeekField] looks: peers write ids before what is long.
+// peekBytes is how far into an event [PeekHead] looks: peers write ids before long fields.
 const peekBytes = 512
 
-// PeekField returns a string field of an event without decoding it where it stands near the beginning.
+// PeekField returns a string field of an event. It need not decode the event if the field is near the beginning.
 func PeekField(event []byte, name string) []byte {
 	if value := PeekHead(event, name); value != nil {
 		return value
@@ -184,7 +184,7 @@ func PeekField(event []byte, name string) []byte {
 	return []byte(gjson.GetBytes(event, name).String())
 }
 
-// PeekHead returns a string field that stands near the beginning of an event, or nil.
+// PeekHead returns a string field near the beginning of an event, or nil.
 func PeekHead(event []byte, name string) []byte {
 	head := event[:min(len(event), peekBytes)]
 	for {
@@ -203,7 +203,7 @@ func PeekHead(event []byte, name string) []byte {
 	}
 }
 
-// LooksWhole reports whether an event begins and ends as an object does.
+// LooksWhole reports whether an event begins and ends like a JSON object.
 func LooksWhole(event []byte) bool {
 	return len(event) > 1 && event[0] == '{' && event[len(event)-1] == '}'
 }
@@ -213,7 +213,7 @@ func IsObject(event []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(event, " \t\r\n"), []byte("{")) && gjson.ValidBytes(event)
 }
 
-// intern spares the allocation for sound of peers that write a space before the type.
+// intern returns a string, without an allocation for the types of sound.
 func intern(kind []byte) string {
 	switch string(kind) {
 	case TypeAppend:
@@ -224,13 +224,13 @@ func intern(kind []byte) string {
 	return string(kind)
 }
 
-// Where the sound of an event stands.
+// The keys of the sound in an event.
 const (
 	KeyDelta  = `"delta":`
 	KeyAppend = `"audio":`
 )
 
-// SoundBytes returns how many bytes of audio an event carries as base64 behind a key.
+// SoundBytes returns how many bytes of audio an event carries as base64 after a key.
 func SoundBytes(event []byte, key string) int {
 	_, rest, ok := bytes.Cut(event, []byte(key))
 	if !ok {
@@ -247,16 +247,16 @@ func SoundBytes(event []byte, key string) int {
 	return len(bytes.TrimRight(rest[1:1+end], "=")) * 3 / 4
 }
 
-// An Item is what we read of a conversation item.
+// An Item holds the fields that we read of a conversation item.
 type Item struct {
 	ID, Kind, Role, Status  string
 	CallID, Name, Arguments string
 	Text                    string // input_text parts, joined
-	Content                 bool   // an assistant's message that holds anything
-	Written                 bool   // it holds something to read
+	Content                 bool   // a message with a text or transcript
+	Written                 bool   // a message with a text
 }
 
-// ReadItem reads a conversation item; what is not there is zero.
+// ReadItem reads a conversation item; missing fields are zero.
 func ReadItem(r gjson.Result) Item {
 	it := Item{
 		ID: r.Get("id").String(), Kind: r.Get("type").String(), Role: r.Get("role").String(),
@@ -280,7 +280,7 @@ func ReadItem(r gjson.Result) Item {
 	return it
 }
 
-// Encode marshals an event of ours; they hold only strings and maps of them, which always marshal.
+// Encode marshals an event of ours. They hold only values that can be marshalled.
 func Encode(event any) []byte {
 	b, err := json.Marshal(event)
 	if err != nil {
@@ -289,23 +289,23 @@ func Encode(event any) []byte {
 	return b
 }
 
-// An Object is a JSON object of an event that we make.
+// An Object is a JSON object in an event that we make.
 type Object = map[string]any
 
-// Output gives the model the output of a call.
+// Output returns the event that gives the model the output of a function call.
 func Output(eventID, itemID, callID, output string) []byte {
 	return Encode(Object{"type": TypeItemCreate, "event_id": eventID,
 		"item": Object{"type": ItemOutput, "id": itemID, "call_id": callID, "output": output}})
 }
 
-// Message gives the model a message of ours.
+// Message returns the event that gives the model a system message.
 func Message(eventID, itemID, text string) []byte {
 	return Encode(Object{"type": TypeItemCreate, "event_id": eventID, "item": Object{
 		"type": ItemMessage, "id": itemID, "role": "system",
 		"content": []Object{{"type": "input_text", "text": text}}}})
 }
 
-// Ask asks the model to speak. mute keeps it from calling tools, where the client forces one.
+// Ask returns a response.create. mute keeps the model from calling tools, for sessions in which the client forces one.
 func Ask(eventID, tag string, mute bool) []byte {
 	response := Object{"metadata": Object{TagKey: tag}}
 	if mute {
@@ -314,23 +314,23 @@ func Ask(eventID, tag string, mute bool) []byte {
 	return Encode(Object{"type": TypeCreate, "event_id": eventID, "response": response})
 }
 
-// Begun is a response.created.
+// Begun returns a response.created.
 func Begun(response string) []byte {
 	return Encode(Object{"type": TypeCreated, "response": Object{"object": "realtime.response", "id": response,
 		"status": "in_progress", "output": []string{}, "metadata": nil}})
 }
 
-// ItemDone is a conversation.item.done with a raw item.
+// ItemDone returns a conversation.item.done with an item of raw JSON.
 func ItemDone(item string) []byte {
 	return Encode(Object{"type": TypeItemDone, "item": json.RawMessage(item)})
 }
 
-// Cancel ends a response.
+// Cancel returns the event that cancels a response.
 func Cancel(eventID, response string) []byte {
 	return Encode(Object{"type": TypeCancel, "event_id": eventID, "response_id": response})
 }
 
-// Truncate tells the model how many milliseconds of the sound of an item were heard.
+// Truncate returns the event that tells the model how many milliseconds of an item's sound were heard.
 func Truncate(eventID, item string, content int64, ms int) []byte {
 	return Encode(Object{"type": TypeItemTruncate, "event_id": eventID, "item_id": item, "content_index": content,
 		"audio_end_ms": ms})
@@ -341,7 +341,7 @@ type Fault struct {
 	Kind, Code, Message, Param, EventID string
 }
 
-// Error is an error in the form of OpenAI's; empty parts are null.
+// Error returns an error event in OpenAI's form; empty fields are null.
 func Error(eventID string, f Fault) []byte {
 	null := func(s string) any {
 		if s == "" {
@@ -356,14 +356,14 @@ func Error(eventID string, f Fault) []byte {
 // oursPrefix begins every id of ours.
 const oursPrefix = "sb_"
 
-// Names hands out ids of our events, unique in a call and unlike those of another Switchboard that may
-// stand in front of this one.
+// Names makes the ids of our events. They are unique in a call, and differ from those of another Switchboard that may
+// be in front of this one.
 type Names struct {
 	prefix string // Set once
 	n      int
 }
 
-// NewNames returns ids that no other call has.
+// NewNames returns Names with a random prefix, so that no other call has the same ids.
 func NewNames() *Names {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -376,24 +376,24 @@ func (x *Names) Next() string {
 	return x.prefix + strconv.Itoa(x.n)
 }
 
-// Own reports whether an id is one of ours.
+// Own reports whether an id was made by these Names.
 func (x *Names) Own(id string) bool { return strings.HasPrefix(id, x.prefix) }
 
-// Of hands out ids like these that are told apart from them by a word behind their beginning.
+// Of returns Names with the same random prefix and a word in it, which makes the ids distinct.
 func (x *Names) Of(kind string) *Names {
 	return &Names{prefix: oursPrefix + kind + strings.TrimPrefix(x.prefix, oursPrefix)}
 }
 
-// LegKind is the word in the ids of what a client's leg makes by itself.
+// LegKind is the word in the ids of events that a client's leg makes by itself.
 const LegKind = "rtc_"
 
-// OfLeg reports whether an id is of what a client's leg made by itself.
+// OfLeg reports whether an id is of an event that a client's leg made by itself.
 func OfLeg(id string) bool { return strings.HasPrefix(id, oursPrefix+LegKind) }
 
-// Set puts raw JSON at a path of an event, and leaves every other byte's meaning alone. Paths are constant.
+// Set puts raw JSON at a path of an event, and leaves the rest unchanged. Paths are constant.
 func Set(event []byte, path, raw string) []byte {
 	out, err := sjson.SetRawBytes(event, path, []byte(raw))
-	if err != nil { // only for paths that cannot be
+	if err != nil { // only for an invalid path
 		return event
 	}
 	return out

@@ -1,7 +1,7 @@
-// Package models knows of voice models what their makers publish: what they cost, until when they are there, and which
-// takes their place. It is pure.
+// Package models knows what the makers of voice models publish: what a model costs, when it is shut down, and which
+// model takes its place. It is pure.
 //
-// It must not know a call, a limit or the clock: who counts and who compares dates does that.
+// It must not know a call, a limit or the clock: its callers count and compare dates.
 package models
 
 import (
@@ -66,7 +66,7 @@ var known = []Model{
 	{Name: "gpt-realtime-mini", Prices: smallest, Ends: shutdown, Next: "gpt-realtime-2.1-mini"},
 }
 
-// Known finds a model of OpenAI by its name, or that of a snapshot of it: "gpt-realtime-2025-08-28".
+// Known returns the model of OpenAI with this name, or of which this is a snapshot: "gpt-realtime-2025-08-28".
 func Known(name string) (Model, bool) {
 	for _, m := range known {
 		if rest, is := strings.CutPrefix(name, m.Name); is && (rest == "" || isDate(rest)) {
@@ -82,7 +82,8 @@ func isDate(rest string) bool {
 	return err == nil
 }
 
-// Dearest are the highest prices of any model, kind by kind: what a model may cost of which nobody knows.
+// Dearest returns the highest price of any model for each kind of token: the most that an unknown model is likely to
+// cost.
 func Dearest() Prices {
 	var most Prices
 	for _, m := range known {

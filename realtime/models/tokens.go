@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// Prices are what a model costs, in US dollars for a million tokens. Cached is what it was given before.
+// Prices are what a model costs, in US dollars per million tokens. Cached tokens are input that the model was given
+// before.
 type Prices struct {
 	TextIn, TextCached, TextOut    float64
 	AudioIn, AudioCached, AudioOut float64
@@ -20,11 +21,11 @@ type Tokens struct {
 	ImageIn, ImageCached           int64
 }
 
-// maxTokens bounds each number of one response: more is no answer of a model, and must not end a sum.
+// maxTokens bounds each number of one response: no response uses more, and a wrong number must not overflow a sum.
 const maxTokens = 100_000_000
 
-// Read returns the tokens of one response from its usage, raw; "" or what cannot be read is none. A server that tells
-// of no kinds is taken to have sent and heard sound alone, which costs most.
+// Read returns the tokens of one response from its usage, raw JSON; if it is empty or unreadable there are none. Tokens
+// of a server that does not report kinds count as audio, which costs most.
 func Read(usage []byte) Tokens {
 	var u struct {
 		InputTokens  int64  `json:"input_tokens"`
@@ -65,7 +66,7 @@ type kinds struct {
 	Image int64 `json:"image_tokens"`
 }
 
-// input is what went into a response; what was cached is a part of it.
+// input counts the input tokens of a response, of which the cached ones are a part.
 type input struct {
 	kinds
 
@@ -75,7 +76,7 @@ type input struct {
 
 func sane(n int64) int64 { return min(max(n, 0), maxTokens) }
 
-// Add returns the sum of two.
+// Add returns the sum of both, kind by kind.
 func (t Tokens) Add(o Tokens) Tokens {
 	return Tokens{
 		TextIn: t.TextIn + o.TextIn, TextCached: t.TextCached + o.TextCached, TextOut: t.TextOut + o.TextOut,
@@ -84,12 +85,12 @@ func (t Tokens) Add(o Tokens) Tokens {
 	}
 }
 
-// Sum returns how many there are of all kinds.
+// Sum returns the number of tokens of all kinds.
 func (t Tokens) Sum() int64 {
 	return t.TextIn + t.TextCached + t.TextOut + t.AudioIn + t.AudioCached + t.AudioOut + t.ImageIn + t.ImageCached
 }
 
-// Cost returns what tokens cost.
+// Cost returns what tokens cost at these prices.
 func (p Prices) Cost(t Tokens) Money {
 	dollars := (p.TextIn*float64(t.TextIn) + p.TextCached*float64(t.TextCached) + p.TextOut*float64(t.TextOut) +
 		p.AudioIn*float64(t.AudioIn) + p.AudioCached*float64(t.AudioCached) + p.AudioOut*float64(t.AudioOut) +
@@ -99,12 +100,12 @@ func (p Prices) Cost(t Tokens) Money {
 
 // A Tariff is what the models of one server cost.
 type Tariff struct {
-	Own  map[string]Prices // by the name of a model, before what is known of it
-	List bool              // the server is OpenAI's, so what is known of models holds
-	Else *Prices           // of every other model; nil: it costs nothing
+	Own  map[string]Prices // by model name; these win
+	List bool              // the server is OpenAI's, so the prices of [Known] models hold
+	Else *Prices           // of every other model; nil: they are unknown
 }
 
-// Of returns what a model costs, by the name that it has there; false: nothing.
+// Of returns the prices of a model by its name at the server; false: they are unknown.
 func (t Tariff) Of(model string) (Prices, bool) {
 	if own, is := t.Own[model]; is {
 		return own, true
@@ -132,7 +133,7 @@ func Dollars(d float64) Money {
 // Dollars returns the amount in dollars.
 func (m Money) Dollars() float64 { return float64(m) / float64(Dollar) }
 
-// String returns it as people read it: "$1.48". What is less than half a cent is "less than a cent".
+// String returns the amount as people read it: "$1.48". Amounts below half a cent are "less than a cent".
 func (m Money) String() string {
 	if m > 0 && m < Dollar/200 {
 		return "less than a cent"

@@ -1,5 +1,5 @@
-// Package outbound holds the events that wait to be written to one end of a call, and why that end is over.
-// Every leg has one queue, over a socket and over a data channel alike.
+// Package outbound holds the events that wait to be written to one end of a call, and why that end is over. Every leg
+// has one queue, over a socket or a data channel.
 //
 // It must not know sockets or data channels, nor what an event says.
 package outbound
@@ -16,25 +16,24 @@ const (
 	// MaxEvents bounds the events that wait to be written. When full the leg ends: text is never dropped, and a
 	// client that is this far behind has lost the conversation anyway.
 	MaxEvents = 1024
-	// MaxBytes bounds the bytes in them, with the same policy, unless a leg is given less.
+	// MaxBytes bounds the bytes in these events, with the same policy, unless a leg is given less.
 	MaxBytes = 64 << 20
-	// CloseGrace bounds what a leg that ends still may take to write the rest and say why.
+	// CloseGrace bounds the time in which a leg that ends writes the rest and says why it ends.
 	CloseGrace = time.Second
 )
 
-// keptSlots is what an empty queue keeps; a longer list is given back.
+// keptSlots bounds the capacity that an empty queue keeps; a larger one is freed.
 const keptSlots = 16
 
-// A Queue is what one leg has to write, in order. It takes room for what waits, and no more. It is safe for concurrent
-// use.
+// A Queue holds the events that one leg has to write, in order. It is safe for concurrent use.
 type Queue struct {
-	// What every event needs stands together.
+	// The fields that every event needs are close together, for the CPU's cache.
 	mu      sync.Mutex
 	over    atomic.Bool // set by End
-	bound   int64       // Set once: bytes that may wait
-	waiting [][]byte    // Guarded by mu: oldest first, from taken on
+	bound   int64       // Set once: of bytes
+	waiting [][]byte    // Guarded by mu: oldest first; those before taken were taken
 	taken   int         // Guarded by mu
-	bytes   int64       // Guarded by mu: that wait
+	bytes   int64       // Guarded by mu: of the events that wait
 
 	ready   chan struct{}  // holds one token after Send
 	onEnd   func()         // Set once
@@ -44,8 +43,7 @@ type Queue struct {
 	endedAt time.Time      // Set once, before over
 }
 
-// New returns an empty queue that holds so many bytes. Whoever ends it first calls onEnd, which must not wait; nil
-// for nothing.
+// New returns an empty queue for so many bytes. The first call of End calls onEnd, which must not wait; it may be nil.
 func New(bound int64, onEnd func()) *Queue {
 	if onEnd == nil {
 		onEnd = func() {}
@@ -53,20 +51,20 @@ func New(bound int64, onEnd func()) *Queue {
 	return &Queue{bound: bound, onEnd: onEnd, ready: make(chan struct{}, 1), ending: make(chan struct{})}
 }
 
-// Send enqueues an event and tells who waits on Ready; it never blocks and may keep the slice. False means that the
-// leg is ending: the far end is too slow, unless [Queue.Ended] says otherwise.
+// Send enqueues an event and puts a token into Ready. It never blocks, and keeps the slice. False means that the leg is
+// ending: the far end is too slow, unless [Queue.Ended] says otherwise.
 func (q *Queue) Send(event []byte) bool {
 	if !q.Put(event) {
 		return false
 	}
 	select {
 	case q.ready <- struct{}{}:
-	default: // it is known
+	default: // a token is there
 	}
 	return true
 }
 
-// Put does as Send without a token: for a leg that writes when it is flushed.
+// Put is Send without the token, for a leg that writes when it is flushed.
 func (q *Queue) Put(event []byte) bool {
 	if q.over.Load() {
 		return false
@@ -98,7 +96,7 @@ func (q *Queue) add(event []byte) (full string) {
 	}
 }
 
-// Ready yields a token after Send, not after Put. Its taker must take all with Next, also after the end.
+// Ready holds a token after Send, not after Put. The receiver must then take all events with Next, also after the end.
 func (q *Queue) Ready() <-chan struct{} { return q.ready }
 
 // Next takes the oldest event; false: none waits.
@@ -120,14 +118,14 @@ func (q *Queue) Next() ([]byte, bool) {
 	return event, true
 }
 
-// Bytes returns how much waits.
+// Bytes returns how many bytes wait.
 func (q *Queue) Bytes() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.bytes
 }
 
-// End begins the end of the leg; the first reason counts, nil is a normal end.
+// End begins the end of the leg. The first reason counts; nil is a normal end.
 func (q *Queue) End(reason *handoff.Error) {
 	q.once.Do(func() {
 		q.reason, q.endedAt = reason, time.Now()
@@ -140,10 +138,10 @@ func (q *Queue) End(reason *handoff.Error) {
 // Ending is closed when the leg begins to end.
 func (q *Queue) Ending() <-chan struct{} { return q.ending }
 
-// Over reports whether the leg ends or has ended. It costs less than a look at Ending.
+// Over reports whether the leg is ending or has ended. It is cheaper than a receive from Ending.
 func (q *Queue) Over() bool { return q.over.Load() }
 
-// Ended returns the reason; nil: it is a normal end, or nothing has ended yet.
+// Ended returns why the leg ended; nil: it ended normally, or not yet.
 func (q *Queue) Ended() *handoff.Error {
 	if !q.Over() {
 		return nil
@@ -151,7 +149,7 @@ func (q *Queue) Ended() *handoff.Error {
 	return q.reason
 }
 
-// EndedAt returns when the leg began to end. It must have.
+// EndedAt returns when the leg began to end. It must only be called after that.
 func (q *Queue) EndedAt() time.Time { return q.endedAt }
 
 // Behind reports whether the leg ends because its far end is too slow: then nothing more is written to it.

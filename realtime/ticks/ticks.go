@@ -1,7 +1,7 @@
-// Package ticks is the tick log of a call: who spoke in which 20 ms, and what was open then. From it can be told how a
+// Package ticks is the tick log of a call: who spoke in which 20 ms, and which requests were open then. It shows how a
 // call felt: how soon the caller was answered, who spoke over whom, and how much of each outcome was heard.
 //
-// It must not know calls: it gets each tick as it was, and writes equal ones as one line.
+// It must not know calls: it is given each tick, and writes a run of equal ticks as one line.
 package ticks
 
 import (
@@ -17,37 +17,37 @@ import (
 // Every is how long a tick is.
 const Every = 20 * time.Millisecond
 
-// maxLog bounds a log, in bytes. What comes after that is not kept: a call of an hour has about 200 KiB.
+// maxLog bounds a log, in bytes; what comes later is dropped. The log of an hour has about 200 KiB.
 const maxLog = 1 << 20
 
-// A Tick is how a call stood.
+// A Tick is the state of a call in one 20 ms.
 type Tick struct {
-	Caller bool   // speaks, as the voice model noticed
-	Voice  bool   // is heard
+	Caller bool   // the caller speaks, as the voice model noticed
+	Voice  bool   // the voice is heard
 	Open   int    // function calls of ours without an output
-	Tells  string // the work whose outcome the voice tells, separated by commas
+	Tells  string // ids of the work whose outcome the voice tells, separated by commas
 }
 
-// A Note is something that happened at once.
+// A Note is an event at one moment.
 type Note struct {
 	At   time.Duration // since the call began
 	What string        // request, answer, heard, cut
-	ID   string        // of the request, or of the works, separated by commas
+	ID   string        // the id of the request, or ids of work, separated by commas
 }
 
 // A Log collects the ticks of one call. It is pure.
 type Log struct {
 	out   bytes.Buffer
 	began time.Time
-	from  int // the first of the ticks that are like last
-	n     int // how many those are
+	from  int // index of the first tick of the run that is not written yet
+	n     int // its length
 	last  Tick
 }
 
 // New returns the log of a call that begins now.
 func New(now time.Time) *Log { return &Log{began: now} }
 
-// Add adds the tick of a moment.
+// Add adds the tick at a moment.
 func (l *Log) Add(now time.Time, t Tick) {
 	at := int(now.Sub(l.began) / Every)
 	if l.n > 0 && t == l.last {
@@ -58,7 +58,7 @@ func (l *Log) Add(now time.Time, t Tick) {
 	l.from, l.n, l.last = at, 1, t
 }
 
-// Note adds what happened at a moment. IDs are without spaces.
+// Note adds an event at a moment. Neither what nor id may contain spaces.
 func (l *Log) Note(now time.Time, what, id string) {
 	l.flush()
 	l.line("%d ! %s %s", now.Sub(l.began).Milliseconds(), what, id)
@@ -118,7 +118,7 @@ func Read(from io.Reader) (all []Tick, notes []Note, err error) {
 			return nil, nil, fmt.Errorf("not a line of ticks: %q", lines.Text())
 		}
 		t := Tick{Caller: f[2] == "caller", Voice: f[3] == "voice", Open: open, Tells: strings.TrimPrefix(f[5], "-")}
-		for at := ms / int(Every.Milliseconds()); len(all) < at; { // the gaps are as before
+		for at := ms / int(Every.Milliseconds()); len(all) < at; { // a gap repeats the tick before it
 			all = append(all, last(all))
 		}
 		for range n {

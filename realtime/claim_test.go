@@ -196,7 +196,7 @@ func TestLastingCallUnsaid(t *testing.T) {
 	if in, kept := all.look("rtc_1"); answer.Code != http.StatusServiceUnavailable || in != "" || kept {
 		t.Errorf("%d; %q is in it, kept: %t", answer.Code, in, kept)
 	}
-	fault := front.lasting(grant, "rtc_2").keep(t.Context(), lastingCall{By: grant.By})
+	fault := front.newClaim(grant, "rtc_2").keep(t.Context(), claimedCall{By: grant.By})
 	if in, kept := all.look("rtc_2"); fault == nil || in != "" || !kept {
 		t.Errorf("%v; %q is in it, kept: %t", fault, in, kept)
 	}
@@ -214,14 +214,14 @@ func TestLastingCallOver(t *testing.T) {
 	}))
 	defer provider.Close()
 	for name, tt := range map[string]struct {
-		was  lastingCall
+		was  claimedCall
 		in   string
 		want []string
 	}{
-		"over":          {lastingCall{By: "their key"}, "dead", []string{"GET rtc_1"}},
-		"ours, over":    {lastingCall{By: "their key", Ours: true}, "", []string{"GET rtc_1", "POST /calls/rtc_1/hangup"}},
-		"revoked":       {lastingCall{By: "another"}, "dead", nil},
-		"ours, revoked": {lastingCall{By: "another", Ours: true}, "", []string{"POST /calls/rtc_1/hangup"}},
+		"over":          {claimedCall{By: "their key"}, "dead", []string{"GET rtc_1"}},
+		"ours, over":    {claimedCall{By: "their key", Ours: true}, "", []string{"GET rtc_1", "POST /calls/rtc_1/hangup"}},
+		"revoked":       {claimedCall{By: "another"}, "dead", nil},
+		"ours, revoked": {claimedCall{By: "another", Ours: true}, "", []string{"POST /calls/rtc_1/hangup"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := newCallBook()
@@ -257,7 +257,7 @@ func TestLastingCallLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all, was := newCallBook(), lastingCall{By: "their key"}
+				all, was := newCallBook(), claimedCall{By: "their key"}
 				all.in["rtc_1"] = tt.in
 				all.left[someone.Caller.String()] = map[string]string{"rtc_1": handoff.Encode(was)}
 				counts := &register{of: map[string]CallsHere{"a key k": {Number: 1, Calls: 1}}}

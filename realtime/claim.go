@@ -13,57 +13,57 @@ import (
 	"switchboard/handoff"
 )
 
-// Attached keeps, where there are several instances, which one is in which call of the provider, and what the instance
-// that has its caller next needs to go on there. It may be used from any goroutine.
+// Attached stores, if there are several instances, which one is in which call of the provider, and what the next
+// instance of the call's caller needs to continue in it. It must be safe for concurrent use.
 type Attached interface {
-	// Keep notes that this instance is in a call, and what the next one needs; nil: none is to go on in it. False:
-	// another instance is in it.
+	// Keep notes that this instance is in a call, and what the next one needs; a nil body: no other one may continue in
+	// it. False: another instance is in the call.
 	Keep(ctx context.Context, c handoff.Caller, call string, body []byte) (mine bool, err error)
-	// Drop notes that this instance is in it no more. over: nor is another one to be.
+	// Drop notes that this instance has left a call. over: no other one may continue in it.
 	Drop(ctx context.Context, c handoff.Caller, call string, over bool) error
-	// Left returns what was kept of a caller's calls, by call.
+	// Left returns the bodies kept for a caller's calls, by call.
 	Left(ctx context.Context, c handoff.Caller) (map[string]string, error)
 }
 
-// lastingWithin bounds one use of the store.
-const lastingWithin = 2 * time.Second
+// claimStoreLimit bounds one use of the store.
+const claimStoreLimit = 2 * time.Second
 
-// resumedNote tells the model of a call that another instance was in before.
+// resumedNote tells the model that this instance has taken the call over from another.
 const resumedNote = "The connection to Switchboard was lost for a moment and is back. What was begun goes on, and " +
 	"what comes of it will be told: do not call a tool again for it, also where a function call has no output; " +
 	"status tells what became of it. Say nothing of this unless asked."
 
-// A lastingCall is what another instance needs to go on in a call of the provider. It is kept as JSON.
-type lastingCall struct {
-	By       string `json:"by"` // of its grant
+// A claimedCall is what another instance needs to continue in a call of the provider. It is stored as JSON.
+type claimedCall struct {
+	By       string `json:"by"` // the By of its grant
 	Language string `json:"language,omitempty"`
-	Safety   string `json:"safety,omitempty"` // whom its client named to the provider
+	Safety   string `json:"safety,omitempty"` // the client's safetyHeader
 	Ours     bool   `json:"ours,omitempty"`   // we began it there, and hang it up
 	Lowers   bool   `json:"lowers,omitempty"`
 }
 
-// A lasting call is one of the provider, for as long as this instance is in it: no other one is meanwhile. Nil: this is
-// the only instance.
-type lasting struct {
+// A claim is the right of this instance to be in a call of the provider: no other instance is in it meanwhile. A nil
+// claim is valid: there is only one instance.
+type claim struct {
 	store Attached      // Set once
 	log   *zap.Logger   // Set once
 	grant handoff.Grant // Set once
 	id    string        // Set once
-	moved atomic.Bool   // another instance is to go on in it
+	moved atomic.Bool   // another instance takes the call over
 }
 
-// lasting returns what keeps a call for other instances; nil: there are none.
-func (f *Front) lasting(g handoff.Grant, id string) *lasting {
+// newClaim returns the claim of a call, which is not stored yet; nil: there is only one instance.
+func (f *Front) newClaim(g handoff.Grant, id string) *claim {
 	if f.config.Attached == nil {
 		return nil
 	}
-	return &lasting{store: f.config.Attached, log: f.log, grant: g, id: id}
+	return &claim{store: f.config.Attached, log: f.log, grant: g, id: id}
 }
 
-// keep notes that this instance is in the call, and what the next one needs to be. Errors have code
-// [handoff.CodeAttached] where another one is in it, or [handoff.CodeStoreDown]: then nothing of it stays, as far as
-// the store is reached, but for what was kept of a call that another instance was in.
-func (l *lasting) keep(ctx context.Context, call lastingCall) *handoff.Error {
+// keep stores that this instance is in the call, and what the next one needs. Errors have code [handoff.CodeAttached]
+// if another instance is in it, or [handoff.CodeStoreDown]. After the latter it undoes a store that may have succeeded,
+// but leaves what an earlier instance of the call had stored.
+func (l *claim) keep(ctx context.Context, call claimedCall) *handoff.Error {
 	if l == nil {
 		return nil
 	}
@@ -73,11 +73,11 @@ func (l *lasting) keep(ctx context.Context, call lastingCall) *handoff.Error {
 		call.By, call.Language = l.grant.By, l.grant.Language
 		body = []byte(handoff.Encode(call))
 	}
-	limited, cancel := context.WithTimeout(ctx, lastingWithin)
+	limited, cancel := context.WithTimeout(ctx, claimStoreLimit)
 	defer cancel()
 	switch mine, err := l.store.Keep(limited, l.grant.Caller, l.id, body); {
 	case err != nil:
-		l.drop(ctx, fresh) // the answer may be lost, not what was asked
+		l.drop(ctx, fresh) // the store may have done it, and only its answer is lost
 		return handoff.Because(handoff.CodeStoreDown, "", err)
 	case !mine:
 		return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
@@ -85,15 +85,15 @@ func (l *lasting) keep(ctx context.Context, call lastingCall) *handoff.Error {
 	return nil
 }
 
-// end notes that this instance is in the call no more, once its socket is closed.
-func (l *lasting) end(ctx context.Context) {
+// end stores that this instance has left the call. It is called once the socket is closed.
+func (l *claim) end(ctx context.Context) {
 	if l != nil {
 		l.drop(ctx, !l.moved.Load())
 	}
 }
 
-func (l *lasting) drop(ctx context.Context, over bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastingWithin)
+func (l *claim) drop(ctx context.Context, over bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimStoreLimit)
 	defer cancel()
 	if err := l.store.Drop(ctx, l.grant.Caller, l.id, over && l.isKept()); err != nil {
 		l.log.Warn("not kept that a call of the voice model's server was left",
@@ -101,20 +101,20 @@ func (l *lasting) drop(ctx context.Context, over bool) {
 	}
 }
 
-// isKept reports whether another instance can go on in the call.
-func (l *lasting) isKept() bool { return l != nil && l.grant.By != "" && !l.grant.Caller.Nameless() }
+// isKept reports whether another instance could continue in the call.
+func (l *claim) isKept() bool { return l != nil && l.grant.By != "" && !l.grant.Caller.Nameless() }
 
-// move has another instance go on in the call, if it can.
-func (l *lasting) move() {
+// move lets another instance take the call over, if one can.
+func (l *claim) move() {
 	if l.isKept() {
 		l.moved.Store(true)
 	}
 }
 
-func (l *lasting) hasMoved() bool { return l != nil && l.moved.Load() }
+func (l *claim) hasMoved() bool { return l != nil && l.moved.Load() }
 
-// Resume joins again the calls of the provider which another instance was in that had the caller before. The home
-// that this instance has of the caller ends with ctx. It waits for [Front.Run]; the calls are joined there.
+// Resume joins the calls of the provider that the caller's instance before this one was in. This instance is the
+// caller's home until ctx ends. Resume waits for [Front.Run], which runs the calls.
 func (f *Front) Resume(ctx context.Context, c handoff.Caller) {
 	if f.config.Attached == nil || c.Nameless() {
 		return
@@ -128,7 +128,7 @@ func (f *Front) Resume(ctx context.Context, c handoff.Caller) {
 		f.log.Warn("not known which calls the caller is in", zap.Error(err))
 	}
 	for id, body := range left {
-		var was lastingCall
+		var was claimedCall
 		if json.Unmarshal([]byte(body), &was) != nil || !callIDs.MatchString(id) {
 			f.log.Warn("unreadable call of the voice model's server left out", zap.String("call", id))
 			continue
@@ -143,10 +143,10 @@ func (f *Front) Resume(ctx context.Context, c handoff.Caller) {
 	}
 }
 
-// again tries something until it is done, for as long as a lost sideband is dialled again, or ctx ends.
+// again calls try until it succeeds, with redialPauses between, or until ctx ends.
 func again(ctx context.Context, try func(context.Context) error) (err error) {
-	for range tries(ctx, append([]time.Duration{0}, redials...)) {
-		limited, cancel := context.WithTimeout(ctx, lastingWithin)
+	for range tries(ctx, append([]time.Duration{0}, redialPauses...)) {
+		limited, cancel := context.WithTimeout(ctx, claimStoreLimit)
 		err = try(limited)
 		if cancel(); err == nil {
 			break
@@ -155,9 +155,9 @@ func again(ctx context.Context, try func(context.Context) error) (err error) {
 	return err
 }
 
-// resume goes on in a call that another instance was in, until that ends or the caller's home does. One that its caller
-// may not be in any more is left, and hung up where it is ours.
-func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, was lastingCall) {
+// resume continues in a call that another instance was in, until the call or the home of its caller ends. A call that
+// its caller may not be in any more is left, and hung up if it is ours.
+func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, was claimedCall) {
 	staying, leave := whileBoth(ctx, home)
 	defer leave()
 	var a attachment
@@ -169,23 +169,23 @@ func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, w
 		}
 		return err
 	})
-	// One too many, also after a while: whoever is in the call ends it, and no other one.
-	if handoff.CodeOf(err) == handoff.CodeLimited && staying.Err() == nil && a.lasts.keep(staying, was) == nil {
+	// Over the limit of calls, also after the retries: this instance claims the call in order to end it.
+	if handoff.CodeOf(err) == handoff.CodeLimited && staying.Err() == nil && a.claim.keep(staying, was) == nil {
 		f.log.Info("a call of the voice model's server is not joined again", zap.String("call", id), zap.Error(err))
 		err = nil
 	}
-	if err != nil { // another instance is in it, or nobody knows: whoever has the caller next looks again
+	if err != nil { // another instance is in it, or nobody knows: the next home of the caller tries again
 		f.log.Warn("call of the voice model's server not joined again", zap.String("call", id), zap.Error(err))
 		return
 	}
 	defer func() {
 		if home.Err() != nil && ctx.Err() == nil {
-			a.lasts.move()
+			a.claim.move()
 		}
 		if was.Ours {
-			f.carried.part(ctx, id, a.lasts)
+			f.carried.end(ctx, id, a.claim)
 		}
-		a.lasts.end(ctx)
+		a.claim.end(ctx)
 	}()
 	if a.pass == nil {
 		return
@@ -204,37 +204,37 @@ func (f *Front) resume(ctx, home context.Context, c handoff.Caller, id string, w
 		f.log.Info("call of the voice model's server joined again", zap.String("call", id))
 	}
 	f.stay(ctx, staying, a.grant, id, header, model, a.pass,
-		&attached{ours: was.Ours, lowers: was.Lowers, lasts: a.lasts, resumed: true}, nil)
+		&attached{ours: was.Ours, lowers: was.Lowers, claim: a.claim, resumed: true}, nil)
 }
 
-// refusals are why a caller may be in a call no more.
+// refusals are the codes that say that a caller may not be in a call any more.
 var refusals = []handoff.Code{handoff.CodeUnauthorized, handoff.CodeForbidden, handoff.CodeSecretOver}
 
-// takeUp lets this instance be in a call that another one was in. Without a pass its caller may not be.
+// takeUp claims a call that another instance was in, for this one. The attachment has a pass only if there is no error.
 func (f *Front) takeUp(
-	ctx context.Context, c handoff.Caller, id string, was lastingCall, leave context.CancelFunc,
+	ctx context.Context, c handoff.Caller, id string, was claimedCall, leave context.CancelFunc,
 ) (a attachment, err error) {
 	a = attachment{grant: handoff.Grant{Caller: c, By: was.By}, leave: leave, in: make(chan struct{})}
 	if was.Ours {
 		a.began = time.Now()
 	}
-	a.lasts = f.lasting(a.grant, id)
+	a.claim = f.newClaim(a.grant, id)
 	grant, err := f.config.Again(ctx, was.By, c)
 	if err != nil {
 		return a, err
 	}
 	grant.By, grant.Language = was.By, was.Language
-	a.grant, a.lasts = grant, f.lasting(grant, id)
+	a.grant, a.claim = grant, f.newClaim(grant, id)
 	pass, fault := f.quota.enter(ctx, grant)
 	if fault != nil {
 		return a, fault
 	}
 	a.pass = pass
 	switch {
-	case !f.live.attach(id, a): // the one before is not over yet
+	case !f.live.attach(id, a): // our own earlier attachment has not ended yet
 		fault = &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
 	default:
-		if fault = a.lasts.keep(ctx, was); fault != nil {
+		if fault = a.claim.keep(ctx, was); fault != nil {
 			f.live.detach(id)
 		}
 	}
