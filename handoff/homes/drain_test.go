@@ -38,8 +38,8 @@ func TestDrained(t *testing.T) {
 	limit, over := context.WithCancel(t.Context())
 	defer over()
 	drained := a.drain(limit, "in a call")
-	eventually(t, "b to take over what is open", func() bool { return b.had(grantOf("with work").Caller) != nil })
-	eventually(t, "who has a page to be let go of", func() bool { return a.had(grantOf("with a page").Caller) == nil })
+	eventually(t, "b to take over what is open", func() bool { return b.get(grantOf("with work").Caller) != nil })
+	eventually(t, "who has a page to be let go of", func() bool { return a.get(grantOf("with a page").Caller) == nil })
 	for user, want := range map[string]string{
 		"in a request": "a:8090", "in a call": "a:8090", "in a long request": "a:8090",
 		"with a page": "b:8090", "with work": "b:8090", "new": "b:8090",
@@ -51,15 +51,15 @@ func TestDrained(t *testing.T) {
 		}
 	}
 	served["in a request"]()
-	eventually(t, "the end of a request", func() bool { return a.had(grantOf("in a request").Caller) == nil })
+	eventually(t, "the end of a request", func() bool { return a.get(grantOf("in a request").Caller) == nil })
 	eventually(t, "who was in a request to be at b", func() bool { return b.has(t, "in a request") == "b:8090" })
-	if len(a.all()) != 2 {
-		t.Errorf("%d homes are left", len(a.all()))
+	if len(a.list()) != 2 {
+		t.Errorf("%d homes are left", len(a.list()))
 	}
 	over()
 	<-drained
-	if len(a.all()) != 0 {
-		t.Errorf("%d homes are left when the time is over", len(a.all()))
+	if len(a.list()) != 0 {
+		t.Errorf("%d homes are left when the time is over", len(a.list()))
 	}
 	for range 5 {
 		<-a.lost
@@ -78,19 +78,19 @@ func TestDrainedAsWorkBegins(t *testing.T) {
 	w := newTown(t)
 	w.begin = make(chan struct{})
 	a, b := w.open("a"), w.open("b")
-	a.in.beginFor = time.Hour // the machine may stand still
+	a.cluster.beginFor = time.Hour // the machine may stand still
 	a.come(t, "alice", "bob")
 	id := a.works(t, "alice", "begins", handoff.StatusDispatching)
 	eventually(t, "a to know of b", a.Others)
 	drained := a.drain(t.Context())
-	eventually(t, "bob to be let go of", func() bool { return a.had(grantOf("bob").Caller) == nil })
+	eventually(t, "bob to be let go of", func() bool { return a.get(grantOf("bob").Caller) == nil })
 	time.Sleep(2 * drainEvery) // alice is looked at
-	if a.had(grantOf("alice").Caller) == nil {
+	if a.get(grantOf("alice").Caller) == nil {
 		t.Error("alice was let go of as her work began")
 	}
 	close(w.begin)
 	<-drained
-	eventually(t, "b to take over", func() bool { return b.had(grantOf("alice").Caller) != nil })
+	eventually(t, "b to take over", func() bool { return b.get(grantOf("alice").Caller) != nil })
 	close(w.let)
 	b.results(t, "alice", id)
 }
@@ -110,7 +110,7 @@ func TestDrainedWhileTheStoreIsAway(t *testing.T) {
 	eventually(t, "alice to be let go of", func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return a.homes[grantOf("alice").Caller] == nil && len(a.in.leaving) == 0
+		return a.homes[grantOf("alice").Caller] == nil && len(a.cluster.leaving) == 0
 	})
 	if at := b.has(t, "alice"); at != "a:8090" {
 		t.Fatalf("the store has alice at %s", at)
@@ -164,7 +164,7 @@ func TestDrainedOnceWritten(t *testing.T) {
 	}
 	eventually(t, "the choice to be on its way", func() bool { return a.held.setting.Load() == 1 })
 	drained := a.drain(t.Context())
-	eventually(t, "the home to be let go of", func() bool { return len(a.all()) == 0 })
+	eventually(t, "the home to be let go of", func() bool { return len(a.list()) == 0 })
 	time.Sleep(2 * drainEvery) // what is left is looked at
 	select {
 	case <-drained:
@@ -189,7 +189,7 @@ func TestDrainsAlone(t *testing.T) {
 	a := w.open("a")
 	a.has(t, "alice")
 	a.Drain(t.Context(), func(handoff.Caller) bool { return false })
-	if a.had(grantOf("alice").Caller) == nil {
+	if a.get(grantOf("alice").Caller) == nil {
 		t.Error("a home was handed over to nobody")
 	}
 }
@@ -207,8 +207,8 @@ func TestReleased(t *testing.T) {
 	}
 	a.works(t, "with work", "runs on", handoff.StatusStarted)
 	a.release(time.Now().Add(idleFor / 2))
-	if len(a.all()) != 3 {
-		t.Errorf("%d homes are left too early", len(a.all()))
+	if len(a.list()) != 3 {
+		t.Errorf("%d homes are left too early", len(a.list()))
 	}
 	a.release(time.Now().Add(2 * idleFor))
 	for user, want := range map[string]string{"gone": "b:8090", "with work": "a:8090", "served": "a:8090"} {
@@ -229,7 +229,7 @@ func TestReleasedTogether(t *testing.T) {
 		s.mu.Unlock()
 		for _, left := range []int{10, 0} {
 			s.release(time.Now().Add(2 * idleFor))
-			if n := len(s.all()); n != left {
+			if n := len(s.list()); n != left {
 				t.Errorf("%d homes are left, want %d", n, left)
 			}
 			synctest.Wait() // those that were let go of have ended

@@ -87,7 +87,7 @@ func TestTakenUp(t *testing.T) {
 		if err := s.Recovered(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(s.all()); n != len(users)+1 {
+		if n := len(s.list()); n != len(users)+1 {
 			t.Errorf("there are %d homes", n)
 		}
 		if _, err := s.Handoff(grantOf("nobody"), string(ids[users[0]])); handoff.CodeOf(err) != handoff.CodeNotFound {
@@ -207,7 +207,7 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 		for i := range maxHomes + 10 {
 			come(i)
 		}
-		if n := len(s.all()); n < maxHomes+10 { // nobody has been away long enough
+		if n := len(s.list()); n < maxHomes+10 { // nobody has been away long enough
 			t.Errorf("there are %d homes", n)
 		}
 		for i := range 5 {
@@ -230,17 +230,17 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 		if l.Stop(); complete && len(missed) == 0 {
 			t.Error("a page that comes back to another home is not told what it missed")
 		}
-		if n := len(s.all()); n > maxHomes+len(busy)+1 {
+		if n := len(s.list()); n > maxHomes+len(busy)+1 {
 			t.Errorf("there are %d homes", n)
 		}
 		synctest.Wait() // those that were told to end have ended
 		callers := 0.0
-		for m := range s.each.Counts.Metrics() {
+		for m := range s.config.Counts.Metrics() {
 			if m.Name == "switchboard_callers" {
 				callers = m.Value
 			}
 		}
-		if n := len(s.all()); callers < float64(n)-3 || callers > float64(n) { // some have only a home
+		if n := len(s.list()); callers < float64(n)-3 || callers > float64(n) { // some have only a home
 			t.Errorf("%v callers are counted in %d homes", callers, n)
 		}
 	})
@@ -326,7 +326,7 @@ func TestAuditNamesTheHome(t *testing.T) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if epoch := a.had(grantOf("alice").Caller).epoch; epoch == 0 || len(w.audited) != 1 ||
+	if epoch := a.get(grantOf("alice").Caller).epoch; epoch == 0 || len(w.audited) != 1 ||
 		w.audited[0].Instance != a.self.ID || w.audited[0].Epoch != epoch {
 		t.Errorf("at %s in epoch %d %+v was written down", a.self.ID, epoch, w.audited)
 	}

@@ -13,54 +13,55 @@ import (
 	"switchboard/handoff/router"
 )
 
-// Times of what instances do about each other's homes.
 const (
+	// verifyEvery is the time between two comparisons of the homes here with the store.
 	verifyEvery = 10 * time.Second
-	// yieldFor is how long an instance leaves the homes of one that is gone to whoever is to take them.
+	// yieldFor is how long an instance leaves the homes of a dead one to the [Neighbours.Taker] of each.
 	yieldFor = time.Second
-	// knownWithin bounds how long it is waited for what was left in a home that was just taken.
+	// knownWithin bounds how long a request waits until a home that was just taken has its open work.
 	knownWithin = 2 * time.Second
-	// leaveWithin bounds how long the store is asked to let go of a home.
+	// leaveWithin bounds how long the store may take to let a caller leave.
 	leaveWithin = 2 * time.Second
 )
 
-// A Store keeps who has which home, for several instances. Its errors are of the vocabulary; each method answers within
-// a second, or a second for some hundred homes.
+// A Store stores which instance has which home. Its errors are [handoff.Error]; each method answers within a second, or
+// a second for some hundred homes.
 type Store interface {
 	Beats
 	Slots
 	Indexes
 }
 
-// Beats keeps what each instance says of itself.
+// Beats stores the beats of all instances.
 type Beats interface {
 	Beat(ctx context.Context, b ledger.Beat) error
 	Beats(ctx context.Context) ([]ledger.Beat, error)
-	// Forget forgets an instance and that it had these homes, unless it was heard of since.
+	// Forget removes a dead instance, and its claims to these homes, unless its beat has changed.
 	Forget(ctx context.Context, gone ledger.Beat, had []handoff.Caller) error
 }
 
-// Slots gives homes to instances.
+// Slots stores the claims to homes.
 type Slots interface {
-	// Take takes a home unless an instance has it that is not the dead one, and returns who has it then.
+	// Take takes a home for this instance, if no instance has it but the dead one ("": none), and returns its claim
+	// afterwards.
 	Take(ctx context.Context, c handoff.Caller, dead string) (ledger.Claim, error)
-	// Claims returns who has the homes of callers, in their order.
+	// Claims returns the claims to the homes of callers, in their order.
 	Claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim, error)
-	// Assert tells the store who has a home, unless it knows of a later taking.
+	// Assert writes the claim of this instance to a home again, unless the store has a later one.
 	Assert(ctx context.Context, c handoff.Caller, mine ledger.Claim) error
 }
 
-// Indexes knows whom an instance has.
+// Indexes knows the callers of an instance.
 type Indexes interface {
-	// Callers returns those whose homes an instance has, or had, and perhaps others.
+	// Callers returns the callers whose homes an instance has or had. There may be others among them.
 	Callers(ctx context.Context, id string) ([]handoff.Caller, error)
-	// Lose ends that this instance writes in a home.
+	// Lose makes this instance write nothing more of a caller.
 	Lose(c handoff.Caller)
 }
 
 // An Instance is one of several that share a store.
 type Instance struct {
-	ID          string // of its life; no other has it
+	ID          string // unique to this life of the instance
 	Address     string // where others reach it, as host:port
 	Fingerprint string // of its certificate
 	Draining    bool   // it takes no homes any more
@@ -68,112 +69,112 @@ type Instance struct {
 
 func instanceOf(b ledger.Beat) Instance { return Instance{b.ID, b.Address, b.Fingerprint, b.Draining} }
 
-// Sharing is what homes need that are one of several instances.
+// Sharing configures homes that are at one of several instances.
 type Sharing struct {
 	Self  Instance
 	Store Store
-	// Lost is told that another instance has a caller, once their router is ending here; nil: nobody is.
+	// Lost is called when this instance gives up a caller, because another has them or is to take them; nil: not used.
 	Lost func(handoff.Caller)
-	// Taken is told of each home that was taken, once what was left in it is taken up, and may wait until ctx, the
-	// home's, ends; nil: nobody is.
+	// Taken is called for each home that was taken, once its open work is taken up. It may wait until ctx, which is of
+	// the home, ends. nil: not used.
 	Taken func(context.Context, handoff.Caller)
 }
 
-// instances is how one of several instances gets on with the others.
-type instances struct {
-	Sharing                               // Set once
-	log      *zap.Logger                  // Set once
-	look     chan struct{}                // capacity 1; a token in it asks to verify now
-	first    chan struct{}                // closed once this instance may act for the first time
-	beginFor time.Duration                // Set once: see the constant; tests have longer
-	beaten   uint64                       // Owned by beat
-	missed   bool                         // Owned by beat: the store did not take the newest one
-	drains   bool                         // Guarded by mu: it takes no homes any more
-	heir     map[string]bool              // Guarded by mu: of whom the homes are being taken over, by id
-	near     Neighbours                   // Guarded by mu
-	taking   map[handoff.Caller]*taking   // Guarded by mu: homes that are being taken
-	leaving  map[handoff.Caller]chan bool // Guarded by the homes' mu: routers that are ending, closed when they have
-	mu       sync.Mutex
-	once     sync.Once // closes first
+// cluster is the part of Homes that deals with other instances.
+type cluster struct {
+	Sharing                                 // Set once
+	log        *zap.Logger                  // Set once
+	verifyNow  chan struct{}                // capacity 1; a token in it asks to verify now
+	ready      chan struct{}                // closed once this instance may act for the first time
+	beginFor   time.Duration                // Set once: the constant beginFor; tests have longer
+	beats      uint64                       // Owned by beat: number of beats so far
+	missed     bool                         // Owned by beat: the store did not take the newest one
+	drains     bool                         // Guarded by mu: this instance takes no homes any more
+	inheriting map[string]bool              // Guarded by mu: ids of instances whose homes are being taken over
+	neighbours Neighbours                   // Guarded by mu
+	taking     map[handoff.Caller]*taking   // Guarded by mu: homes that are being taken
+	leaving    map[handoff.Caller]chan bool // Guarded by the homes' mu: of routers that are ending; closed when they have
+	mu         sync.Mutex
+	readyOnce  sync.Once // closes ready
 }
 
-// A taking of a home is in progress, for all who wait for it.
+// A taking is one attempt to take a home, for all requests that wait for it.
 type taking struct {
-	done chan struct{} // closed when found and err are set
+	done chan struct{} // closed when at and err are set
 	at   Instance
 	err  error
 }
 
-// NewShared returns the homes of one of several instances. A caller's home is made by [Homes.Where], and by taking over
-// what an instance left that is gone; of whom it has not, an instance knows and takes nothing.
+// NewShared returns the homes of one of several instances. The home of a caller is made by [Homes.Where], or by taking
+// over the homes of a dead instance. Requests for callers whose homes are not here are refused.
 func NewShared(each router.Config, with Sharing) *Homes {
-	in := &instances{
-		Sharing: with, look: make(chan struct{}, 1), first: make(chan struct{}), heir: map[string]bool{},
+	in := &cluster{
+		Sharing: with, verifyNow: make(chan struct{}, 1), ready: make(chan struct{}), inheriting: map[string]bool{},
 		taking: map[handoff.Caller]*taking{}, leaving: map[handoff.Caller]chan bool{}, beginFor: beginFor,
 	}
 	each.MayAct = in.mayAct
 	s := New(each)
-	s.in, in.log = in, s.each.Log
+	s.cluster, in.log = in, s.config.Log
 	return s
 }
 
-func (in *instances) mayAct() bool {
+func (in *cluster) mayAct() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.near.MayAct(time.Now())
+	return in.neighbours.MayAct(time.Now())
 }
 
 // others reports whether another instance is there that takes homes.
-func (in *instances) others() bool {
+func (in *cluster) others() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return slices.ContainsFunc(in.near.There(), func(b ledger.Beat) bool { return b.ID != in.Self.ID && !b.Draining })
+	return slices.ContainsFunc(in.neighbours.There(), func(b ledger.Beat) bool { return b.ID != in.Self.ID && !b.Draining })
 }
 
 // Dead reports whether an instance is certainly gone.
 func (s *Homes) Dead(id string) bool {
-	if s.in == nil {
+	if s.cluster == nil {
 		return false
 	}
-	s.in.mu.Lock()
-	defer s.in.mu.Unlock()
-	return s.in.near.Dead(id)
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	return s.cluster.neighbours.Dead(id)
 }
 
-// Instances returns those that are there.
+// Instances returns the instances that are not dead.
 func (s *Homes) Instances() (there []Instance) {
-	if s.in == nil {
+	if s.cluster == nil {
 		return nil
 	}
-	s.in.mu.Lock()
-	defer s.in.mu.Unlock()
-	for _, b := range s.in.near.There() {
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	for _, b := range s.cluster.neighbours.There() {
 		there = append(there, instanceOf(b))
 	}
 	return there
 }
 
-// Where returns the instance that has a caller now, after it was taken by this one where it was free or where its
-// instance is dead. Of one instance alone it is the zero Instance, which costs nothing. While this instance may have
-// lost its homes it takes none, and gives [handoff.CodeStoreDown]; one that drains names another that is to take it.
-// ctx is of the request for which that is asked: until it ends, a home here is not handed over.
+// Where returns the instance that has the home of a caller. If the home is free, or its instance is dead, this instance
+// takes it first. If there is one instance only, Where returns the zero Instance at once. While this instance may have
+// lost its homes it takes none, and returns [handoff.CodeStoreDown]; while it drains, it returns an instance that is to
+// take the home. ctx is of the request that is to be served: until it ends, a home here is not handed over.
 func (s *Homes) Where(ctx context.Context, c handoff.Caller) (Instance, error) {
-	if s.in == nil {
+	if s.cluster == nil {
 		return Instance{}, nil
 	}
 	for {
 		at, err := s.locate(ctx, c)
-		if err != nil || at.ID != s.in.Self.ID {
+		if err != nil || at.ID != s.cluster.Self.ID {
 			return at, err
 		}
 		if h := s.visit(ctx, c); h != nil {
-			_ = h.Recovered(ctx, knownWithin) // else each request is told
+			_ = h.Recovered(ctx, knownWithin) // after an error, requests that need the open work fail themselves
 			return at, nil
 		}
 	}
 }
 
-// visit counts what is served in a home until ctx ends, and returns the home; nil: it was let go of meanwhile.
+// visit counts a request in a home until ctx ends, and returns the home, or nil if it was given up meanwhile.
 func (s *Homes) visit(ctx context.Context, c handoff.Caller) *home {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,31 +182,31 @@ func (s *Homes) visit(ctx context.Context, c handoff.Caller) *home {
 	if h == nil {
 		return nil
 	}
-	h.guests++
+	h.requests++
 	h.visits++
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		h.guests--
+		h.requests--
 	})
 	return h
 }
 
-// had returns the home of a caller, nil where there is none.
-func (s *Homes) had(c handoff.Caller) *home {
+// get returns the home of a caller, or nil, and notes that it was used.
+func (s *Homes) get(c handoff.Caller) *home {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.homes[c]
 	if h != nil {
-		h.asked = time.Now()
+		h.usedAt = time.Now()
 	}
 	return h
 }
 
-// locate finds or takes a home, once for all who ask at a time.
+// locate finds or takes a home. Concurrent calls for one caller share one attempt.
 func (s *Homes) locate(ctx context.Context, c handoff.Caller) (Instance, error) {
-	in := s.in
-	if s.had(c) != nil {
+	in := s.cluster
+	if s.get(c) != nil {
 		return in.Self, nil
 	}
 	in.mu.Lock()
@@ -224,7 +225,7 @@ func (s *Homes) locate(ctx context.Context, c handoff.Caller) (Instance, error) 
 			return Instance{}, handoff.AsError(ctx.Err())
 		}
 	}
-	t.at, t.err = s.take(context.WithoutCancel(ctx), c) // for the others too; the store bounds it
+	t.at, t.err = s.take(context.WithoutCancel(ctx), c) // others wait for it, too; the store bounds it
 	in.mu.Lock()
 	delete(in.taking, c)
 	in.mu.Unlock()
@@ -234,14 +235,14 @@ func (s *Homes) locate(ctx context.Context, c handoff.Caller) (Instance, error) 
 
 // take takes a home that is free, or whose instance is dead, and makes it.
 func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
-	in := s.in
-	if s.had(c) != nil { // taken since
+	in := s.cluster
+	if s.get(c) != nil { // taken meanwhile
 		return in.Self, nil
 	}
 	s.mu.Lock()
 	leaving := in.leaving[c]
 	s.mu.Unlock()
-	if leaving != nil { // what it still writes is of before
+	if leaving != nil { // the earlier router of this caller still writes
 		<-leaving
 	}
 	if in.draining() {
@@ -265,7 +266,7 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over { // whoever finds this instance gone takes it
+	if s.over { // another instance takes the home when it finds this one dead
 		return Instance{}, handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	s.endSomeLocked(now)
@@ -273,14 +274,14 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 	return in.Self, nil
 }
 
-// instance returns what is known of an instance: its id alone where it beats no more.
+// instance returns an instance by id. Of one that beats no more, only the id is known.
 func (s *Homes) instance(ctx context.Context, id string) (Instance, error) {
 	for _, one := range s.Instances() {
 		if one.ID == id {
 			return one, nil
 		}
 	}
-	table, err := s.in.Store.Beats(ctx) // it may have begun a moment ago
+	table, err := s.cluster.Store.Beats(ctx) // it may have started a moment ago
 	for _, b := range table {
 		if b.ID == id {
 			return instanceOf(b), nil
@@ -292,10 +293,10 @@ func (s *Homes) instance(ctx context.Context, id string) (Instance, error) {
 	return Instance{ID: id}, nil
 }
 
-// open takes up what is left in a home that was just taken.
-func (s *Homes) open(ctx context.Context, h *home) {
+// takeUpStored gives a home that was just taken the open entries of its caller.
+func (s *Homes) takeUpStored(ctx context.Context, h *home) {
 	for try := 0; ; try++ {
-		left, err := s.each.Counts.Timed(s.each.Ledger).Open(ctx, h.Caller())
+		left, err := s.config.Counts.Timed(s.config.Ledger).Open(ctx, h.Caller())
 		if err == nil {
 			h.TakeUp(ctx, left)
 			break
@@ -304,21 +305,21 @@ func (s *Homes) open(ctx context.Context, h *home) {
 			return
 		}
 	}
-	if s.in.Taken != nil {
-		s.in.Taken(ctx, h.Caller())
+	if s.cluster.Taken != nil {
+		s.cluster.Taken(ctx, h.Caller())
 	}
 }
 
-// elsewhere returns a router that takes nothing, for a caller whom this instance does not have.
-func (s *Homes) elsewhere(c handoff.Caller) *router.Router {
-	cfg := s.each
+// refusing returns a router that refuses all work, for a caller whose home is not here.
+func (s *Homes) refusing(c handoff.Caller) *router.Router {
+	cfg := s.config
 	cfg.Caller = c
 	r := router.NewRouter(cfg)
 	r.Refuse()
 	return r
 }
 
-// share beats, reads the others' beats, and cares for homes, until ctx has ended.
+// share writes beats, reads those of others, takes homes over, verifies and releases homes, until ctx has ended.
 func (s *Homes) share(ctx context.Context) {
 	var all sync.WaitGroup
 	every := func(d time.Duration, do func(context.Context)) {
@@ -334,9 +335,9 @@ func (s *Homes) share(ctx context.Context) {
 			}
 		})
 	}
-	every(beatEvery, s.in.beat)
+	every(beatEvery, s.cluster.beat)
 	every(readEvery, func(ctx context.Context) {
-		for _, gone := range s.in.read(ctx) {
+		for _, gone := range s.cluster.read(ctx) {
 			all.Go(func() { s.takeOver(ctx, gone) })
 		}
 	})
@@ -344,7 +345,7 @@ func (s *Homes) share(ctx context.Context) {
 		for ctx.Err() == nil {
 			select {
 			case <-time.After(verifyEvery):
-			case <-s.in.look:
+			case <-s.cluster.verifyNow:
 			case <-ctx.Done():
 				return
 			}
@@ -355,13 +356,13 @@ func (s *Homes) share(ctx context.Context) {
 	all.Wait()
 }
 
-// beat says that this instance is there.
-func (in *instances) beat(ctx context.Context) {
-	in.beaten++
+// beat writes a beat.
+func (in *cluster) beat(ctx context.Context) {
+	in.beats++
 	sent := time.Now()
 	self := in.Self
 	b := ledger.Beat{
-		ID: self.ID, N: in.beaten, Address: self.Address, Fingerprint: self.Fingerprint, Draining: in.draining(),
+		ID: self.ID, N: in.beats, Address: self.Address, Fingerprint: self.Fingerprint, Draining: in.draining(),
 	}
 	if err := in.Store.Beat(ctx, b); err != nil {
 		if !in.missed {
@@ -371,28 +372,29 @@ func (in *instances) beat(ctx context.Context) {
 		return
 	}
 	in.mu.Lock()
-	in.near.Acknowledged(sent)
-	may := in.near.MayAct(time.Now())
+	in.neighbours.Acknowledged(sent)
+	may := in.neighbours.MayAct(time.Now())
 	in.mu.Unlock()
 	if may {
-		in.once.Do(func() { close(in.first) })
+		in.readyOnce.Do(func() { close(in.ready) })
 	}
-	if !may || in.missed { // others may have taken what is here; or the store may have come back as it was before
-		in.lookAgain()
+	if !may || in.missed { // others may have taken homes, or the store may have come back with old claims
+		in.verifySoon()
 	}
 	in.missed = false
 }
 
-// lookAgain has the homes verified now.
-func (in *instances) lookAgain() {
+// verifySoon has the homes verified at once.
+func (in *cluster) verifySoon() {
 	select {
-	case in.look <- struct{}{}:
+	case in.verifyNow <- struct{}{}:
 	default:
 	}
 }
 
-// read looks who beats, and returns those who are gone or drain, and whose homes nobody here takes over so far.
-func (in *instances) read(ctx context.Context) (gone []ledger.Beat) {
+// read reads the table of beats. It returns the instances that are dead or drain and whose homes this one is not taking
+// over yet.
+func (in *cluster) read(ctx context.Context) (gone []ledger.Beat) {
 	asked := time.Now()
 	table, err := in.Store.Beats(ctx)
 	if err != nil {
@@ -400,72 +402,72 @@ func (in *instances) read(ctx context.Context) (gone []ledger.Beat) {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.near.Read(table, asked, time.Now())
-	if in.drains || !in.near.MayAct(time.Now()) {
+	in.neighbours.Read(table, asked, time.Now())
+	if in.drains || !in.neighbours.MayAct(time.Now()) {
 		return nil
 	}
-	drain := slices.DeleteFunc(in.near.There(), func(b ledger.Beat) bool { return !b.Draining })
-	for _, one := range append(in.near.Gone(), drain...) {
-		if one.ID != in.Self.ID && !in.heir[one.ID] {
-			in.heir[one.ID] = true
+	drain := slices.DeleteFunc(in.neighbours.There(), func(b ledger.Beat) bool { return !b.Draining })
+	for _, one := range append(in.neighbours.Gone(), drain...) {
+		if one.ID != in.Self.ID && !in.inheriting[one.ID] {
+			in.inheriting[one.ID] = true
 			gone = append(gone, one)
 		}
 	}
 	return gone
 }
 
-// verify compares the homes that are here with the store. One that another instance has is let go of. What the store
-// had to be told counts once it says so itself: somebody may have taken the home meanwhile.
+// verify compares the homes here with the store, and ends those that another instance has. If it had to write a claim
+// again, it verifies once more before this instance may act: another may have taken that home meanwhile.
 func (s *Homes) verify(ctx context.Context) {
 	sent := time.Now()
-	here := s.all()
+	here := s.list()
 	callers := make([]handoff.Caller, len(here))
 	for i, h := range here {
 		callers[i] = h.Caller()
 	}
-	stored, err := s.in.Store.Claims(ctx, callers)
+	stored, err := s.cluster.Store.Claims(ctx, callers)
 	if err != nil {
 		return
 	}
-	told := false
+	asserted := false
 	for i, h := range here {
-		mine := ledger.Claim{ID: s.in.Self.ID, Epoch: h.epoch}
+		mine := ledger.Claim{ID: s.cluster.Self.ID, Epoch: h.epoch}
 		switch Verify(mine, stored[i]) {
 		case Evict:
 			s.evict(h)
 		case Assert:
-			if s.in.Store.Assert(ctx, callers[i], mine) != nil {
+			if s.cluster.Store.Assert(ctx, callers[i], mine) != nil {
 				return
 			}
-			told = true
+			asserted = true
 		}
 	}
-	if told {
-		s.in.lookAgain()
+	if asserted {
+		s.cluster.verifySoon()
 		return
 	}
-	s.in.mu.Lock()
-	s.in.near.Verified(sent)
-	s.in.mu.Unlock()
+	s.cluster.mu.Lock()
+	s.cluster.neighbours.Verified(sent)
+	s.cluster.mu.Unlock()
 }
 
-// evict ends the home of a caller whom another instance has. What its router still writes is refused.
+// evict ends the home of a caller whom another instance has. The store refuses what its router still writes.
 func (s *Homes) evict(h *home) {
 	s.mu.Lock()
 	if s.homes[h.Caller()] != h {
 		s.mu.Unlock()
 		return
 	}
-	s.in.Store.Lose(h.Caller())
+	s.cluster.Store.Lose(h.Caller())
 	s.dropLocked(h)
 	s.mu.Unlock()
-	s.each.Log.Info("another instance has a caller", zap.String("principal", h.Caller().Principal))
-	if s.in.Lost != nil {
-		s.in.Lost(h.Caller())
+	s.config.Log.Info("another instance has a caller", zap.String("principal", h.Caller().Principal))
+	if s.cluster.Lost != nil {
+		s.cluster.Lost(h.Caller())
 	}
 }
 
-// AuditOf returns an auditor whose records name an instance and the epoch of a home there.
+// AuditOf returns an auditor that adds an instance and the epoch of a home to each record.
 func AuditOf(a handoff.Auditor, instance string, epoch int64) handoff.Auditor {
 	return homeAuditor{a, instance, epoch}
 }

@@ -284,7 +284,7 @@ func TestTakenOver(t *testing.T) {
 	killed := time.Now()
 	t.Cleanup(a.held.stop()) // for good
 	for user := range ids {
-		eventually(t, user+" to be taken over", func() bool { return b.had(grantOf(user).Caller) != nil })
+		eventually(t, user+" to be taken over", func() bool { return b.get(grantOf(user).Caller) != nil })
 	}
 	t.Logf("all %d were taken over after %v", users, time.Since(killed))
 	close(w.let)
@@ -327,12 +327,12 @@ func TestHandedOver(t *testing.T) {
 	want := []string{string(handoff.StatusAccepted), string(handoff.StatusStarted)}
 	eventually(t, "the words to wait", func() bool { return slices.Equal(open(), want) })
 
-	eventually(t, "a to know of b", func() bool { return a.in.others() })
+	eventually(t, "a to know of b", func() bool { return a.cluster.others() })
 	a.end()
 	if got := open(); !slices.Equal(got, want) {
 		t.Errorf("left are %v, want %v", got, want)
 	}
-	eventually(t, "b to take over", func() bool { return b.had(grantOf("alice").Caller) != nil })
+	eventually(t, "b to take over", func() bool { return b.get(grantOf("alice").Caller) != nil })
 	close(w.let)
 	b.results(t, "alice", id)
 	if w.turnsOf("first") != 1 || w.turnsOf("second") != 0 {
@@ -362,7 +362,7 @@ func TestHeldUpInstance(t *testing.T) {
 	}
 	resume := <-goOn
 	t.Cleanup(resume)
-	eventually(t, "b to take over", func() bool { return b.had(caller) != nil })
+	eventually(t, "b to take over", func() bool { return b.get(caller) != nil })
 	eventually(t, "b to settle what was begun", func() bool {
 		return b.entry(t, "alice").Status == handoff.StatusCompleted
 	})
@@ -399,16 +399,16 @@ func TestStoreAway(t *testing.T) {
 	a, b := w.open("a"), w.open("b")
 	a.come(t, "alice")
 	b.come(t, "bob")
-	homes := map[string]*home{"a": a.had(grantOf("alice").Caller), "b": b.had(grantOf("bob").Caller)}
+	homes := map[string]*home{"a": a.get(grantOf("alice").Caller), "b": b.get(grantOf("bob").Caller)}
 	server.Kill()
-	eventually(t, "both to cease to act", func() bool { return !a.in.mayAct() && !b.in.mayAct() })
+	eventually(t, "both to cease to act", func() bool { return !a.cluster.mayAct() && !b.cluster.mayAct() })
 	if at := a.where(t, "carol"); at != string(handoff.CodeStoreDown) {
 		t.Errorf("carol was taken: %s", at)
 	}
 	time.Sleep(deadAfter)
 	server.Start() // empty
-	eventually(t, "both to act again", func() bool { return a.in.mayAct() && b.in.mayAct() })
-	if a.had(grantOf("alice").Caller) != homes["a"] || b.had(grantOf("bob").Caller) != homes["b"] {
+	eventually(t, "both to act again", func() bool { return a.cluster.mayAct() && b.cluster.mayAct() })
+	if a.get(grantOf("alice").Caller) != homes["a"] || b.get(grantOf("bob").Caller) != homes["b"] {
 		t.Error("a home was lost")
 	}
 	if a.where(t, "bob") != "b:8090" || b.where(t, "alice") != "a:8090" {
@@ -441,7 +441,7 @@ func (s *told) Lose(handoff.Caller) { s.lost = true }
 // looked reports whether the homes are to be verified at once.
 func (s *Homes) looked() bool {
 	select {
-	case <-s.in.look:
+	case <-s.cluster.verifyNow:
 		return true
 	default:
 		return false
@@ -456,14 +456,14 @@ func TestToldAndTaken(t *testing.T) {
 	s.mu.Lock()
 	s.makeLocked(caller, now, 5).end = func(error) {}
 	s.mu.Unlock()
-	s.in.near.Acknowledged(now.Add(-deadAfter))
-	s.in.near.Acknowledged(now) // after so long that others may have taken what is here
-	if s.verify(t.Context()); s.in.mayAct() || !s.looked() || store.asserted != 1 {
-		t.Errorf("it may act: %v; the store was told %d times", s.in.mayAct(), store.asserted)
+	s.cluster.neighbours.Acknowledged(now.Add(-deadAfter))
+	s.cluster.neighbours.Acknowledged(now) // after so long that others may have taken what is here
+	if s.verify(t.Context()); s.cluster.mayAct() || !s.looked() || store.asserted != 1 {
+		t.Errorf("it may act: %v; the store was told %d times", s.cluster.mayAct(), store.asserted)
 	}
 	store.claim = ledger.Claim{ID: "b", Epoch: 6}
-	if s.verify(t.Context()); !s.in.mayAct() || !store.lost || s.had(caller) != nil {
-		t.Errorf("it may act: %v; lost: %v", s.in.mayAct(), store.lost)
+	if s.verify(t.Context()); !s.cluster.mayAct() || !store.lost || s.get(caller) != nil {
+		t.Errorf("it may act: %v; lost: %v", s.cluster.mayAct(), store.lost)
 	}
 }
 
@@ -476,7 +476,7 @@ func TestVerifiedAfterAReconnect(t *testing.T) {
 		if away {
 			store.beat = handoff.Fault(handoff.CodeUnreachable, "the store", "")
 		}
-		s.in.beat(t.Context())
+		s.cluster.beat(t.Context())
 		if back := i == 2; s.looked() != back {
 			t.Errorf("at beat %d the homes are verified: %v", i, !back)
 		}

@@ -11,104 +11,104 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// The clock of who is there. Each instance beats each second and reads the table of beats; nobody compares clocks, only
-// how long something takes. An instance ceases to act so much sooner than others take what it has that clocks may run a
-// fifth faster or slower than each other.
+// Times of failure detection. Each instance writes its beat and reads the table of all beats. Instances compare
+// durations only, never clocks. An instance stops acting so much earlier than others take its homes that one clock may
+// run a fifth faster than another.
 const (
 	beatEvery = time.Second
 	readEvery = 500 * time.Millisecond
-	actFor    = 3 * time.Second // after the last beat that was acknowledged, counted from its sending
-	deadAfter = 4 * time.Second // without a beat, of time in which the table was read
-	// readGap is the longest time between two readings that counts: in a longer one the store was away, or this
-	// process stood still, and nothing is known of the others.
+	actFor    = 3 * time.Second // how long an instance may act after it sent its last acknowledged beat
+	deadAfter = 4 * time.Second // how long a beat may stay the same, of time in which the table was read
+	// readGap is the longest time between two readings that counts as silence of others. In a longer one the store was
+	// away, or this process was suspended, so nothing is known of the others.
 	readGap = 3 * readEvery
-	// forgetAfter is how long one is known that is in the table no more.
+	// forgetAfter is how long an instance is remembered that is not in the table any more.
 	forgetAfter = time.Hour
 )
 
-// Neighbours is what an instance knows of the others, and of itself. It does nothing by itself: it is told what
-// happened and when. The zero value knows nobody. It is not safe for concurrent use.
+// Neighbours is what an instance knows of the others and of itself. It is pure: events come as calls, with their times.
+// The zero value knows no instance. It is not safe for concurrent use.
 type Neighbours struct {
-	acted  time.Time             // when the newest beat was sent that the store has acknowledged
-	lapsed bool                  // others may have taken what this instance has: it has to look first
-	left   string                // this instance, once it takes nobody any more; "": it does
-	read   time.Time             // when the newest answer came with the table
-	of     map[string]*neighbour // by id
+	acknowledged time.Time             // when the newest acknowledged beat of this instance was sent
+	lapsed       bool                  // others may have taken homes of this instance: it must verify them
+	leaving      string                // id of this instance, once it drains; "": it does not
+	read         time.Time             // when the newest table came
+	byID         map[string]*neighbour // this instance included
 }
 
 type neighbour struct {
 	ledger.Beat
-	there bool          // it stood in the table when that was last read
-	quiet time.Duration // how long it was seen not to beat
+	listed  bool          // in the newest table
+	silence time.Duration // how long its beat was seen to stay the same
 }
 
-// Acknowledged takes that the store has this instance's beat, which was sent then.
+// Acknowledged notes that the store has a beat of this instance, which was sent at a time.
 func (n *Neighbours) Acknowledged(sent time.Time) {
-	n.lapsed = n.lapsed || !n.acted.IsZero() && sent.Sub(n.acted) >= actFor
-	n.acted = sent
+	n.lapsed = n.lapsed || !n.acknowledged.IsZero() && sent.Sub(n.acknowledged) >= actFor
+	n.acknowledged = sent
 }
 
-// Verified takes that all homes were compared with the store, which was asked then; see [Verify].
-func (n *Neighbours) Verified(sent time.Time) { n.lapsed = n.lapsed && sent.Before(n.acted) }
+// Verified notes that all homes were compared with the store, by a request that was sent at a time; see [Verify].
+func (n *Neighbours) Verified(sent time.Time) { n.lapsed = n.lapsed && sent.Before(n.acknowledged) }
 
-// MayAct reports whether this instance may go on with what it has: whoever starts work, gives it more words or decides
-// for its caller looks here immediately before. It may not once others could have taken its homes, until it has
-// verified that they did not.
+// MayAct reports whether the homes of this instance certainly are still its own. It is asked right before an agent is
+// given work, more words or a decision. Once others could have taken the homes, it is false until the homes are
+// verified.
 func (n *Neighbours) MayAct(now time.Time) bool {
-	return !n.acted.IsZero() && !n.lapsed && now.Sub(n.acted) < actFor
+	return !n.acknowledged.IsZero() && !n.lapsed && now.Sub(n.acknowledged) < actFor
 }
 
-// Read takes the table of beats, which was asked for and answered then. Between an answer and the next question nobody
-// has beaten whose beat is the same in both.
+// Read notes a table of beats, with the times of its request and of its answer. An instance whose beat is the same as
+// in the table before was silent at least from that answer to this request.
 func (n *Neighbours) Read(table []ledger.Beat, asked, answered time.Time) {
 	passed := asked.Sub(n.read)
 	if n.read.IsZero() || passed > readGap {
 		passed = 0
 	}
 	n.read = answered
-	for _, one := range n.of {
-		one.quiet += passed
-		one.there = false
+	for _, one := range n.byID {
+		one.silence += passed
+		one.listed = false
 	}
 	for _, b := range table {
-		one := n.know(b.ID)
+		one := n.get(b.ID)
 		if one.N != b.N {
-			one.quiet = 0
+			one.silence = 0
 		}
-		one.Beat, one.there = b, true
+		one.Beat, one.listed = b, true
 	}
-	maps.DeleteFunc(n.of, func(_ string, one *neighbour) bool { return !one.there && one.quiet >= forgetAfter })
+	maps.DeleteFunc(n.byID, func(_ string, one *neighbour) bool { return !one.listed && one.silence >= forgetAfter })
 }
 
-// know returns a neighbour; of one who was never seen the time begins now.
-func (n *Neighbours) know(id string) *neighbour {
-	if n.of == nil {
-		n.of = map[string]*neighbour{}
+// get returns a neighbour, and adds it if it is new, with no silence yet.
+func (n *Neighbours) get(id string) *neighbour {
+	if n.byID == nil {
+		n.byID = map[string]*neighbour{}
 	}
-	if n.of[id] == nil {
-		n.of[id] = &neighbour{Beat: ledger.Beat{ID: id}}
+	if n.byID[id] == nil {
+		n.byID[id] = &neighbour{Beat: ledger.Beat{ID: id}}
 	}
-	return n.of[id]
+	return n.byID[id]
 }
 
-// Dead reports whether an instance that has a home is certainly gone, so that the home may be taken. One that was never
-// seen is waited for as long as one that ceased to beat.
-func (n *Neighbours) Dead(id string) bool { return n.know(id).quiet >= deadAfter }
+// Dead reports whether an instance is certainly gone, so that its homes may be taken. For one that was never seen, the
+// silence begins with the first call.
+func (n *Neighbours) Dead(id string) bool { return n.get(id).silence >= deadAfter }
 
-// Gone returns those who stood in the table when that was last read and are certainly gone.
+// Gone returns the dead instances of the newest table.
 func (n *Neighbours) Gone() (gone []ledger.Beat) {
-	for _, one := range n.of {
-		if one.there && one.quiet >= deadAfter {
+	for _, one := range n.byID {
+		if one.listed && one.silence >= deadAfter {
 			gone = append(gone, one.Beat)
 		}
 	}
 	return gone
 }
 
-// There returns those who stood in the table when that was last read and are not known to be gone, by id.
+// There returns the instances of the newest table that are not dead, sorted by id.
 func (n *Neighbours) There() (there []ledger.Beat) {
-	for _, one := range n.of {
-		if one.there && one.quiet < deadAfter {
+	for _, one := range n.byID {
+		if one.listed && one.silence < deadAfter {
 			there = append(there, one.Beat)
 		}
 	}
@@ -116,20 +116,20 @@ func (n *Neighbours) There() (there []ledger.Beat) {
 	return there
 }
 
-// Leaves takes that an instance, which is this one, takes no homes any more.
-func (n *Neighbours) Leaves(id string) { n.left = id }
+// Leaves notes that this instance, with this id, takes no homes any more.
+func (n *Neighbours) Leaves(id string) { n.leaving = id }
 
-// Taker returns which instance is to take the home of a caller whose own is gone: each instance that sees the same
-// others names the same. It is "" where none takes any.
+// Taker returns the instance that is to take the home of a caller; "": no instance takes any. All instances that see
+// the same table return the same one (rendezvous hashing).
 func (n *Neighbours) Taker(c handoff.Caller) (taker string) {
 	var highest uint64
-	for id, one := range n.of {
-		if !one.there || one.Draining || id == n.left || one.quiet >= deadAfter {
+	for id, one := range n.byID {
+		if !one.listed || one.Draining || id == n.leaving || one.silence >= deadAfter {
 			continue
 		}
 		sum := fnv.New64a()
 		_, _ = sum.Write([]byte(id + "\x00" + c.String()))
-		weight := mixed(sum.Sum64())
+		weight := mix(sum.Sum64())
 		if taker == "" || cmp.Or(cmp.Compare(weight, highest), cmp.Compare(id, taker)) > 0 {
 			taker, highest = id, weight
 		}
@@ -137,24 +137,24 @@ func (n *Neighbours) Taker(c handoff.Caller) (taker string) {
 	return taker
 }
 
-// mixed spreads the last bits of a sum, in which short texts differ, over all of it.
-func mixed(x uint64) uint64 {
+// mix spreads the last bits of a hash over all of it: short texts differ only in those.
+func mix(x uint64) uint64 {
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd
 	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
 	return x ^ x>>33
 }
 
-// A Measure is what an instance does about a home that it has.
+// A Measure is what an instance does with one of its homes after comparing it with the store.
 type Measure int
 
 // The measures.
 const (
 	Keep   Measure = iota
-	Assert         // the store has lost it, or is as it was a while ago: it is told again
-	Evict          // somebody else has it: everything in it ends
+	Assert         // the store has lost the newest claim: write it again
+	Evict          // another instance has the home: end it
 )
 
-// Verify compares what an instance has with what the store says.
+// Verify compares the claim of this instance with the one in the store.
 func Verify(mine, stored ledger.Claim) Measure {
 	switch {
 	case stored.Epoch > mine.Epoch, stored.Epoch == mine.Epoch && stored.ID != mine.ID:

@@ -75,8 +75,8 @@ func TestForgotten(t *testing.T) {
 	every(0, 2*forgetAfter.Seconds(), 0.5)(func(at float64) {
 		n.Read([]ledger.Beat{{ID: fmt.Sprint("life ", int(at)/60), N: uint64(at)}}, second(at), second(at))
 	})
-	if len(n.of) > 62 || n.Dead("life 120") || !n.Dead("life 118") {
-		t.Errorf("%d are known", len(n.of))
+	if len(n.byID) > 62 || n.Dead("life 120") || !n.Dead("life 118") {
+		t.Errorf("%d are known", len(n.byID))
 	}
 }
 

@@ -11,32 +11,32 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// takeOver takes the homes of an instance that is gone, or those that one which drains has let go of: those first which
-// are this one's to take, and a moment later what the others have not taken.
+// takeOver takes the homes of a dead instance, or those that a draining one has given up. First it takes the homes for
+// which it is the [Neighbours.Taker]; a moment later, those that the other takers have not taken.
 func (s *Homes) takeOver(ctx context.Context, gone ledger.Beat) {
 	dead, of := s.Dead(gone.ID), gone.ID
 	if !dead {
 		of = ""
 	}
 	defer func() {
-		s.in.mu.Lock()
-		defer s.in.mu.Unlock()
-		delete(s.in.heir, gone.ID)
+		s.cluster.mu.Lock()
+		defer s.cluster.mu.Unlock()
+		delete(s.cluster.inheriting, gone.ID)
 	}()
-	had, err := s.in.Store.Callers(ctx, gone.ID)
+	had, err := s.cluster.Store.Callers(ctx, gone.ID)
 	if err != nil {
 		return
 	}
 	var mine, others []handoff.Caller
-	s.in.mu.Lock()
+	s.cluster.mu.Lock()
 	for _, c := range had {
-		if s.in.near.Taker(c) == s.in.Self.ID {
+		if s.cluster.neighbours.Taker(c) == s.cluster.Self.ID {
 			mine = append(mine, c)
 		} else {
 			others = append(others, c)
 		}
 	}
-	s.in.mu.Unlock()
+	s.cluster.mu.Unlock()
 	if !s.inherit(ctx, of, mine) {
 		return
 	}
@@ -48,16 +48,16 @@ func (s *Homes) takeOver(ctx context.Context, gone ledger.Beat) {
 		}
 	}
 	if s.inherit(ctx, of, others) && dead {
-		s.each.Log.Info("the callers of an instance that is gone are taken over", zap.String("instance", gone.ID),
+		s.config.Log.Info("the callers of an instance that is gone are taken over", zap.String("instance", gone.ID),
 			zap.Int("callers", len(had)))
-		_ = s.in.Store.Forget(ctx, gone, had) // else it is tried again
+		_ = s.cluster.Store.Forget(ctx, gone, had) // else it is tried again
 	}
 }
 
-// inherit takes those homes which are free, or which an instance still has that is gone; "": none is. False: some could
-// not be taken.
+// inherit takes those of the homes that are free or belong to the dead instance gone; "": only free ones. It returns
+// false if it could not take all of these.
 func (s *Homes) inherit(ctx context.Context, gone string, of []handoff.Caller) bool {
-	stored, err := s.in.Store.Claims(ctx, of)
+	stored, err := s.cluster.Store.Claims(ctx, of)
 	if err != nil {
 		return false
 	}
@@ -78,7 +78,7 @@ func (s *Homes) inherit(ctx context.Context, gone string, of []handoff.Caller) b
 				}
 				return
 			}
-			if h := s.had(c); h != nil {
+			if h := s.get(c); h != nil {
 				_ = h.Recovered(ctx, knownWithin)
 			}
 		})
