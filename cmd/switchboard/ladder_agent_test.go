@@ -46,7 +46,7 @@ func climb(t *testing.T, ladder func(*climber)) {
 	fleet, err := servers.New(servers.Config{Log: zap.NewNop(), Specs: []servers.Spec{{Name: m.Name, Kind: responses.Name, Dir: m.Dir, Dial: agent.Dial, IsThread: agents.Kind().IsThread}}})
 	must(t, err)
 	stopAgents, stopFleet := background(t, agents.Run), background(t, fleet.Run)
-	p := &calltest.Player{World: w, Live: func(life string) (*homes.Homes, calltest.Calls) {
+	p := &calltest.Player{World: w, NewLife: func(life string) (*homes.Homes, calltest.Calls) {
 		return routerAndCalls(life, router.Config{Fleet: fleet, Stickies: w, IDs: router.NewIDs(life)}, fleet)
 	}}
 	p.Begin("h")

@@ -28,7 +28,7 @@ func TestLaddersOfTheRouter(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			w := newLadderWorld(t, parts["world"])
-			p := &calltest.Player{World: w.World, Live: w.live}
+			p := &calltest.Player{World: w.World, NewLife: w.live}
 			ladder := p.Play(parts["call"])
 			w.stop()
 			want, got := inOrder(parts["ladder"]), inOrder(calltest.Lines(ladder))

@@ -277,7 +277,7 @@ func TestLevelIsKept(t *testing.T) {
 func TestHearing(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	h := &hearing{}
-	if h.spoke.After(at(0)) || len(h.words) != 0 {
+	if h.spoke.After(at(0)) || len(h.texts) != 0 {
 		t.Fatal("nothing was said")
 	}
 	h.began(at(5))
@@ -286,7 +286,7 @@ func TestHearing(t *testing.T) {
 	}
 	h.add(handoff.Heard{Text: "yes", Began: at(5)}, at(7))
 	h.add(handoff.Heard{Text: "typed", Typed: true}, at(9)) // without a beginning: it began when it came
-	if last := h.words; len(last) != 2 || last[0] != "yes" || !h.spoke.After(at(8)) {
+	if last := h.texts; len(last) != 2 || last[0] != "yes" || !h.spoke.After(at(8)) {
 		t.Fatalf("heard %q", last)
 	}
 	h.add(handoff.Heard{}, at(10))
@@ -296,7 +296,7 @@ func TestHearing(t *testing.T) {
 	for i := range 100 {
 		h.add(handoff.Heard{Text: fmt.Sprint(i)}, at(11+i))
 	}
-	if last := h.words; len(last) != maxWords || last[0] != "94" || last[maxWords-1] != "99" {
+	if last := h.texts; len(last) != maxWords || last[0] != "94" || last[maxWords-1] != "99" {
 		t.Fatalf("last %q", last)
 	}
 }

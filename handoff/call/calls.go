@@ -18,50 +18,49 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// Config is what calls need. The first four are required.
+// Config configures calls. The first four fields are required.
 type Config struct {
 	Runs      handoff.Runs
 	Attending Attending
 	Questions Questions
 	Tools     tools.Backend
 
-	Levels Levels                     // nil: what callers want to hear ends with the process
-	Shown  func(g handoff.Grant) bool // reports whether a page shows a typing caller what is open; nil: no page does
-	// Language is that in which callers are told and asked, also by the tools, unless their grant names another; "":
-	// English.
+	Levels Levels                     // stores speech levels beyond the process; nil: they are not stored
+	Shown  func(g handoff.Grant) bool // reports whether a page shows a typing caller open questions; nil: no page does
+	// Language is the language of speech and tools, unless the caller's grant names another; "": English.
 	Language wording.Language
-	Updates  handoff.SpeechLevel // what callers hear of work until they say otherwise; "": milestones
-	// how long a question waits before it is asked once more, and again before it is told elsewhere; 0: 60 s
+	Updates  handoff.SpeechLevel // the speech level of callers who have not chosen one; "": milestones
+	// AskAgain is how long a question waits until it is asked once more, and then until a notice is sent; 0: 60 s.
 	AskAgain time.Duration
-	Life     string      // names this life of the process in the names of calls, [a-z0-9]; "": random
+	Life     string      // prefix of the ids of calls, unique to this life of the process, [a-z0-9]; "": random
 	Log      *zap.Logger // nil: none
 }
 
-// Attending is how a call comes to hear of runs.
+// Attending connects a call with the runs of its caller.
 type Attending interface {
 	// Attend lets l hear of the runs of the grant's caller until it leaves.
 	Attend(g handoff.Grant, l handoff.Listener) (leave func())
 	// Prefetch attaches the thread to which a request with this key will probably go.
 	Prefetch(g handoff.Grant, key string, t handoff.Target)
-	// NextID returns an id that was never given.
+	// NextID returns a new id.
 	NextID() string
 }
 
-// Questions takes what is said of an agent's questions.
+// Questions handles the questions of agents.
 type Questions interface {
 	// Answer gives the caller's answer to the agent.
 	Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, a handoff.Decided) error
-	// Unanswered says that nobody answers a question in the call where it was asked.
+	// Unanswered sends a notice of a question outside of calls, because nobody answers it in the call.
 	Unanswered(g handoff.Grant, id handoff.QuestionID)
 }
 
-// Levels keeps how much callers want to hear of work; "" is what they never said.
+// Levels stores how much callers want to hear of their work; "": they have not chosen.
 type Levels interface {
 	Level(ctx context.Context, c handoff.Caller) (handoff.SpeechLevel, error)
 	SetLevel(ctx context.Context, c handoff.Caller, level handoff.SpeechLevel) error
 }
 
-// levelWithin bounds how long a call waits at its beginning to know what its caller wants to hear.
+// levelWithin bounds how long the beginning of a call waits for the caller's speech level.
 const levelWithin = 2 * time.Second
 
 // Calls serves voice calls. Its methods may be used from any goroutine.
@@ -70,17 +69,16 @@ type Calls struct {
 	counts *counts // Set once; safe by itself
 
 	mu      sync.Mutex
-	talkers map[handoff.Caller]*talker // Guarded by mu
+	callers map[handoff.Caller]*callerState // Guarded by mu
 }
 
-// maxTalkers is how many callers are remembered with what they want to hear. When there are more, those who are in no
-// call are forgotten.
-const maxTalkers = 1000
+// maxCallers bounds the callers whose speech level is remembered. When there are more, those in no call are forgotten.
+const maxCallers = 1000
 
-// A talker is what the calls of one caller share.
-type talker struct {
-	level handoff.SpeechLevel // Guarded by the mu of Calls: what they want to hear; "": as set up
-	calls []*inbox            // Guarded by the mu of Calls
+// A callerState is the state that all calls of one caller share.
+type callerState struct {
+	level handoff.SpeechLevel // Guarded by the mu of Calls: chosen in this life of the process; "": none was
+	calls []*inbox            // Guarded by the mu of Calls: open calls
 }
 
 // New returns a Calls that serves no call yet.
@@ -91,7 +89,7 @@ func New(cfg Config) *Calls {
 	cfg.Life = cmp.Or(cfg.Life, strings.ToLower(rand.Text()[:8]))
 	cfg.Updates = cmp.Or(cfg.Updates, handoff.LevelMilestones)
 	cfg.AskAgain = cmp.Or(cfg.AskAgain, handoff.AskAgainAfter)
-	return &Calls{cfg: cfg, counts: newCounts(), talkers: map[handoff.Caller]*talker{}}
+	return &Calls{cfg: cfg, counts: newCounts(), callers: map[handoff.Caller]*callerState{}}
 }
 
 // Serve is the loop of one call. It ends when the voice closes its events, or when ctx ends. It returns after the
@@ -102,97 +100,97 @@ func (c *Calls) Serve(ctx context.Context, g *handoff.Grant, voice handoff.Voice
 	return s.loop(ctx, voice)
 }
 
-// begin is not part of Serve, whose stack is kept for as long as the call.
+// begin sets a call up. It is not part of Serve, since the stack of Serve is kept as long as the call.
 func (c *Calls) begin(ctx context.Context, g *handoff.Grant, voice handoff.Voice) *serving {
 	box := newInbox(voice, &c.counts.reports)
 	s := &serving{
 		calls: c, cfg: &c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10),
 		grant: *g, box: box,
 		language: cmp.Or(wording.Language(g.Language), c.cfg.Language),
-		runs:     map[string]*owed{}, spans: spans{}, wake: newTimer(), rule: newTimer(), began: time.Now(),
+		runs:     map[string]*callRun{}, spans: spans{}, wakeTimer: newTimer(), judgeTimer: newTimer(), began: time.Now(),
 	}
 	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, s.language)
 	s.lasting = context.WithoutCancel(ctx)
-	s.open, s.shut = context.WithCancel(ctx)
+	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.leave = c.cfg.Attending.Attend(*g, box)
 	return s
 }
 
-// end returns after the goroutines of the call have ended. The voice may have closed its events without saying goodbye.
+// end hangs up, if the voice closed its events without [handoff.CallEnded], and waits for the goroutines of the call.
 func (s *serving) end() {
 	s.hangUp()
-	s.rule.Stop()
-	s.wake.Stop()
-	s.shut()
-	s.besides.Wait()
+	s.judgeTimer.Stop()
+	s.wakeTimer.Stop()
+	s.cancel()
+	s.background.Wait()
 }
 
-// enter adds a call of a caller, and returns what they want to hear.
+// enter adds a call of a caller, and returns the caller's speech level.
 func (c *Calls) enter(ctx context.Context, caller handoff.Caller, box *inbox) handoff.SpeechLevel {
 	level := c.Level(ctx, caller)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.talkers[caller]
+	t := c.callers[caller]
 	if t == nil {
 		c.makeRoomLocked()
-		t = &talker{}
-		c.talkers[caller] = t
+		t = &callerState{}
+		c.callers[caller] = t
 	}
 	t.calls = append(t.calls, box)
 	return cmp.Or(t.level, level)
 }
 
-// Level returns what a caller wants to hear of work.
+// Level returns the speech level of a caller.
 func (c *Calls) Level(ctx context.Context, caller handoff.Caller) handoff.SpeechLevel {
-	level := c.wanted(caller)
+	level := c.chosenLevel(caller)
 	if level == "" && c.cfg.Levels != nil && !caller.Nameless() {
 		ctx, cancel := context.WithTimeout(ctx, levelWithin)
 		defer cancel()
 		var err error
 		if level, err = c.cfg.Levels.Level(ctx, caller); err != nil {
-			c.cfg.Log.Warn("not known how much a caller wants to hear", zap.String("principal", caller.Principal),
-				zap.Error(err))
+			c.cfg.Log.Warn("speech level not read", zap.String("principal", caller.Principal), zap.Error(err))
 		}
 	}
 	return cmp.Or(level, c.cfg.Updates)
 }
 
-// wanted returns what a caller said in this life of the process, or "".
-func (c *Calls) wanted(caller handoff.Caller) handoff.SpeechLevel {
+// chosenLevel returns the speech level that a caller has chosen in this life of the process, or "".
+func (c *Calls) chosenLevel(caller handoff.Caller) handoff.SpeechLevel {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t := c.talkers[caller]; t != nil {
+	if t := c.callers[caller]; t != nil {
 		return t.level
 	}
 	return ""
 }
 
-// SetLevel sets what a caller wants to hear of work, in their present calls and in later ones. With an error it counts
+// SetLevel sets the speech level of a caller, for their open calls and later ones. After an error the level holds only
 // until the process ends.
 func (c *Calls) SetLevel(ctx context.Context, caller handoff.Caller, level handoff.SpeechLevel) error {
 	c.mu.Lock()
-	if c.talkers[caller] == nil && !caller.Nameless() {
+	if c.callers[caller] == nil && !caller.Nameless() {
 		c.makeRoomLocked()
-		c.talkers[caller] = &talker{}
+		c.callers[caller] = &callerState{}
 	}
 	c.mu.Unlock()
 	for _, box := range c.setLevel(caller, level, nil) {
-		box.tell(speech.LevelSet{Level: level})
+		box.pace(speech.LevelSet{Level: level})
 	}
-	return c.keepLevel(ctx, caller)
+	return c.storeLevel(ctx, caller)
 }
 
-// keepLevel stores what a caller wants to hear. Of several at once, the last wish is the one that stays.
-func (c *Calls) keepLevel(ctx context.Context, caller handoff.Caller) error {
+// storeLevel stores the speech level of a caller. If the level changes meanwhile, it stores the new one, too, so that
+// concurrent calls leave the newest in the store.
+func (c *Calls) storeLevel(ctx context.Context, caller handoff.Caller) error {
 	if c.cfg.Levels == nil || caller.Nameless() {
 		return nil
 	}
-	for level := c.wanted(caller); level != ""; {
+	for level := c.chosenLevel(caller); level != ""; {
 		if err := c.cfg.Levels.SetLevel(ctx, caller, level); err != nil {
-			c.cfg.Log.Warn("not kept how much a caller wants to hear", zap.String("principal", caller.Principal), zap.Error(err))
+			c.cfg.Log.Warn("speech level not stored", zap.String("principal", caller.Principal), zap.Error(err))
 			return err
 		}
-		now := c.wanted(caller)
+		now := c.chosenLevel(caller)
 		if now == level {
 			return nil
 		}
@@ -202,36 +200,35 @@ func (c *Calls) keepLevel(ctx context.Context, caller handoff.Caller) error {
 }
 
 func (c *Calls) makeRoomLocked() {
-	if len(c.talkers) < maxTalkers {
+	if len(c.callers) < maxCallers {
 		return
 	}
-	for caller, t := range c.talkers {
+	for caller, t := range c.callers {
 		if len(t.calls) == 0 {
-			delete(c.talkers, caller)
+			delete(c.callers, caller)
 		}
 	}
 }
 
-// exit takes a call away. Of who has said nothing else nothing is kept.
+// exit removes a call. The state of its caller is kept only if they have chosen a speech level.
 func (c *Calls) exit(caller handoff.Caller, box *inbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.talkers[caller]
+	t := c.callers[caller]
 	if t == nil {
 		return
 	}
 	t.calls = slices.DeleteFunc(t.calls, func(o *inbox) bool { return o == box })
 	if len(t.calls) == 0 && (t.level == "" || caller.Nameless()) {
-		delete(c.talkers, caller)
+		delete(c.callers, caller)
 	}
 }
 
-// setLevel notes what a caller wants to hear, and returns their other calls: it is the caller's wish, whichever
-// call they made it in.
+// setLevel sets the speech level of a caller, and returns their calls other than box, to which it applies, too.
 func (c *Calls) setLevel(caller handoff.Caller, level handoff.SpeechLevel, box *inbox) []*inbox {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.talkers[caller]
+	t := c.callers[caller]
 	if t == nil {
 		return nil
 	}

@@ -1,13 +1,13 @@
-// Package call is one voice call: which answers the voice model still has to get, what is said and when, and which of
-// the caller's words count as an answer. It has the one clock that decides when function calls are answered.
+// Package call serves voice calls. It decides when each function call of the voice model is answered and with what,
+// what is said and when, and which of the caller's words count as an answer to a question.
 //
-// It must not know how work is done: it asks [handoff.Runs], listens for the results, and learns the rest through the
-// small interfaces in [Config]. It never imports the router.
+// It must not know how work is done: it starts runs by [handoff.Runs], listens to their events, and does the rest
+// through the small interfaces in [Config]. It never imports the router.
 //
 // # Concurrency
 //
-// Each call has one loop ([Calls.Serve]), which owns what that call still has to answer. The loop never waits: whatever
-// has to ask somebody does so in its own goroutine and posts the result to the loop.
+// Each call has one loop ([Calls.Serve]), which owns the call's state. The loop never waits: I/O is done in goroutines
+// beside it, which post their results to the loop.
 //
 // # Failure
 //

@@ -8,20 +8,20 @@ import (
 	"switchboard/handoff/speech"
 )
 
-// Bounds of a call's inbox: reports of what runs do on the way are refused first, they are on the page and in the
-// thread. Answers, questions and outcomes are few, bounded by the runs that are open, and always taken.
+// maxProgressPosted bounds the queue of a call's inbox: beyond it, progress of runs is dropped, which is also on the
+// page and in the thread. Answers, questions and outcomes are always taken; the number of open runs bounds them.
 const maxProgressPosted = 256
 
-// An inbox holds what the loop of a call has still to do, and gives the voice what it says. It implements
-// [handoff.Listener] and never blocks.
+// An inbox is the queue of a call's loop, and passes utterances to the voice. It implements [handoff.Listener] and
+// never blocks.
 type inbox struct {
 	voice   handoff.Voice  // Set once
-	dropped *atomic.Uint64 // Set once: counts reports that found the inbox full
+	dropped *atomic.Uint64 // Set once: counts dropped progress
 	ready   chan struct{}  // holds one token while the inbox has something
 
 	mu    sync.Mutex
 	ended bool             // Guarded by mu
-	list  []func(*serving) // Guarded by mu: for the loop of the call, in order
+	queue []func(*serving) // Guarded by mu: for the loop of the call, in order
 	spare []func(*serving) // Guarded by mu: the list that the loop took last, to be filled again
 }
 
@@ -35,12 +35,12 @@ func (c *inbox) Hear(e handoff.RunEvent) bool {
 	defer c.mu.Unlock()
 	switch e.Kind.(type) {
 	case handoff.RunDoing, handoff.RunRemark:
-		if len(c.list) >= maxProgressPosted {
+		if len(c.queue) >= maxProgressPosted {
 			c.dropped.Add(1)
 			return !c.ended
 		}
 	}
-	return c.addLocked(func(s *serving) { s.happened(e) })
+	return c.addLocked(func(s *serving) { s.runEvent(e) })
 }
 
 // Outbox implements [handoff.Listener].
@@ -48,7 +48,7 @@ func (c *inbox) Outbox(ended []handoff.Record) bool {
 	return c.post(func(s *serving) { s.welcomeBack(ended) })
 }
 
-// say gives an utterance to the voice model, unless the call has ended: then nobody would hear it.
+// say gives an utterance to the voice model, unless the call has ended.
 func (c *inbox) say(u handoff.Utterance) {
 	c.mu.Lock()
 	ended := c.ended
@@ -58,10 +58,10 @@ func (c *inbox) say(u handoff.Utterance) {
 	}
 }
 
-// tell reports an event to the schedule of the call.
-func (c *inbox) tell(e speech.Event) { c.post(func(s *serving) { s.pace(e) }) }
+// pace posts an event to the schedule of the call.
+func (c *inbox) pace(e speech.Event) { c.post(func(s *serving) { s.pace(e) }) }
 
-// post hands the loop of the call something to do, unless the call has ended, and reports whether it goes on.
+// post lets the loop of the call call do. It returns false if the call has ended.
 func (c *inbox) post(do func(*serving)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *inbox) addLocked(do func(*serving)) bool {
 	if c.ended {
 		return false
 	}
-	c.list = append(c.list, do)
+	c.queue = append(c.queue, do)
 	select {
 	case c.ready <- struct{}{}:
 	default: // the loop is awake already
@@ -85,17 +85,17 @@ func (c *inbox) take() []func(*serving) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.spare)
-	list := c.list
-	c.list, c.spare = c.spare[:0], list
+	list := c.queue
+	c.queue, c.spare = c.spare[:0], list
 	return list
 }
 
-// end closes the inbox and returns what was not taken. From here on nothing is.
+// end closes the inbox and returns what was not taken.
 func (c *inbox) end() []func(*serving) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
-	list := c.list
-	c.list = nil
+	list := c.queue
+	c.queue = nil
 	return list
 }

@@ -62,7 +62,7 @@ func section(a *txtar.Archive, name string) string {
 // once more: by the end of that nothing may be lost.
 func play(t *testing.T, world, script string) string {
 	w := newWorld(t, world)
-	p := &calltest.Player{World: w.World, Live: w.live, Said: w.traceSaid, Vows: w.tracePromise}
+	p := &calltest.Player{World: w.World, NewLife: w.live, Told: w.traceSaid, Promised: w.tracePromise}
 	ladder := p.Play(calltest.Lines(script))
 	p.Begin("z")
 	p.Call(false)

@@ -42,7 +42,7 @@ func newWorld(t *testing.T, text string) *world {
 		answers: map[handoff.QuestionID]chan handoff.Decision{},
 	}
 	w.Machines, w.Ledger.Trace = w, w.note
-	w.Ledger.Left = func(turn handoff.TurnID, thread, work string) {
+	w.Ledger.LeftTurn = func(turn handoff.TurnID, thread, work string) {
 		w.traceTurn(work)
 		w.addTurn(turn, thread, w.Plans[thread])
 	}

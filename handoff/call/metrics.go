@@ -10,14 +10,14 @@ import (
 	"switchboard/handoff/speech"
 )
 
-// counts is what all calls count together. It is safe for concurrent use.
+// counts has the counters of all calls. It is safe for concurrent use.
 type counts struct {
-	calls   atomic.Uint64 // served
-	reports atomic.Uint64 // reports that found the inbox of a call full
+	calls   atomic.Uint64 // calls that were served
+	reports atomic.Uint64 // progress that an inbox dropped
 
-	refused *handoff.Tally[handoff.Code] // Set once, like the others below: function calls that were not accepted
-	said    *handoff.Tally[string]       // what calls were given to say, by kind
-	unsaid  *handoff.Tally[string]       // what became of some of it
+	refused *handoff.Tally[handoff.Code] // Set once: function calls that were refused, by code
+	said    *handoff.Tally[string]       // Set once: utterances, by kind
+	unsaid  *handoff.Tally[string]       // Set once: utterances that were not heard as planned, by reason
 }
 
 func newCounts() *counts {
@@ -28,8 +28,8 @@ func newCounts() *counts {
 	}
 }
 
-// paced counts what one step of a call's schedule did.
-func (c *counts) paced(was, now speech.ScheduleCounts) {
+// addPaced adds what one step of a call's schedule counted.
+func (c *counts) addPaced(was, now speech.ScheduleCounts) {
 	if was == now {
 		return
 	}
@@ -55,7 +55,7 @@ func (c *counts) paced(was, now speech.ScheduleCounts) {
 	}
 }
 
-// Metrics yields what the calls count.
+// Metrics yields the metrics of all calls.
 func (c *Calls) Metrics() iter.Seq[handoff.Metric] {
 	n := c.counts
 	return handoff.JoinMetrics(

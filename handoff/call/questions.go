@@ -14,43 +14,43 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// A claim is an answer to a question that the voice model brought and that is not decided yet.
+// A claim is the voice model's claim that the caller answered a question, which is not judged yet.
 type claim struct {
 	ID       string
-	req      handoff.FunctionCall
+	call     handoff.FunctionCall
 	question handoff.RecordQuestion
-	claim    evidence.Claim
+	evidence evidence.Claim
 }
 
-// opened takes a question of a work into the call: it is announced, and what the caller says is evidence.
-func (s *serving) opened(q handoff.OpenQuestion) {
-	if !s.grant.Approve.InCall() { // nobody is asked for a yes that does not count
+// openQuestion asks an agent's question in the call. From here on, the caller's words may be evidence for an answer.
+func (s *serving) openQuestion(q handoff.OpenQuestion) {
+	if !s.grant.Approve.InCall() { // a yes in the call would not count
 		q.Level, q.Shown.Tap = "none", cmp.Or(q.Shown.Tap, handoff.WhyNoApprove)
 	}
 	s.evidence.Open(q, s.language.QuestionLead(q.Shown))
 	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Text: s.language.QuestionMessage(q.Shown)})
 }
 
-// questionClosed takes a question out of the call.
-func (s *serving) questionClosed(id handoff.QuestionID) {
+// closeQuestion removes a question from the call.
+func (s *serving) closeQuestion(id handoff.QuestionID) {
 	s.evidence.Closed(id, time.Now())
 	s.pace(speech.QuestionClosed{ID: id})
 	s.judgeAll()
 }
 
-// Answer implements [tools.Front] with what the voice model says that the caller answered. It decides nothing by
-// itself: the answer is a claim until what the caller said is evidence for it.
+// Answer implements [tools.Front]. The answer that the voice model reports is only a claim; the question is decided
+// once the caller's own words are evidence for it.
 func (f *functionCall) Answer(
 	_ context.Context, _ handoff.Grant, q handoff.OpenQuestion, args tools.AnswerArguments,
 ) (tools.Result, error) {
 	s := f.s
 	id := s.cfg.Attending.NextID()
-	if !s.evidence.Knows(q.Shown.ID) { // it was asked in another call, or an answer could not be given
-		s.opened(q)
+	if !s.evidence.Knows(q.Shown.ID) { // it was asked in another call, or an earlier answer failed
+		s.openQuestion(q)
 	}
 	s.pace(speech.Claimed{ID: q.Shown.ID})
 	now := time.Now()
-	s.claims = append(s.claims, &claim{ID: id, req: f.req, question: q.Shown, claim: evidence.Claim{
+	s.claims = append(s.claims, &claim{ID: id, call: f.call, question: q.Shown, evidence: evidence.Claim{
 		Question: q.Shown.ID, Hash: handoff.CommandHash(q.Question, q.Shown.Server),
 		Wants: args.Decision, Words: args.Text, Came: now,
 	}})
@@ -58,71 +58,71 @@ func (f *functionCall) Answer(
 	return nil, nil
 }
 
-// judgeAll rules on the claims that wait, if any do.
+// judgeAll judges the open claims, if there are any.
 func (s *serving) judgeAll() {
 	if len(s.claims) > 0 {
 		s.judge(time.Now())
 	}
 }
 
-// judge rules on the claims that wait, again with everything that is heard.
+// judge judges the open claims with all that was heard, and sets the timer for those that still wait.
 func (s *serving) judge(now time.Time) {
 	var until time.Time
 	s.claims = slices.DeleteFunc(s.claims, func(c *claim) bool {
-		v := s.evidence.Judge(c.claim, now)
+		v := s.evidence.Judge(c.evidence, now)
 		if v.Ruling == evidence.RulingWait {
 			if until.IsZero() || v.Until.Before(until) {
 				until = v.Until
 			}
 			return false
 		}
-		s.ruled(c, v)
+		s.applyRuling(c, v)
 		return true
 	})
 	if !until.IsZero() {
-		s.rule.Reset(time.Until(until))
+		s.judgeTimer.Reset(time.Until(until))
 	}
 }
 
-// ruled carries a ruling out and answers the request.
-func (s *serving) ruled(c *claim, v evidence.Judgment) {
+// applyRuling carries out the ruling on a claim, and answers its function call.
+func (s *serving) applyRuling(c *claim, v evidence.Judgment) {
 	s.log().Info("answer judged", zap.String("server", c.question.Server), zap.String("handoff", c.question.Handoff),
 		zap.Stringer("ruling", v.Ruling), zap.Stringer("tier", v.Tier))
 	switch v.Ruling {
 	case evidence.RulingAccept, evidence.RulingDecline, evidence.RulingWords:
-		words := s.words.Load()
+		words := s.utterances.Load()
 		given := v.Decided
-		given.Words, given.Call = c.claim.Words, s.ID
-		given.More = func() bool { return s.words.Load() != words }
-		s.besides.Go(func() { s.decide(c, given) })
+		given.Words, given.Call = c.evidence.Words, s.ID
+		given.More = func() bool { return s.utterances.Load() != words }
+		s.background.Go(func() { s.decide(c, given) })
 	case evidence.RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.ID+"-a", time.Now())
 		s.pace(speech.Asked{ID: c.question.ID, Utterance: c.ID + "-a"})
-		s.answer(c.ID, c.req, s.language.AskAgainAnswer(c.question, v.Fault, v.Again).Encode(), handoff.FloorAsk)
+		s.answer(c.ID, c.call, s.language.AskAgainAnswer(c.question, v.Fault, v.Again).Encode(), handoff.FloorAsk)
 	case evidence.RulingReword:
-		s.answer(c.ID, c.req, s.language.RewordAnswer(c.question, v.Fault).Encode(), handoff.FloorAsk)
+		s.answer(c.ID, c.call, s.language.RewordAnswer(c.question, v.Fault).Encode(), handoff.FloorAsk)
 	case evidence.RulingLater:
-		s.answer(c.ID, c.req, s.language.LaterAnswer(c.question).Encode(), handoff.FloorUnlessSpoke)
+		s.answer(c.ID, c.call, s.language.LaterAnswer(c.question).Encode(), handoff.FloorUnlessSpoke)
 	default:
-		s.refuse(c.ID, c.req, v.Fault)
+		s.refuse(c.ID, c.call, v.Fault)
 	}
 }
 
 // decideWithin bounds how long a decision may take to reach its agent.
 const decideWithin = 30 * time.Second
 
-// decide gives the decision to the agent and tells the voice model. It is done also when the call ends meanwhile.
+// decide gives the decision to the agent, and answers the function call. It is finished also if the call ends.
 func (s *serving) decide(c *claim, a handoff.Decided) {
 	ctx, cancel := context.WithTimeout(s.lasting, decideWithin)
 	defer cancel()
 	if err := s.cfg.Questions.Answer(ctx, s.grant, c.question.ID, a); err != nil {
-		s.box.post(func(s *serving) { // it is asked again by itself, and until it is closed a yes may be for it
+		s.box.post(func(s *serving) { // ask it again: while it is open, a yes may be meant for it
 			if q, err := s.cfg.Tools.Questions.Question(s.grant, string(c.question.ID)); err == nil {
-				s.opened(q)
+				s.openQuestion(q)
 			}
 		})
-		s.refuse(c.ID, c.req, handoff.AsError(err))
+		s.refuse(c.ID, c.call, handoff.AsError(err))
 		return
 	}
-	s.answer(c.ID, c.req, s.language.DecidedAnswer(c.question, a.Decision).Encode(), handoff.FloorUnlessSpoke)
+	s.answer(c.ID, c.call, s.language.DecidedAnswer(c.question, a.Decision).Encode(), handoff.FloorUnlessSpoke)
 }

@@ -8,12 +8,12 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// happened decides what is answered, told and asked of what happened to a run.
-func (s *serving) happened(e handoff.RunEvent) {
+// runEvent answers, tells and asks what follows from an event of a run.
+func (s *serving) runEvent(e handoff.RunEvent) {
 	id := string(e.Run)
 	o := s.runs[id]
 	if o == nil {
-		o = &owed{answered: true} // older than the call, or its outcome was told
+		o = &callRun{answered: true} // an earlier call began it, or its outcome was told
 	}
 	o.rec, o.noted = e.Record, e.Noted
 	if s.runs[id] == o {
@@ -35,19 +35,19 @@ func (s *serving) happened(e handoff.RunEvent) {
 	case handoff.RunRemark:
 		s.pace(speech.Remark{ID: id, Text: k.Text})
 	case handoff.RunAsked:
-		if e.Noted && !o.answered { // until the caller has answered there is nothing else to come
+		if e.Noted && !o.answered { // nothing else comes until the caller has answered
 			s.early(id, o, handoff.WaitsNot, handoff.FloorNone)
 		}
-		s.opened(k.Question)
+		s.openQuestion(k.Question)
 	case handoff.RunAnswered:
 		o.overtake()
-		s.questionClosed(k.Question)
+		s.closeQuestion(k.Question)
 	case handoff.RunGaveUp:
 		s.tell(id+"-g"+k.Question.Label, s.language.GaveUpMessage(k.Question))
 	case handoff.RunSteered:
 		if into := s.runs[string(k.Into)]; into != nil {
-			into.overtaken = into.overtaken || !sameWords(into.asked, o.asked)
-			into.added = o.asked
+			into.overtaken = into.overtaken || !sameWords(into.req, o.req)
+			into.lastAdded = o.req
 		}
 		s.pace(speech.Concerned{ID: string(k.Into)})
 	case handoff.RunSilent:
@@ -55,10 +55,10 @@ func (s *serving) happened(e handoff.RunEvent) {
 	case handoff.RunLost:
 		s.box.say(handoff.Utterance{ID: id + "-l", Text: wording.LostNote(e.Record)})
 	case handoff.RunTaken:
-		s.runs[id] = o // it is older than the call
+		s.runs[id] = o // an earlier call began it
 		s.pace(speech.Began{ID: id, Server: o.rec.Server, Title: o.rec.Title, Answered: true})
 		for _, q := range k.Questions {
-			s.opened(q)
+			s.openQuestion(q)
 		}
 	case handoff.RunEnded:
 		s.ended(id, o)
@@ -77,14 +77,14 @@ func (s *serving) happened(e handoff.RunEvent) {
 	}
 }
 
-// tell says a message of our own that asks for the floor.
+// tell gives the voice model a message, and asks for the floor.
 func (s *serving) tell(id, text string) {
 	s.box.say(handoff.Utterance{ID: id, Text: text, Floor: handoff.FloorAsk})
 }
 
-// promised answers a function call early: its words are taken care of. Where the answer was given already, a message
-// says what the words wait for.
-func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
+// promised answers a function call early: its work is promised. If the call was answered before, a message says what
+// the work waits for.
+func (s *serving) promised(id string, o *callRun, waits handoff.Wait) {
 	switch {
 	case o.answered && waits != handoff.WaitsNot:
 		s.tell(id+"-b", s.language.WaitingMessage(o.rec, waits))
@@ -93,27 +93,27 @@ func (s *serving) promised(id string, o *owed, waits handoff.Wait) {
 		return
 	}
 	floor := handoff.FloorUnlessSpoke
-	if waits == handoff.WaitsYes { // the question follows at once, and is what shall be heard
+	if waits == handoff.WaitsYes { // the question follows at once, and shall be heard instead
 		floor = handoff.FloorNone
 	}
 	s.early(id, o, waits, floor)
 }
 
-// early gives a function call the output that its run goes on.
-func (s *serving) early(id string, o *owed, waits handoff.Wait, floor handoff.Floor) {
+// early answers a function call before its run has ended.
+func (s *serving) early(id string, o *callRun, waits handoff.Wait, floor handoff.Floor) {
 	o.answered = true
-	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Floor: floor,
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.call.CallID, Floor: floor,
 		Text: s.language.EarlyAnswer(o.rec, waits).Encode()})
 	s.pace(speech.AnsweredEvent{ID: id})
 }
 
-// ended gives the outcome: as the answer, or as a message.
-func (s *serving) ended(id string, o *owed) {
+// ended tells the outcome of a run: as the answer of its function call, or as a message.
+func (s *serving) ended(id string, o *callRun) {
 	delete(s.runs, id)
 	if o.answered && o.rec.Added() {
-		s.spans.end(id, false) // the turn that has the words tells of them
+		s.spans.end(id, false) // the outcome of the turn that took the words is told instead
 		s.pace(speech.Context{Text: wording.AddedNote(o.rec)})
-		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id)) // what is forgotten needs no note
+		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id)) // an error: the record was removed
 		s.pace(speech.Yielded{ID: id})
 		return
 	}
@@ -123,7 +123,7 @@ func (s *serving) ended(id string, o *owed) {
 		return
 	}
 	o.answered = true
-	u := handoff.Utterance{ID: id + "-a", CallID: o.req.CallID, Text: s.language.OutcomeAnswer(o.rec).Encode(),
+	u := handoff.Utterance{ID: id + "-a", CallID: o.call.CallID, Text: s.language.OutcomeAnswer(o.rec).Encode(),
 		Floor: handoff.FloorAsk, Tells: []string{id}}
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: s.language.OutcomeMessage(o.rec), Works: []string{id}, Answer: true})

@@ -2,18 +2,18 @@ package call
 
 import "switchboard/handoff"
 
-// spans are those of work whose outcome the caller has not heard, by run. The loop of the call owns them. Where nothing
-// is traced there are none.
+// spans holds the spans of runs whose outcome the caller has not heard, by run. The loop of the call owns it. Without
+// tracing it is empty.
 type spans map[string]workSpans
 
-// workSpans are the spans of one function call that gave work.
+// workSpans are the spans of one function call that began a run.
 type workSpans struct {
 	request handoff.Span // until the caller has heard the outcome
-	saying  handoff.Span // from the outcome on; nil: there is none yet
+	saying  handoff.Span // from the outcome until then; nil: there is no outcome yet
 	tool    string
 }
 
-// begin keeps the span of a function call that began a run, or ends it with why it did not.
+// begin keeps the span of a function call that began a run, or ends it with an error.
 func (s spans) begin(run, tool string, span handoff.Span, err error) {
 	switch {
 	case err != nil:
@@ -23,7 +23,7 @@ func (s spans) begin(run, tool string, span handoff.Span, err error) {
 	}
 }
 
-// say notes that there is an outcome to be told.
+// say begins the span in which an outcome is told.
 func (s spans) say(run string) {
 	if w, ok := s[run]; ok {
 		w.saying = w.request.Begin("say")
@@ -31,7 +31,7 @@ func (s spans) say(run string) {
 	}
 }
 
-// end ends the spans of a run, with whether the caller heard of its outcome in this call.
+// end ends the spans of a run; heard says whether the caller heard its outcome in this call.
 func (s spans) end(run string, heard bool) {
 	w, ok := s[run]
 	if !ok {
@@ -48,7 +48,7 @@ func (s spans) end(run string, heard bool) {
 	w.request.End("", "tool", w.tool, "told", told)
 }
 
-// endAll ends what is left when the call does.
+// endAll ends all spans, when the call ends.
 func (s spans) endAll() {
 	for run := range s {
 		s.end(run, false)

@@ -11,8 +11,7 @@ import (
 	"switchboard/handoff"
 )
 
-// Machines are what is at the end of the way to a thread: they make it, or find it, under the name that the ladder has
-// for it.
+// Machines makes and finds threads, under the names that the ladder has for them.
 type Machines interface {
 	Known(ctx context.Context, t handoff.Target) (handoff.Attached, error)
 	Make(ctx context.Context, t handoff.Target, ephemeral bool) (handoff.Attached, error)
@@ -20,7 +19,7 @@ type Machines interface {
 	Copy(ctx context.Context, from handoff.Target, last handoff.TurnID, t handoff.Target) (handoff.Attached, error)
 }
 
-// Wait takes the time of the way to a machine.
+// Wait waits for the time that a request takes, or until ctx ends.
 func (w *World) Wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-After(d):
@@ -59,7 +58,7 @@ func (w *World) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	if err := w.Wait(ctx, w.AttachTakes); err != nil {
 		return handoff.Attached{}, err
 	}
-	if d, ok := w.downs[t.Server]; ok && time.Since(w.Began) >= d[0] && time.Since(w.Began) < d[1] {
+	if d, ok := w.outages[t.Server]; ok && time.Since(w.Began) >= d[0] && time.Since(w.Began) < d[1] {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, t.Server, "")
 	}
 	if err := w.Failure("attach "+t.Thread, t.Thread); err != nil {
@@ -119,7 +118,7 @@ func (w *World) ForkEphemeral(_ context.Context, t handoff.Target, _ handoff.Tur
 	return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, t.Server, "")
 }
 
-// attached is a thread under its name in the ladder, and the title that a thread has there.
+// attached returns an attachment with a thread's name in the ladder, and the title of the thread titled.
 func (w *World) attached(at handoff.Attached, t handoff.Target, titled string) handoff.Attached {
 	at.Target, at.Title, at.VoiceApprovals = t, w.Titles[titled], w.Voice
 	return at
@@ -131,12 +130,12 @@ func (w *World) Registered(server string) handoff.Registered {
 		EndsWithUs: w.children[server]}
 }
 
-// List implements [handoff.Stickies]. It is recorded once an instant: a call and work that is taken up beside it may
-// both find nothing read.
+// List implements [handoff.Stickies]. Reads at the same instant are recorded once, since a call and work that is taken
+// up at the same time may both read them.
 func (w *World) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) {
 	w.mu.Lock()
-	again := w.read.Equal(time.Now())
-	w.read = time.Now()
+	again := w.stickiesRead.Equal(time.Now())
+	w.stickiesRead = time.Now()
 	all := slices.Collect(maps.Values(w.Stickies))
 	w.mu.Unlock()
 	if !again {
@@ -170,7 +169,7 @@ func (w *World) Clear(_ context.Context, _ handoff.Caller, t handoff.Target) err
 	return nil
 }
 
-// place is "bigpc" or "bigpc/api".
+// place returns "bigpc" or "bigpc/api".
 func place(t handoff.Target) string {
 	if t.Project == "" {
 		return t.Server
@@ -215,7 +214,7 @@ func (w *World) Read(_ context.Context, _ handoff.Grant, t handoff.Target, _ int
 		Lines: []handoff.Line{{Role: "agent", Text: "One test fails."}}}, nil
 }
 
-// Notify implements [handoff.Notifier]: it records what is told outside of calls.
+// Notify implements [handoff.Notifier]: it records the notice.
 func (w *World) Notify(n handoff.Notice) {
 	w.Record("page", "notice", string(n.Kind)+" "+n.Handoff+" "+n.Text)
 }

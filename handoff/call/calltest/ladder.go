@@ -13,7 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// Each plays every archive that a pattern matches, in a test of its name. There are at least so many.
+// Each plays every archive that a pattern matches, as a subtest with the archive's name. It fails if there are fewer
+// than least.
 func Each(t *testing.T, pattern string, least int, play func(t *testing.T, file string, archive *txtar.Archive)) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) < least {
@@ -30,7 +31,7 @@ func Each(t *testing.T, pattern string, least int, play func(t *testing.T, file 
 	}
 }
 
-// Parts are the lines of each part of an archive, without comments.
+// Parts returns the lines of each part of an archive, without comments.
 func Parts(archive *txtar.Archive) map[string][]string {
 	parts := map[string][]string{}
 	for _, f := range archive.Files {
@@ -49,7 +50,7 @@ func Lines(text string) (lines []string) {
 	return lines
 }
 
-// A ladder is the record of who said what to whom at which fake millisecond.
+// A ladder records who said what to whom, with fake milliseconds.
 type ladder struct {
 	began time.Time // Set once
 
@@ -66,25 +67,25 @@ type rung struct {
 	text   string
 }
 
-// columnOrder sorts rungs of one millisecond: what comes in, what is asked of the fleet, what goes out; in
-// a column, those of one agent or request stay together, in their order.
+// columnOrder is the order of the columns within one millisecond: first what comes in, then requests to the fleet, then
+// what goes out. Within a column, the rungs of one agent or request stay together, in their order.
 var columnOrder = []string{"call", "page", "store", "agent", "say", "end"}
 
-// Record takes what happens, in one of the columns call, page, store, agent, say and end.
+// Record adds a rung, in one of the columns call, page, store, agent, say and end.
 func (l *ladder) Record(column, what, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := rung{at: time.Since(l.began), column: column, index: len(l.rungs), text: strings.TrimSpace(what + ": " + text)}
-	if column == "agent" || column == "say" || column == "store" || what == "notice" { // told beside what the page asks
+	if column == "agent" || column == "say" || column == "store" || what == "notice" { // concurrent, so sorted by who
 		r.who = what
 	}
-	if text == "detach" { // beside what goes on, so after it
+	if text == "detach" { // concurrent with the agent's other rungs, so after them
 		r.who += " ~"
 	}
 	l.rungs = append(l.rungs, r)
 }
 
-// Ladder returns what was recorded so far.
+// Ladder returns the rungs so far, as text.
 func (l *ladder) Ladder() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +105,7 @@ func (l *ladder) Ladder() string {
 	return b.String()
 }
 
-// Heard reports whether the voice model was given such words.
+// Heard reports whether the voice model was given these words.
 func (l *ladder) Heard(words string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"switchboard/handoff/ledger/ledgertest"
 )
 
-// A Ledger is the ledger of a ladder: its own table over a map, as slow and as forgetful as the world says. It
-// implements [ledger.Ledger] and [ledger.History]. Its words, one a line of a world:
+// A Ledger is the ledger of a ladder, in memory, as slow and as forgetful as the world says. It implements
+// [ledger.Ledger] and [ledger.History]. Its words, one on each line of a world:
 //
 //	forgetful FROM TO                 it is unreachable then
 //	emptied AT                        it forgets everything then
@@ -22,38 +22,38 @@ import (
 //	slow STATUS DURATION              how long it takes to write that status
 //	adopting DURATION                 how long it takes to give an entry another owner
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
-//	                                  what a former life left in it; TURN is - for none
+//	                                  an entry of an earlier life; TURN is - for none
 type Ledger struct {
-	Trace func(ledgertest.Event) // Set once: takes each step
-	// Set once: makes a turn that a former life left
-	Left func(turn handoff.TurnID, thread, work string)
+	Trace func(ledgertest.Event) // Set once: called with each step
+	// Set once: makes a turn of an earlier life, which still runs
+	LeftTurn func(turn handoff.TurnID, thread, work string)
 
 	world     *World                           // Set once, like all up to mu
 	slow      map[handoff.Status]time.Duration //
 	lingering time.Duration                    //
-	lingers   handoff.Outcome                  // the outcome that it is about; "": each
+	lingers   handoff.Outcome                  // the outcome that lingering is about; "": each
 	adopting  time.Duration                    //
 	forgetful [2]time.Duration                 //
 
 	mu      sync.Mutex
 	emptied time.Duration           // Guarded by mu, like all that follows; 0: never
 	entries map[string]ledger.Entry // by key
-	written map[string]ledger.Step  // the newest of each entry
+	newest  map[string]ledger.Step  // the newest of each entry
 	bodies  map[string]ledger.Body  // whole words
 	keys    map[string]ledger.Step  // by work: its first step, also when it is forgotten
 }
 
-// newLedger returns an empty one.
+// newLedger returns an empty ledger.
 func newLedger(w *World) *Ledger {
 	return &Ledger{
 		world: w, slow: map[handoff.Status]time.Duration{}, entries: map[string]ledger.Entry{},
-		written: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
+		newest: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
 		keys:  map[string]ledger.Step{},
-		Trace: func(ledgertest.Event) {}, Left: func(handoff.TurnID, string, string) {},
+		Trace: func(ledgertest.Event) {}, LeftTurn: func(handoff.TurnID, string, string) {},
 	}
 }
 
-// word reads a line of a world. False: it is not about the ledger.
+// word reads a line of a world. It returns false if the line is not about the ledger.
 func (l *Ledger) word(line string) bool {
 	verb, rest, _ := strings.Cut(line, " ")
 	first, more, _ := strings.Cut(rest, " ")
@@ -76,8 +76,8 @@ func (l *Ledger) word(line string) bool {
 	return true
 }
 
-// leave writes what a former life of the router left behind, or how work stood a while ago: ID STATUS SERVER THREAD
-// TURN [OUTCOME]; TURN is - for none.
+// leave writes an entry of an earlier life of the router, or an old state of one: ID STATUS SERVER THREAD TURN
+// [OUTCOME]; TURN is - for none.
 func (l *Ledger) leave(words []string) {
 	id, status, target := words[0], handoff.Status(words[1]), handoff.Target{Server: words[2], Thread: words[3]}
 	facts := ledger.Facts{ClientID: id, Target: target, Title: l.world.Titles[target.Thread], Prompt: "run the tests"}
@@ -105,7 +105,7 @@ func (l *Ledger) leave(words []string) {
 	take(handoff.StatusDispatching, facts)
 	if words[4] != "-" {
 		turn := handoff.TurnID(words[4])
-		l.Left(turn, target.Thread, id)
+		l.LeftTurn(turn, target.Thread, id)
 		take(handoff.StatusStarted, ledger.Facts{Turn: turn})
 	}
 	if status == handoff.StatusCompleted {
@@ -114,21 +114,21 @@ func (l *Ledger) leave(words []string) {
 	}
 }
 
-// apply makes a step. It reports whether the very same one was written before.
+// apply applies a step. repeated is true if the entry's newest step is the very same.
 func (l *Ledger) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.emptied > 0 && time.Since(l.world.Began) >= l.emptied {
 		l.emptied = 0
 		clear(l.entries)
-		clear(l.written)
+		clear(l.newest)
 		l.Trace(ledgertest.Event{Kind: ledgertest.TraceEmpty})
 	}
-	repeated = l.written[s.Key] == s
+	repeated = l.newest[s.Key] == s
 	e, err := l.entries[s.Key].Apply(s)
 	event := ledgertest.Event{Step: s, Entry: e}
 	if err == nil {
-		l.entries[s.Key], l.written[s.Key] = e, s
+		l.entries[s.Key], l.newest[s.Key] = e, s
 		if _, known := l.keys[e.ClientID]; !known {
 			l.keys[e.ClientID] = s
 		}
@@ -146,26 +146,26 @@ func (l *Ledger) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
 	return e, repeated, err
 }
 
-// away reports whether nobody reaches it now.
-func (l *Ledger) away() error {
+// unreachable returns an error while the ledger is forgetful.
+func (l *Ledger) unreachable() error {
 	if age := time.Since(l.world.Began); age >= l.forgetful[0] && age < l.forgetful[1] {
 		return handoff.Fault(handoff.CodeUnreachable, "the store", "")
 	}
 	return nil
 }
 
-// mute notes a step that is not answered in time.
-func (l *Ledger) mute(s ledger.Step) {
+// traceUnanswered traces a step that is not answered in time.
+func (l *Ledger) traceUnanswered(s ledger.Step) {
 	l.Trace(ledgertest.Event{Step: s, Code: handoff.CodeUnreachable})
 }
 
 // Advance implements [ledger.Ledger].
 func (l *Ledger) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error) {
-	if err := l.away(); err != nil {
-		l.mute(s)
+	if err := l.unreachable(); err != nil {
+		l.traceUnanswered(s)
 		return ledger.Entry{}, err
 	}
-	defer time.AfterFunc(time.Second-time.Millisecond, func() { l.mute(s) }).Stop() // who waits longer than that may go on
+	defer time.AfterFunc(time.Second-time.Millisecond, func() { l.traceUnanswered(s) }).Stop() // who waits longer than that may go on
 	if s.To == handoff.StatusCompleted && l.lingering > 0 && (l.lingers == "" || l.lingers == s.Set.Outcome) {
 		if err := l.world.Wait(ctx, l.lingering); err != nil {
 			return ledger.Entry{}, err
@@ -180,7 +180,7 @@ func (l *Ledger) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, erro
 		return ledger.Entry{}, err
 	}
 	e, repeated, err := l.apply(s)
-	if repeated { // told again in case that it was forgotten
+	if repeated { // the writer repeats steps, in case that the store has lost them
 		return e, nil
 	}
 	what := strings.TrimSpace(string(s.To) + " " + string(s.Set.Outcome))
@@ -202,7 +202,7 @@ func (l *Ledger) History(context.Context, handoff.Caller, ledger.HistoryQuery) (
 	return ledger.HistoryPage{}, nil
 }
 
-// Body implements [ledger.History]: the whole words of the newest step that had some.
+// Body implements [ledger.History]. It returns the body of the newest step that had one.
 func (l *Ledger) Body(_ context.Context, _ handoff.Caller, key string) (ledger.Body, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,14 +218,14 @@ func (l *Ledger) Find(_ context.Context, _ handoff.Caller, key string) (ledger.E
 	return e, ok, nil
 }
 
-// Entries are all that there are, in the order of their keys.
+// Entries returns all entries, in the order of their keys.
 func (l *Ledger) Entries() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.SortedFunc(maps.Values(l.entries), func(a, b ledger.Entry) int { return strings.Compare(a.Key, b.Key) })
 }
 
-// summary is how each entry stands.
+// summary returns the state of each entry.
 func (l *Ledger) summary() string {
 	var out []string
 	for _, e := range l.Entries() {
@@ -237,7 +237,7 @@ func (l *Ledger) summary() string {
 
 // OpenAll implements [ledger.Ledger].
 func (l *Ledger) OpenAll(context.Context) ([]ledger.Entry, error) {
-	if err := l.away(); err != nil {
+	if err := l.unreachable(); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(l.Entries(), func(e ledger.Entry) bool { return e.Status == handoff.StatusDelivered }), nil

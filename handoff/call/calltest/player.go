@@ -15,46 +15,46 @@ import (
 	"switchboard/handoff/router"
 )
 
-// Calls carry calls.
+// Calls serves calls.
 type Calls interface {
 	Serve(ctx context.Context, g *handoff.Grant, v handoff.Voice) error
 }
 
-// A Player performs the lines of a ladder's script: it is the caller, the page and whoever runs the process.
+// A Player performs the lines of a ladder's script. It plays the caller, the page and the operator of the process.
 type Player struct {
 	World *World // Set once
-	// Set once: makes a life of the router and what carries its calls. A former one may go on, like a process that was
-	// paused
-	Live func(life string) (*homes.Homes, Calls)
-	// Set once: takes what a voice model will say; nil: nobody does
-	Said func(call string, works []string)
-	// Set once: takes the work that an answer promises; nil: nobody does
-	Vows   func(call, work string)
-	Router *homes.Homes // the newest life
+	// Set once: makes a life of the router, and what serves its calls. An earlier life may go on, like a process that
+	// was suspended.
+	NewLife func(life string) (*homes.Homes, Calls)
+	// Set once: called with the works whose outcome a voice model will say; may be nil
+	Told func(call string, works []string)
+	// Set once: called with the work that an answer promises; may be nil
+	Promised func(call, work string)
+	Router   *homes.Homes // the newest life
 
-	calls    Calls           // of that life
-	ctx      context.Context // of the process
-	shutdown context.CancelCauseFunc
-	work     sync.WaitGroup // routers, calls, and what the page waits for
-	voices   []*Voice       // open calls, oldest first
-	opened   int
-	told     int // how often a program told an outcome
+	calls     Calls           // of that life
+	ctx       context.Context // of the process
+	shutdown  context.CancelCauseFunc
+	work      sync.WaitGroup // routers, calls, and what the page waits for
+	voices    []*Voice       // open calls, oldest first
+	callCount int
+	programs  int // how often a program told an outcome
 }
 
-// Begin begins a process, with a life of the router.
+// Begin starts a process, with a life of the router.
 func (p *Player) Begin(life string) {
 	p.ctx, p.shutdown = context.WithCancelCause(p.World.T.Context())
-	p.live(life)
+	p.beginLife(life)
 }
 
-func (p *Player) live(life string) {
-	r, calls := p.Live(life)
+func (p *Player) beginLife(life string) {
+	r, calls := p.NewLife(life)
 	p.Router, p.calls = r, calls
 	ctx := p.ctx
 	p.work.Go(func() { _ = r.Run(ctx) })
 }
 
-// End lets whatever is under way end in a fake hour, then hangs up and ends the process.
+// End waits a fake hour for open work to end, then hangs up all calls and ends the process.
 func (p *Player) End() {
 	time.Sleep(time.Hour)
 	p.hangUpAll()
@@ -93,7 +93,7 @@ func (p *Player) next(line string) (verb, rest string) {
 	return verb, rest
 }
 
-// Perform does what a line says.
+// Perform performs a line of a script, without its millisecond.
 func (p *Player) Perform(verb, rest string) {
 	first, more, _ := strings.Cut(rest, " ")
 	tool, args, _ := strings.Cut(more, " ")
@@ -121,18 +121,18 @@ func (p *Player) Perform(verb, rest string) {
 	case "said", "cut": // what a deaf voice was given last
 		p.voice().confirm(verb == "cut", rest)
 	case "unsaid": // the model reads it and says nothing
-		p.voice().keepsSilent()
+		p.voice().keepSilent()
 	case "lose":
 		p.World.lose(rest)
 	case "hangup":
 		p.HangUp()
 	default:
-		p.onPage(verb, rest)
+		p.performOnPage(verb, rest)
 	}
 }
 
-// onPage performs what is done on the page.
-func (p *Player) onPage(verb, rest string) {
+// performOnPage performs lines for the page and for programs of the caller.
+func (p *Player) performOnPage(verb, rest string) {
 	ctx, r := p.World.T.Context(), p.Router
 	page := func(what string, text ...any) { p.World.Record("page", what, strings.TrimSpace(fmt.Sprint(text...))) }
 	first, more, _ := strings.Cut(rest, " ")
@@ -147,22 +147,22 @@ func (p *Player) onPage(verb, rest string) {
 	case "post", "steer":
 		p.work.Go(func() {
 			rec, err := p.give(r, verb == "steer", first, more)
-			if (err != nil || rec.Outcome != "") && rec.ID != "" && p.Said != nil { // whoever asked is told, and nobody else
-				p.Said("page", []string{rec.ID})
+			if (err != nil || rec.Outcome != "") && rec.ID != "" && p.Told != nil { // whoever asked is told, and nobody else
+				p.Told("page", []string{rec.ID})
 			}
 			page(verb+" "+first, rec.ID, " ", err)
 		})
 	case "told": // a program of the caller's told them the outcome
-		p.told++
-		program := "program " + strconv.Itoa(p.told) // each time another one, which may tell the same
+		p.programs++
+		program := "program " + strconv.Itoa(p.programs) // each time another one, which may tell the same
 		p.work.Go(func() {
 			rec, err := r.Handoff(Grant, rest)
 			if err != nil || rec.Outcome == "" {
 				page("told", rest, " nothing")
 				return
 			}
-			if p.Said != nil {
-				p.Said(program, []string{rest})
+			if p.Told != nil {
+				p.Told(program, []string{rest})
 			}
 			page("told", rest, " ", r.HeardForGood(ctx, Grant.Caller, handoff.RunID(rest)))
 		})
@@ -191,11 +191,11 @@ func (p *Player) onPage(verb, rest string) {
 	case "page":
 		p.shows()
 	default:
-		p.onProcess(verb, rest)
+		p.performOnProcess(verb, rest)
 	}
 }
 
-// shows records what the page shows of work.
+// shows records the work that the page shows.
 func (p *Player) shows() {
 	all, _ := p.Router.Handoffs(Grant)
 	for _, rec := range slices.Backward(all) {
@@ -208,13 +208,13 @@ func (p *Player) shows() {
 	}
 }
 
-// onProcess performs what happens to the process, its store and its machines.
-func (p *Player) onProcess(verb, rest string) {
+// performOnProcess performs lines for the process, its store and its machines.
+func (p *Player) performOnProcess(verb, rest string) {
 	process := func(what string) { p.World.Record("call", "process", what) }
 	switch verb {
 	case "life":
 		process("another life begins")
-		p.live(rest)
+		p.beginLife(rest)
 	case "left":
 		p.World.Ledger.leave(strings.Fields(rest))
 	case "join":
@@ -255,9 +255,9 @@ func (p *Player) give(r *homes.Homes, steer bool, key, what string) (handoff.Rec
 
 // Call begins a call. A deaf voice model says nothing.
 func (p *Player) Call(deaf bool) {
-	p.opened++
-	v := newVoice(p.World, "call "+strconv.Itoa(p.opened), deaf)
-	v.said, v.vows = p.Said, p.Vows
+	p.callCount++
+	v := newVoice(p.World, "call "+strconv.Itoa(p.callCount), deaf)
+	v.told, v.promises = p.Told, p.Promised
 	p.voices = append(p.voices, v)
 	if len(p.voices) > 1 {
 		p.World.crowded.Store(true)
@@ -267,7 +267,7 @@ func (p *Player) Call(deaf bool) {
 	p.work.Go(func() { _ = calls.Serve(p.World.T.Context(), &Grant, v) })
 }
 
-// voice is the newest open call.
+// voice returns the newest open call.
 func (p *Player) voice() *Voice {
 	if len(p.voices) == 0 {
 		p.World.T.Fatal("nobody calls")
@@ -284,7 +284,7 @@ func (p *Player) HangUp() {
 	v.end()
 }
 
-// summary is what the page shows at the end.
+// summary returns the state of all works at the end.
 func (p *Player) summary() string {
 	var out []string
 	all, _ := p.Router.Handoffs(Grant)

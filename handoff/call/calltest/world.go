@@ -1,8 +1,8 @@
 // Package calltest plays the ladders of package call: scripted conversations, in fake time, with any kind of agent
-// beneath. It provides the caller, the voice model, the page, the store, and the way to the machines, and records what
-// they are told. Whoever plays a ladder provides the machines.
+// beneath. It simulates the caller, the voice model, the page, the store and the fleet, and records what they are told.
+// The test that plays a ladder provides the [Machines].
 //
-// It must not know package call, whose own tests use it: whoever plays a ladder says what serves its call.
+// It must not import package call, whose own tests use it: the test also provides what serves the calls.
 package calltest
 
 import (
@@ -18,14 +18,14 @@ import (
 	"switchboard/handoff/router"
 )
 
-// Grant is the caller's of every ladder.
+// Grant is the grant of the caller in all ladders.
 var Grant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll, Page: true}
 
-// A World is what the worlds of ladders have in common: names, what is stored and listed, and how long the way to a
-// machine takes and how it fails. A world embeds it. Its words, one a line, beside those of its [Ledger]:
+// A World is the common part of the worlds of ladders, which embed it: names, what is stored and listed, how long
+// requests to a machine take, and how they fail. Its words, one on each line, beside those of its [Ledger]:
 //
 //	server NAME                       a machine
-//	sticky SERVER THREAD TITLE...     what the store has, since half a minute
+//	sticky SERVER THREAD TITLE...     a sticky session in the store, half a minute old
 //	titled THREAD TITLE...            the title of a thread
 //	attach DURATION                   how long a resume or a creation takes
 //	patience DURATION                 how long a lost agent is looked for
@@ -59,7 +59,7 @@ type World struct {
 	Speaks                  string                      // the language of the settings; "": English
 	audits                  time.Duration               //
 	aliases                 map[string][]string         //
-	downs                   map[string][2]time.Duration //
+	outages                 map[string][2]time.Duration //
 	children                map[string]bool             // machines whose work ends with the process
 	returns                 map[string]string           // threads that a resume gives back, by the one asked for
 	sessions                int                         // that a list has beside the first
@@ -67,12 +67,12 @@ type World struct {
 	Closing                 atomic.Bool                 // the process ends
 	crowded                 atomic.Bool                 // several calls were open at once
 
-	mu    sync.Mutex
-	names []string                // Guarded by mu, like all that follows: of machines
-	fails map[string]handoff.Code //
-	once  map[string]handoff.Code //
-	made  int                     // threads
-	read  time.Time               // when stickies were read last
+	mu           sync.Mutex
+	names        []string                // Guarded by mu, like all that follows: of machines
+	fails        map[string]handoff.Code //
+	once         map[string]handoff.Code //
+	made         int                     // threads
+	stickiesRead time.Time               // when stickies were read last
 }
 
 // NewWorld returns a world without machines.
@@ -82,13 +82,13 @@ func NewWorld(t *testing.T) *World {
 		AttachTakes: 40 * time.Millisecond, StartTakes: 10 * time.Millisecond,
 		Stickies: map[string]handoff.Sticky{}, Titles: map[string]string{}, Plans: map[string][]string{},
 		aliases: map[string][]string{}, children: map[string]bool{}, returns: map[string]string{},
-		downs: map[string][2]time.Duration{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
+		outages: map[string][2]time.Duration{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
 	}
 	w.Ledger = newLedger(w)
 	return w
 }
 
-// Word reads a line of a world. False: it is none of those that every world has.
+// Word reads a line of a world. It returns false if the line is none of those that every world has.
 func (w *World) Word(line string) bool {
 	verb, rest, _ := strings.Cut(line, " ")
 	first, more, _ := strings.Cut(rest, " ")
@@ -115,7 +115,7 @@ func (w *World) Word(line string) bool {
 	case "once":
 		w.once[first+" "+next] = handoff.Code(last)
 	case "down":
-		w.downs[first] = [2]time.Duration{w.Duration(next), w.Duration(last)}
+		w.outages[first] = [2]time.Duration{w.Duration(next), w.Duration(last)}
 	case "alias":
 		w.aliases[first] = append(w.aliases[first], more)
 	case "child":
@@ -138,7 +138,7 @@ func (w *World) Word(line string) bool {
 	return true
 }
 
-// Config is what a life of a router gets of the world. Its ids and pauses are not by chance.
+// Config returns the configuration of a life of the router. Its ids and pauses are not random.
 func (w *World) Config(life string) router.Config {
 	return router.Config{
 		Fleet: w, Stickies: w, Ledger: w.Ledger, Notifier: w, Auditor: w, Patience: w.Patience, IDs: router.NewIDs(life),
@@ -146,7 +146,7 @@ func (w *World) Config(life string) router.Config {
 	}
 }
 
-// Duration reads one, or fails the test.
+// Duration parses a duration, or fails the test.
 func (w *World) Duration(s string) time.Duration {
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -155,7 +155,7 @@ func (w *World) Duration(s string) time.Duration {
 	return d
 }
 
-// Share reads a number from 0 to 1, or fails the test.
+// Share parses a number from 0 to 1, or fails the test.
 func (w *World) Share(s string) float64 {
 	n, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -171,21 +171,21 @@ func (w *World) Join(server string) {
 	w.names = append(slices.Clone(w.names), server)
 }
 
-// Names are those of the machines. They are not changed.
+// Names returns the names of the machines. The slice must not be changed.
 func (w *World) Names() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.names
 }
 
-// lose makes a thread one that does not exist any more.
+// lose makes a thread cease to exist.
 func (w *World) lose(thread string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fails["attach "+thread] = handoff.CodeSessionGone
 }
 
-// Failure is how the way to a machine, or what is done there, fails; nil: it does not.
+// Failure returns the error with which a request to a machine, or an action there, fails; nil: it succeeds.
 func (w *World) Failure(what, subject string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
