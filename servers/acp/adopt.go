@@ -11,9 +11,9 @@ import (
 	"switchboard/servers/turns"
 )
 
-// adopt takes over a prompt that an earlier connection gave a session, where a keeper has it go on: all that came of it
-// so far is told here, as if it came now. taken reports that it runs, and with that the session is open. The caller
-// holds its gate.
+// adopt takes over the prompt of an earlier connection in a session, if the agent has a keeper: the keeper sends all
+// messages of the prompt so far. taken reports that the prompt runs; then the session is open. The caller holds the
+// session's gate.
 func (c *connection) adopt(ctx context.Context, s *session) (taken bool, err error) {
 	if !c.can.Meta.Switchboard.Keeps {
 		return false, nil
@@ -36,24 +36,24 @@ func (c *connection) adopt(ctx context.Context, s *session) (taken bool, err err
 	return taken, nil
 }
 
-// adopted takes what a keeper tells of a prompt that an earlier connection sent. It runs in the reader.
-func (c *connection) adopted(m jsonrpc.Message) {
-	var prompt adopted
+// handleAdopted handles a keeper's message about a prompt that an earlier connection sent. It runs in the reader.
+func (c *connection) handleAdopted(m jsonrpc.Message) {
+	var prompt adoptedParams
 	var answer answeredParams
 	if json.Unmarshal(m.Params, &prompt) != nil || json.Unmarshal(m.Params, &answer) != nil {
 		c.peer.Malformed.Add(1)
 		return
 	}
-	s := c.known(prompt.Session)
+	s := c.sessionByID(prompt.Session)
 	switch {
 	case s == nil:
 	case m.Method == onPrompted:
-		s.adopt(&prompt)
+		s.adoptTurn(&prompt)
 	default:
 		s.mu.Lock()
 		k := s.turn
 		s.mu.Unlock()
-		if k == nil || !k.foreign {
+		if k == nil || !k.adopted {
 			return
 		}
 		r := jsonrpc.Reply{Result: answer.Result}
@@ -67,13 +67,13 @@ func (c *connection) adopted(m jsonrpc.Message) {
 	}
 }
 
-// An endedError says that the agent ended before it answered a prompt, as its keeper tells.
+// An endedError is a keeper's reason why its agent ended before it answered a prompt.
 type endedError struct{ why string }
 
 func (e *endedError) Error() string { return e.why }
 
-// adopt makes the turn of a prompt that an earlier connection sent. From here on what the agent says is its.
-func (s *session) adopt(p *adopted) {
+// adoptTurn makes the turn of a prompt that an earlier connection sent. From here on the agent's messages belong to it.
+func (s *session) adoptTurn(p *adoptedParams) {
 	var text strings.Builder
 	for _, b := range p.Prompt {
 		text.WriteString(b.Text)
@@ -85,26 +85,25 @@ func (s *session) adopt(p *adopted) {
 		return
 	}
 	k := s.newTurn(id)
-	k.foreign, k.quiet, k.gap = true, true, p.Gap
-	s.turn, s.touched, s.outside, s.updated, s.known = k, time.Now(), time.Time{}, time.Time{}, false
+	k.adopted, k.catchingUp, k.gap = true, true, p.Gap
+	s.turn, s.lastUsed, s.unprompted, s.updated, s.known = k, time.Now(), time.Time{}, time.Time{}, false
 	if s.cwd == "" {
 		s.cwd = p.Cwd
 	}
 	s.keepLocked(k)
 	s.history.add(entry{turn: id, user: true, text: words})
-	k.sign()
+	k.markBegun()
 }
 
-// caughtUp notes that all is told that came before of the turn that was adopted: from here on it is heard as it comes.
-// It runs in the reader.
+// caughtUp ends the catching up of an adopted turn: all earlier messages have come. It runs in the reader.
 func (s *session) caughtUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.turn
-	if k == nil || !k.quiet {
+	if k == nil || !k.catchingUp {
 		return
 	}
-	k.quiet = false
+	k.catchingUp = false
 	if m := &k.message; m.id != "" {
 		k.report(k.reducer.ItemStarted(turns.Item{Item: handoff.Item{ID: m.id, Kind: handoff.ItemMessage}, Streamed: true}))
 		k.report(k.reducer.Delta(m.id, m.text.String(), handoff.DeltaMessage))
@@ -116,8 +115,8 @@ func (s *session) caughtUp() {
 	}
 }
 
-// fill reads from its session what a turn did that has ended, and of which not all was heard.
-func (c *connection) fill(s *session, k *turn, end handoff.TurnEnded) {
+// readRest ends a turn of which messages are missing: it reads what the turn did from the session's history.
+func (c *connection) readRest(s *session, k *turn, end handoff.TurnEnded) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), openTimeout, errTimeout)
 	defer cancel()
 	err := s.enter(ctx)
@@ -127,7 +126,7 @@ func (c *connection) fill(s *session, k *turn, end handoff.TurnEnded) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k.lost = c.peer.Lost() != nil; k.lost { // the next connection does it
+	if k.lost = c.peer.Lost() != nil; k.lost { // the next connection reads it
 		k.conclude()
 		return
 	}

@@ -14,11 +14,11 @@ import (
 	"switchboard/servers/turns"
 )
 
-// signWait is how long a start waits for a sign of its turn. The protocol has no message for that; the first update
-// comes as soon as the model does.
+// signWait is how long Start waits for the first message of its turn. The protocol has no message for the begin of a
+// turn; the first update comes as soon as the model answers.
 const signWait = time.Second
 
-// agent is one use of a session. Beside [handoff.Agent] it is whatever an agent may be.
+// agent is one use of a session. It implements all interfaces that a [handoff.Agent] may implement.
 type agent struct {
 	conn    *connection   // Set once
 	session *session      // Set once
@@ -34,7 +34,7 @@ var (
 	_ handoff.Bystander  = (*agent)(nil)
 )
 
-// Close ends the use. With the last one the session is closed in the agent, unless something runs in it.
+// Close ends the use. The last Close closes the session in the agent, unless a prompt runs in it.
 func (a *agent) Close() error {
 	a.once.Do(func() {
 		close(a.closed)
@@ -43,8 +43,9 @@ func (a *agent) Close() error {
 	return nil
 }
 
-// Start gives the session a prompt, by one try. Never more than one is in flight: agents queue a second one, run it
-// after a cancel, or give up the first. A session that was changed elsewhere is opened anew before.
+// Start sends the session a prompt, in one try. It fails while a prompt runs, since agents treat a second one
+// differently: they queue it, run it after a cancel, or give up the first. A session that another process has changed
+// is opened anew before.
 func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, error) {
 	s := a.session
 	prompt, err := a.blocks(t.Input)
@@ -57,11 +58,11 @@ func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, erro
 		return "", a.fault(err, handoff.CodeUnreachable)
 	}
 	defer s.leave()
-	if err := a.ready(ctx); err != nil {
-		a.conn.letGo(s, err)
+	if err := a.prepare(ctx); err != nil {
+		a.conn.closeIfBusy(s, err)
 		return "", a.fault(err, handoff.CodeUnreachable)
 	}
-	k := a.begin(id, wordsOf(t.Input))
+	k := a.beginTurn(id, wordsOf(t.Input))
 	err = a.conn.peer.Post(ctx, doPrompt, promptParams{Session: s.id, Prompt: prompt, Meta: traceOf(ctx)},
 		func(r jsonrpc.Reply) { s.answered(k, r) })
 	if err != nil {
@@ -80,7 +81,7 @@ func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, erro
 	s.mu.Unlock()
 	switch {
 	case refusal != nil && isBusy(refusal):
-		a.conn.letGo(s, refusal)
+		a.conn.closeIfBusy(s, refusal)
 		return "", a.fault(refusal, handoff.CodeUnreachable)
 	case refusal != nil:
 		return "", handoff.Fault(handoff.CodeRefused, a.conn.cfg.Name, handoff.ClipRunes(refusal.Error(), maxDetail))
@@ -90,17 +91,17 @@ func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, erro
 	return id, nil
 }
 
-// letGo closes a session in which a prompt of another instance runs, where an error says so: who attaches it again sees
-// that prompt. The caller holds its gate.
-func (c *connection) letGo(s *session, err error) {
+// closeIfBusy closes a session if err says that a prompt of another instance runs in it: the next Attach opens the
+// session and finds that prompt. The caller holds the session's gate.
+func (c *connection) closeIfBusy(s *session, err error) {
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && isBusy(e) {
-		c.closeIn(s)
+		c.closeSession(s)
 	}
 }
 
-// ready sees to it that the session can take a prompt: nothing runs in it, it is as we know it, and in the mode that is
-// configured. The caller holds the gate.
-func (a *agent) ready(ctx context.Context) error {
+// prepare makes sure that the session can take a prompt: none runs in it, it has not changed since we know it, and it
+// has the configured mode. The caller holds the session's gate.
+func (a *agent) prepare(ctx context.Context) error {
 	s, c := a.session, a.conn
 	select {
 	case <-a.closed:
@@ -121,8 +122,8 @@ func (a *agent) ready(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if ok && found.Updated.After(updated) { // somebody else wrote into it
-			c.closeIn(s)
+		if ok && found.Updated.After(updated) { // another process wrote into it
+			c.closeSession(s)
 			open = false
 		}
 	}
@@ -132,26 +133,26 @@ func (a *agent) ready(ctx context.Context) error {
 	if err := c.open(ctx, s); err != nil {
 		return err
 	}
-	if !s.isIdle() { // a prompt of another instance runs in it
+	if !s.isIdle() { // open has adopted a running prompt
 		return handoff.Fault(handoff.CodeBusy, c.cfg.Name, "")
 	}
 	return nil
 }
 
-// begin makes the turn of a prompt that is about to be sent. From here on what the agent says is its.
-func (a *agent) begin(id handoff.TurnID, words string) *turn {
+// beginTurn makes the turn of a prompt that is about to be sent. From here on the agent's messages belong to it.
+func (a *agent) beginTurn(id handoff.TurnID, words string) *turn {
 	s := a.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.newTurn(id)
-	s.turn, s.touched, s.outside = k, time.Now(), time.Time{}
-	s.updated = time.Time{} // our own work changes it: it is looked up afterwards
+	s.turn, s.lastUsed, s.unprompted = k, time.Now(), time.Time{}
+	s.updated = time.Time{} // our prompt changes the session; afterTurn finds the new time
 	s.keepLocked(k)
 	s.history.add(entry{turn: id, user: true, text: words})
 	return k
 }
 
-// withdraw takes back a turn whose prompt was never sent.
+// withdraw removes a turn whose prompt was never sent.
 func (a *agent) withdraw(k *turn) {
 	s := a.session
 	s.mu.Lock()
@@ -161,8 +162,8 @@ func (a *agent) withdraw(k *turn) {
 	k.conclude()
 }
 
-// Follow yields what a turn reports. What was heard of it is kept, also when Follow is called late. A turn of another
-// connection is read from the history, which does not tell how it ended: its work ended with that connection.
+// Follow yields the updates of a turn, from the beginning also if it is called late. A turn of an earlier connection is
+// read from the history. That does not say how the turn ended: it counts as interrupted.
 func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
 		k, err := a.follow(id)
@@ -188,8 +189,7 @@ func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff
 	}
 }
 
-// Watch implements [handoff.Bystander]. It yields the end alone, and takes nothing from who follows the turn, then or
-// later.
+// Watch implements [handoff.Bystander]. It yields only the end, and takes no updates from the follower of the turn.
 func (a *agent) Watch(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
 		s := a.session
@@ -217,13 +217,13 @@ func (a *agent) Watch(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.
 	}
 }
 
-// follow finds a turn for its follower.
+// follow returns a turn for its follower, of whom there may be one at a time.
 func (a *agent) follow(id handoff.TurnID) (*turn, error) {
 	s := a.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.findLocked(id)
-	if k != nil && k.reading {
+	if k != nil && k.followed {
 		return nil, handoff.Fault(handoff.CodeInternal, "", "the turn is followed already")
 	}
 	switch {
@@ -232,7 +232,7 @@ func (a *agent) follow(id handoff.TurnID) (*turn, error) {
 			return nil, handoff.Fault(handoff.CodeTurnGone, a.conn.cfg.Name, "")
 		}
 		k = a.recallLocked(id, k)
-	case k.buffer.Lost(): // it was given up: what it did is told anew
+	case k.buffer.Lost(): // updates were dropped: report all of it again
 		k.reducer, k.buffer = turns.NewReducer(id), turns.NewBuffer(&a.conn.tally.Tally)
 		k.report(k.reducer.Begin())
 		k.report(k.reducer.CatchUp(s.history.items(id)))
@@ -241,11 +241,11 @@ func (a *agent) follow(id handoff.TurnID) (*turn, error) {
 			k.report([]handoff.Update{q})
 		}
 	}
-	k.reading = true
+	k.followed = true
 	return k, nil
 }
 
-// recallLocked makes a turn of what the history has of it. before is what was heard of it here, or nil.
+// recallLocked makes a turn from the history. before is the turn as this connection knew it, or nil.
 func (a *agent) recallLocked(id handoff.TurnID, before *turn) *turn {
 	k := a.session.newTurn(id)
 	k.report(k.reducer.Begin())
@@ -264,7 +264,7 @@ func (a *agent) recallLocked(id handoff.TurnID, before *turn) *turn {
 func (a *agent) unfollow(k *turn) {
 	a.session.mu.Lock()
 	defer a.session.mu.Unlock()
-	k.reading = false
+	k.followed = false
 }
 
 func (a *agent) take(k *turn) (handoff.Update, bool) {
@@ -282,7 +282,7 @@ func (a *agent) wait(ctx context.Context, k *turn) error {
 		return handoff.AsError(context.Cause(ctx))
 	case <-a.closed:
 		return handoff.Fault(handoff.CodeAgentGone, a.conn.cfg.Name, errDetached.Error())
-	case <-a.conn.ended: // and nothing will come any more, also of a turn whose prompt an earlier connection sent
+	case <-a.conn.ended: // nothing more will come, also of a turn whose prompt an earlier connection sent
 		over = true
 	}
 	a.session.mu.Lock()
@@ -302,7 +302,7 @@ func (a *agent) wait(ctx context.Context, k *turn) error {
 	return nil
 }
 
-// Steer gives the running turn more words, where the agent takes them. Where it takes none they were not sent.
+// Steer sends the running turn more text. If the agent does not support that, nothing is sent.
 func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Part) error {
 	s := a.session
 	prompt, err := a.blocks(input)
@@ -345,7 +345,7 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 	return nil
 }
 
-// steered notes that a steer was answered: the message that is being written is cut off by it. It runs in the reader.
+// steered notes that a steer was answered: it cuts off the message that is being written. It runs in the reader.
 func (s *session) steered(id handoff.TurnID, r jsonrpc.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -361,8 +361,8 @@ func (a *agent) runs(id handoff.TurnID) bool {
 	return a.session.turn != nil && a.session.turn.id == id
 }
 
-// Interrupt cancels a turn. Every open request of the session is answered as cancelled, as the protocol demands: one
-// agent ends the turn only then, another never asks again.
+// Interrupt cancels a turn. It answers all open requests of the turn as cancelled, as the protocol demands: some agents
+// end the turn only then, or never ask again.
 func (a *agent) Interrupt(ctx context.Context, id handoff.TurnID) error {
 	s := a.session
 	s.mu.Lock()
@@ -384,8 +384,8 @@ func (a *agent) Interrupt(ctx context.Context, id handoff.TurnID) error {
 	return nil
 }
 
-// Reconcile finds the turn of a start in the history, which was read after the connection was lost and the session had
-// come to rest.
+// Reconcile finds the turn of a start in the history, which was read after the connection was lost, once the session
+// had not changed for a while. "": the prompt was never sent.
 func (a *agent) Reconcile(_ context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
 	s := a.session
 	s.mu.Lock()
@@ -394,9 +394,10 @@ func (a *agent) Reconcile(_ context.Context, _ handoff.TurnID, id string) (hando
 	case s.findLocked(turn) != nil, s.history.has(turn):
 		return turn, nil
 	case !a.conn.can.Agent.Load:
-		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent tells nothing of sessions of before")
+		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent cannot show earlier sessions")
 	case !s.known:
-		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "what was before in the session cannot be read while it works")
+		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name,
+			"the session's history cannot be read while it works")
 	case len(s.history.keys) >= maxKeys:
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "the session is too long to be searched")
 	}
@@ -407,7 +408,7 @@ func (a *agent) fault(err error, unanswered handoff.Code) error {
 	return a.conn.fault(err, a.session.name(), unanswered)
 }
 
-// blocks puts an input into the agent's form.
+// blocks encodes an input for the agent.
 func (a *agent) blocks(input []handoff.Part) ([]block, error) {
 	var all []block
 	for _, part := range input {
@@ -418,7 +419,8 @@ func (a *agent) blocks(input []handoff.Part) ([]block, error) {
 			kind, data, ok := strings.Cut(strings.TrimPrefix(part.URL, "data:"), ";base64,")
 			switch {
 			case strings.HasPrefix(part.URL, "https://"):
-				return nil, handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name, "its agent takes pictures, and no addresses of them")
+				return nil, handoff.Fault(handoff.CodeUnsupported, a.conn.cfg.Name,
+					"its agent takes pictures, and no addresses of them")
 			case !ok || !strings.HasPrefix(part.URL, "data:image/"):
 				return nil, handoff.Fault(handoff.CodeMalformed, "a picture needs to be data:image/", "")
 			case !a.conn.can.Agent.Prompts.Image:
@@ -432,7 +434,7 @@ func (a *agent) blocks(input []handoff.Part) ([]block, error) {
 	return all, nil
 }
 
-// wordsOf joins the words of an input.
+// wordsOf joins the texts of an input.
 func wordsOf(input []handoff.Part) string {
 	var all []string
 	for _, part := range input {
@@ -443,9 +445,9 @@ func wordsOf(input []handoff.Part) string {
 	return strings.Join(all, "\n")
 }
 
-// rest looks up when a session was changed by a turn that has just ended, once the agent has written all of it, and
-// closes it when nobody uses it any more.
-func (c *connection) rest(s *session) {
+// afterTurn waits until the agent has written a turn that has just ended, stores when the session was changed, and
+// closes the session if it is not used any more.
+func (c *connection) afterTurn(s *session) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if !c.pause(ctx, c.cfg.Rest) {

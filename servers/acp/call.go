@@ -12,20 +12,20 @@ import (
 	"switchboard/servers/turns"
 )
 
-// maxOutput is how much of a command's output is kept, in bytes: its end.
+// maxOutput is how much of the end of a command's output is kept, in bytes.
 const maxOutput = 64 << 10
 
-// A call is a tool call, put together of what its updates said: each tells only what changed.
+// A call is a tool call, merged from its updates: each update has only what changed.
 type call struct {
 	toolCall
 	content   []content
-	printed   string // that was streamed, at most maxOutput
+	printed   string // the output that was streamed, at most maxOutput
 	exit      *int
 	announced bool
 	done      bool
 }
 
-// merge takes what an update says, and returns what it printed since.
+// merge applies an update, and returns the output that is new in it.
 func (c *call) merge(u *update) (printed string) {
 	if u.Name != "" {
 		c.Name = handoff.ClipRunes(u.Name, 80)
@@ -50,7 +50,7 @@ func (c *call) merge(u *update) (printed string) {
 	}
 	if len(u.Content) > 0 {
 		c.content = nil
-		_ = json.Unmarshal(u.Content, &c.content) // what cannot be read is not shown
+		_ = json.Unmarshal(u.Content, &c.content) // invalid content is not shown
 	}
 	if u.Meta.Exit.Code != nil {
 		c.exit = u.Meta.Exit.Code
@@ -65,7 +65,7 @@ func (c *call) merge(u *update) (printed string) {
 	return printed
 }
 
-// text is the text of its content.
+// text returns the text of the call's content.
 func (c *call) text() string {
 	var b strings.Builder
 	for _, part := range c.content {
@@ -74,7 +74,7 @@ func (c *call) text() string {
 	return b.String()
 }
 
-// input is what a call was called with, as far as it is told.
+// input is the part of a call's input that is read.
 type input struct {
 	Command string `json:"command"`
 	Cwd     string `json:"cwd"`
@@ -85,13 +85,13 @@ type input struct {
 
 func (c *call) input() input {
 	var in input
-	if json.Unmarshal(c.Input, &in) != nil { // a command that is no line is not known
+	if json.Unmarshal(c.Input, &in) != nil { // such as a command that is no string
 		return input{}
 	}
 	return in
 }
 
-// paths are the files that it is about.
+// paths returns the files that the call is about.
 func (c *call) paths() []string {
 	var all []string
 	add := func(p string) {
@@ -121,18 +121,18 @@ func contains(all []string, p string) bool {
 	return false
 }
 
-// edits reports whether it changes files.
+// edits reports whether the call changes files.
 func (c *call) edits() bool {
 	return c.ToolKind == "edit" || c.ToolKind == "delete" || c.ToolKind == "move"
 }
 
-// known reports whether enough is known to tell of it.
-func (c *call) known() bool { return len(c.Input) > 0 || c.Status != "" && c.Status != "pending" }
+// reportable reports whether enough of the call is known to report it.
+func (c *call) reportable() bool { return len(c.Input) > 0 || c.Status != "" && c.Status != "pending" }
 
-// ended reports whether it has ended.
+// ended reports whether the call has ended.
 func (c *call) ended() bool { return c.Status == "completed" || c.Status == "failed" }
 
-// item is the call as people are told of it.
+// item returns the call as it is reported.
 func (c *call) item() turns.Item {
 	in := c.input()
 	it := turns.Item{Item: handoff.Item{ID: c.ID, Text: c.Title, Failed: c.Status == "failed"}}
@@ -165,7 +165,7 @@ func (c *call) item() turns.Item {
 	return it
 }
 
-// result is what a command printed, and its exit code where that is told.
+// result returns the output of a command, and its exit code; nil: not known.
 func (c *call) result() (output string, exit *int) {
 	exit = c.exit
 	var out struct {
@@ -192,7 +192,7 @@ func (c *call) result() (output string, exit *int) {
 	return handoff.Tail(output, maxOutput), exit
 }
 
-// changes are the edits of files that were told as texts.
+// changes returns the changed files of the call's diffs.
 func (c *call) changes() []handoff.FileChange {
 	var all []handoff.FileChange
 	room := handoff.MaxDiff
@@ -207,7 +207,7 @@ func (c *call) changes() []handoff.FileChange {
 		} else {
 			old = *part.Old
 		}
-		if len(old)+len(part.New) > 8*handoff.MaxDiff { // nobody reads it
+		if len(old)+len(part.New) > 8*handoff.MaxDiff { // too long to be shown
 			f.Cut = true
 			all = append(all, f)
 			continue

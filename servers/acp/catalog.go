@@ -12,13 +12,13 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// A listing is a session as its agent lists it.
+// A listing is a session in the agent's list.
 type listing struct {
 	ID, Cwd, Title string
 	Updated        time.Time
 }
 
-// pages lists sessions, newest first, until enough does not want more.
+// pages lists sessions, newest first, until enough returns true.
 func (c *connection) pages(ctx context.Context, enough func(listing) bool) error {
 	for cursor, page := "", 0; page < maxListPages; page++ {
 		params := map[string]string{}
@@ -41,7 +41,7 @@ func (c *connection) pages(ctx context.Context, enough func(listing) bool) error
 	return nil
 }
 
-// find looks a session up; false: it is not listed, or the agent lists none.
+// find returns the listing of a session; false: the session is not listed, or the agent cannot list sessions.
 func (c *connection) find(ctx context.Context, id string) (found listing, ok bool, err error) {
 	if !c.can.Agent.Sessions.List {
 		return listing{}, false, nil
@@ -57,9 +57,9 @@ func (c *connection) find(ctx context.Context, id string) (found listing, ok boo
 	return found, ok, err
 }
 
-// rested looks a session up that was not changed for a while: what a process of before has left running may still
-// write, and two that write into one session lose each other's words.
-func (c *connection) rested(ctx context.Context, id string) (listing, error) {
+// findAtRest is like find, but waits until the session does not change any more: an earlier process may still write
+// into it, and two writers of a session lose each other's text.
+func (c *connection) findAtRest(ctx context.Context, id string) (listing, error) {
 	found, ok, err := c.find(ctx, id)
 	for err == nil && ok && time.Since(found.Updated).Abs() < 2*c.cfg.Rest {
 		before := found.Updated
@@ -73,7 +73,7 @@ func (c *connection) rested(ctx context.Context, id string) (listing, error) {
 	return found, err
 }
 
-// pause waits, and reports false when the connection or ctx ended.
+// pause waits for d. It returns false if the connection or ctx ends before.
 func (c *connection) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -86,7 +86,7 @@ func (c *connection) pause(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// List returns the newest sessions first. Of an agent that lists none these are the sessions of this connection.
+// List returns the newest sessions first. If the agent cannot list sessions, it returns those of this connection.
 func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 	limit = max(limit, 1)
 	var all []servers.Thread
@@ -106,7 +106,7 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 	}
 	err := c.pages(ctx, func(l listing) bool {
 		t := servers.Thread{ID: l.ID, Title: l.Title, Dir: l.Cwd, Updated: l.Updated, Status: handoff.SessionUnknown}
-		if s := c.known(l.ID); s != nil {
+		if s := c.sessionByID(l.ID); s != nil {
 			t.Status = s.thread().Status
 		}
 		all = append(all, t)
@@ -116,12 +116,12 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 	return all, c.fault(err, "", handoff.CodeUnreachable)
 }
 
-// Read returns the newest lines of a session. One that is not open here is read by an agent process of its own, which
-// ends with that: what it replays cannot get among what is heard here, and nothing stays open.
+// Read returns the newest lines of a session. A session that is not open here is read by a separate connection to an
+// agent process of its own: so its replay cannot mix with messages on this connection, and it does not stay open.
 func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Text, error) {
 	var found listing
 	var err error
-	open := c.known(id)
+	open := c.sessionByID(id)
 	if open == nil || !open.isCurrent(listing{}) {
 		found, _, err = c.find(ctx, id)
 	}
@@ -130,7 +130,7 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 	case open != nil && open.isCurrent(found):
 		return open.text(lines), nil
 	case !c.can.Agent.Load:
-		err = handoff.Fault(handoff.CodeUnsupported, c.cfg.Name, "its agent tells nothing of sessions of before")
+		err = handoff.Fault(handoff.CodeUnsupported, c.cfg.Name, "its agent cannot show earlier sessions")
 	}
 	if err != nil {
 		return servers.Text{}, c.fault(err, "", handoff.CodeUnreachable)
@@ -143,16 +143,16 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 			&servers.NotSentError{Cause: context.Cause(ctx)}, "", handoff.CodeUnreachable)
 	}
 	cfg := c.cfg
-	cfg.Counters, cfg.apart = newCounters(cfg.Name), true // which nobody reads
+	cfg.Counters, cfg.apart = newCounters(cfg.Name), true // these counts are dropped
 	reader, err := connect(ctx, cfg)
 	if err != nil {
 		return servers.Text{}, err
 	}
 	defer reader.Close()
-	s := reader.hold(id)
-	p, _, err := s.place(&cfg, found)
+	s := reader.acquire(id)
+	p, _, err := s.openParams(&cfg, found)
 	if err == nil {
-		var o opened
+		var o openResult
 		err = reader.load(ctx, s, p, &o)
 	}
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && found.ID == "" && !isHeld(e) && e.Code != codeAuth {

@@ -19,10 +19,10 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// Name is what the configuration calls servers of this kind.
+// Name is the word for this kind of servers in the configuration.
 const Name = "acp"
 
-// Config is what is configured of an agent.
+// Config is the configuration of an agent.
 type Config struct {
 	Cwd      string `yaml:"cwd" unset:"Switchboard's own" doc:"directory of new sessions"`
 	Approval string `yaml:"approval" unset:"untrusted" doc:"when it asks, as far as it has a mode for it: untrusted, before it does anything but read; on-request, before what is not an edit; never: its own mode is left as it is"`
@@ -30,26 +30,26 @@ type Config struct {
 
 	Name     string        // of the server in the fleet; errors and questions carry it
 	Way      servers.Way   // how it is reached
-	Rest     time.Duration // how long a session must not have changed before it is opened, and after a turn; 0: 2 s
-	Counters *Counters     // of all its connections; nil: nobody reads them
+	Rest     time.Duration // after a change of a session by others, before it is used here; 0: 2 s
+	Counters *Counters     // of all its connections; nil: none
 	Log      *zap.Logger   // nil: none
 
 	ways      servers.Ways  // that the file may choose from
-	exclusive bool          // the far end ends with its connection
+	exclusive bool          // the agent ends with its connection
 	local     bool          // its directories are on this machine
 	apart     bool          // the connection only reads, beside the one that works
-	instance  func() string // names the instance that shares the agent with others; "": nobody does; nil: likewise
+	instance  func() string // names this instance of the service; nil or "": it is the only one
 }
 
-// restFor is how long after a turn agents still write into its session: up to a second.
+// restFor is twice as long as agents have been seen to write into a session after the end of a turn.
 const restFor = 2 * time.Second
 
-// exitGrace is how long an agent may take to end after its input ended. One in the middle of a command took more than
-// five seconds; to kill it does not stop what it has started.
+// exitGrace is how long an agent may take to end after the end of its input. One that was running a command took more
+// than five seconds. Killing an agent does not stop the processes that it has started.
 const exitGrace = 10 * time.Second
 
-// Kind returns the kind of agents that are reached by these transports. instance names the one of several that dials
-// them, so that a keeper knows which connections are whose; "": it is the only one.
+// Kind returns the kind of agents that are reached by these transports. instance returns the name of this instance of
+// the service, by which a keeper tells the instances' connections apart; "": it is the only one.
 func Kind(instance func() string, transports ...servers.Transport) servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an agent of the Agent Client Protocol, such as Claude Code",
@@ -101,7 +101,7 @@ func (cfg *Config) Describe(s *servers.Spec) {
 }
 
 func dial(s servers.Spec, log *zap.Logger, instance func() string) (servers.Dial, iter.Seq[handoff.Metric]) {
-	cfg := *s.Own.(*Config) // its New made it
+	cfg := *s.Own.(*Config) // made by Kind's New
 	cfg.instance = instance
 	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), newCounters(s.Name)
 	return Dialer(cfg), cfg.Counters.Metrics
@@ -121,16 +121,16 @@ func Dialer(cfg Config) servers.Dial {
 			return nil, err
 		}
 		return &servers.Link{
-			Conn: c, Catalog: c, Done: c.peer.Done(), Version: handoff.ClipRunes(c.can.Info.Version, 40), Note: c.note(),
+			Conn: c, Catalog: c, Done: c.peer.Done(), Version: handoff.ClipRunes(c.can.Info.Version, 40), Note: c.limitations(),
 			Exclusive: cfg.exclusive,
 		}, nil
 	}
 }
 
-// connect starts the agent, shakes hands and keeps the connection running until it is lost or closed.
+// connect opens a connection to the agent and initializes it. The connection runs until it is lost or closed.
 func connect(ctx context.Context, cfg Config) (*connection, error) {
 	wire, err := cfg.Way.Open(ctx, servers.End{
-		Server: cfg.Name, Dir: cfg.Cwd, Passes: passes, Grace: exitGrace, Apart: cfg.apart, Log: cfg.Log,
+		Server: cfg.Name, Dir: cfg.Cwd, Passes: passedEnv, Grace: exitGrace, Apart: cfg.apart, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -161,24 +161,24 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		fault := handoff.AsError(c.fault(err, "", handoff.CodeUnreachable))
 		return nil, servers.HandshakeFault(fault, err, nil)
 	}
-	kept := c.can.Meta.Switchboard.keptCount // a copy, or else it would hold the connection in memory
+	kept := c.can.Meta.Switchboard.keptCount // a copy: a pointer into c would keep the connection in memory
 	cfg.Counters.kept.Store(&kept)
 	return c, nil
 }
 
-// passes are variables of ours that agents get besides the usual: where they keep what they know. Keys are passed only
-// where the entry lists them.
-var passes = []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"}
+// passedEnv are the variables that agents get besides the usual: the directories of their configuration and state. Keys
+// are passed only where the entry lists them.
+var passedEnv = []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"}
 
-// asking are the modes that an agent may be worked with, by the word of approval, the strictest first: in those of
-// "untrusted" it asks before it does anything but read, or cannot do it. Set once.
-var asking = map[string][]string{
+// modesFor are the modes that a session may have, by the value of approval, the strictest first. In the modes of
+// "untrusted" the agent asks before it does anything but read, or only reads. Set once.
+var modesFor = map[string][]string{
 	"untrusted":  {"default", "read-only", "ask"},
 	"on-request": {"acceptEdits", "workspace-write", "autoEdit"},
 }
 
-// wanted returns the mode that a session must be in, "" for any, among those that there are.
-func (cfg *Config) wanted(available []string) (string, error) {
+// chooseMode returns the mode that a session must have, of those that the agent has; "": any.
+func (cfg *Config) chooseMode(available []string) (string, error) {
 	if cfg.Mode != "" {
 		if slices.Contains(available, cfg.Mode) {
 			return cfg.Mode, nil
@@ -193,7 +193,7 @@ func (cfg *Config) wanted(available []string) (string, error) {
 	case "":
 		word = "untrusted"
 	}
-	for _, mode := range asking[word] {
+	for _, mode := range modesFor[word] {
 		if slices.Contains(available, mode) {
 			return mode, nil
 		}
@@ -206,11 +206,12 @@ func (cfg *Config) wanted(available []string) (string, error) {
 	return "", handoff.Fault(handoff.CodeRefused, cfg.Name, "approval: the agent "+there+"set approval: never")
 }
 
-// directory is where a session is made: an absolute path that is there. Some agents take any, and fail later.
+// directory returns the directory for a new session: dir or the configured one. It checks that a local directory
+// exists, since some agents fail only later.
 func (cfg *Config) directory(dir string) (string, error) {
 	dir = cmp.Or(dir, cfg.Cwd)
 	if dir == "" && cfg.local {
-		dir, _ = os.Getwd() // what then is missing is reported
+		dir, _ = os.Getwd() // "" is reported below
 	}
 	if dir == "" {
 		return "", handoff.Fault(handoff.CodeMalformed, "cwd of "+cfg.Name+" is not set", "")

@@ -22,7 +22,7 @@ import (
 // How long each kind of request may take.
 const (
 	openTimeout    = 30 * time.Second // session/new, load, resume, fork: the agent may start a program for each
-	findTimeout    = 10 * time.Second // session/list, to look one session up
+	findTimeout    = 10 * time.Second // session/list, to find one session
 	controlTimeout = 10 * time.Second
 	closeTimeout   = 2 * time.Second
 	stopTimeout    = time.Second // for a cancel before the input ends
@@ -30,11 +30,11 @@ const (
 
 // Bounds of sessions.
 const (
-	maxSessions  = 64 // that are remembered while nobody uses them
+	maxSessions  = 64 // beyond which unused ones are forgotten
 	maxListPages = 10
 )
 
-// replayQuiet is for how long nothing of a history must come until it counts as whole, where it follows the answer.
+// replayQuiet is the pause after which a history that follows its answer counts as complete.
 const replayQuiet = 300 * time.Millisecond
 
 // A connection is one agent process. It implements [servers.Conn], [servers.Forker] and [servers.Catalog] and is safe
@@ -42,32 +42,32 @@ const replayQuiet = 300 * time.Millisecond
 type connection struct {
 	cfg        Config         // Set once
 	log        *zap.Logger    // Set once
-	generation string         // Set once: tells questions of this connection from those of another
+	generation string         // Set once: names this connection in its questions
 	peer       *jsonrpc.Peer  // Set once
 	can        capabilities   // Set once, by the answer to initialize
 	ended      chan struct{}  // Set once, closed when no goroutine of the connection is left
-	work       sync.WaitGroup // of goroutines that look after ended turns
+	work       sync.WaitGroup // of goroutines after the end of turns
 	closing    atomic.Bool    // set by Close
 
-	// names says whether messages of the agent have ids: learned from what it says.
-	names atomic.Int32
+	// messageIDs is one of idsUnknown, idsAlways and idsNever.
+	messageIDs atomic.Int32
 
 	mu       sync.Mutex
 	sessions map[string]*session // Guarded by mu
 
-	reads chan struct{} // Set once, holds one: a reader of a session that is not open here
+	reads chan struct{} // Set once: a semaphore of 1 for reading sessions that are not open here
 	tally tally         // of all sessions
 }
 
-// What is known of the ids of messages.
+// Whether the agent's messages have ids, as far as its updates have shown.
 const (
-	namesUnknown int32 = iota // nothing yet
-	namesAlways               // what comes without one is not the agent's
-	namesNever                // a turn ended well whose words had none
+	idsUnknown int32 = iota
+	idsAlways        // text without an id is not the agent's
+	idsNever         // a turn with messages without ids ended well
 )
 
-// note says in a sentence what the agent cannot do.
-func (c *connection) note() string {
+// limitations returns a sentence about what the agent cannot do; "": it can do everything.
+func (c *connection) limitations() string {
 	var lacks []string
 	if !c.can.Meta.Steering.Supported {
 		lacks = append(lacks, "be told more while it works")
@@ -87,24 +87,24 @@ func (c *connection) note() string {
 	return "Its agent cannot " + handoff.ListWords(lacks) + "."
 }
 
-// plausible is what an id may be made of: agents make names of files of it.
-var plausible = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
+// validID matches ids of sessions. Agents make file names of them.
+var validID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
 
-// Attach opens a session, once for all who attach it.
+// Attach opens a session, unless it is open.
 func (c *connection) Attach(ctx context.Context, id string) (handoff.Attached, error) {
-	if !plausible.MatchString(id) {
+	if !validID.MatchString(id) {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeUnknownSession, "you named", "no session is called so")
 	}
-	s := c.hold(id)
-	if err := c.opened(ctx, s); err != nil {
+	s := c.acquire(id)
+	if err := c.ensureOpen(ctx, s); err != nil {
 		c.release(s)
 		return handoff.Attached{}, err
 	}
 	return c.attached(s), nil
 }
 
-// opened opens a session unless it is open.
-func (c *connection) opened(ctx context.Context, s *session) error {
+// ensureOpen opens a session unless it is open.
+func (c *connection) ensureOpen(ctx context.Context, s *session) error {
 	if err := s.enter(ctx); err != nil {
 		return c.fault(err, s.name(), handoff.CodeUnreachable)
 	}
@@ -118,19 +118,19 @@ func (c *connection) opened(ctx context.Context, s *session) error {
 	return c.fault(c.open(ctx, s), s.name(), handoff.CodeUnreachable)
 }
 
-// open opens a session in the agent. What is known up to its newest change is resumed; else its history is loaded. One
-// in which a prompt of an earlier connection runs is taken over as it is. The caller holds its gate.
+// open opens a session in the agent. It adopts a running prompt of an earlier connection. Else it resumes a session
+// whose history is known and unchanged, and loads any other. The caller holds the session's gate.
 func (c *connection) open(ctx context.Context, s *session) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, errTimeout)
 	defer cancel()
 	if taken, err := c.adopt(ctx, s); taken || err != nil {
 		return err
 	}
-	found, err := c.rested(ctx, s.id)
+	found, err := c.findAtRest(ctx, s.id)
 	if err != nil {
 		return err
 	}
-	p, known, err := s.place(&c.cfg, found)
+	p, known, err := s.openParams(&c.cfg, found)
 	if err != nil {
 		return err
 	}
@@ -140,14 +140,14 @@ func (c *connection) open(ctx context.Context, s *session) error {
 	} else if !c.can.Agent.Load {
 		return gone("its agent opens no session again")
 	}
-	var o opened
+	var o openResult
 	if method == doResume {
 		err = c.peer.Call(ctx, doResume, p, &o)
 	} else {
 		err = c.load(ctx, s, p, &o)
 	}
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && found.ID == "" && !isHeld(e) && e.Code != codeAuth {
-		return gone(e.Error()) // each agent has another code for that
+		return gone(e.Error()) // the code differs from agent to agent
 	}
 	if err != nil {
 		return err
@@ -155,8 +155,8 @@ func (c *connection) open(ctx context.Context, s *session) error {
 	if o.Session != "" && o.Session != s.id {
 		return handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, method+" gave another session")
 	}
-	if err := c.settle(ctx, s, &o); err != nil {
-		c.closeIn(s)
+	if err := c.applyResult(ctx, s, &o); err != nil {
+		c.closeSession(s)
 		return err
 	}
 	s.mu.Lock()
@@ -165,17 +165,17 @@ func (c *connection) open(ctx context.Context, s *session) error {
 	return nil
 }
 
-// load has the history of a session replayed. What comes is history until the answer, and where messages have no ids
-// until nothing more comes: one agent answers first.
-func (c *connection) load(ctx context.Context, s *session, p place, o *opened) (err error) {
-	s.replay()
-	defer func() { s.replayed(err == nil) }()
-	if err := c.peer.Call(ctx, doLoad, p, o); err != nil || c.names.Load() == namesAlways {
+// load opens a session with a replay of its history. Messages are of the history until the answer. If messages have no
+// ids, they are so also after it, up to a pause of replayQuiet: one agent answers first.
+func (c *connection) load(ctx context.Context, s *session, p openParams, o *openResult) (err error) {
+	s.beginReplay()
+	defer func() { s.endReplay(err == nil) }()
+	if err := c.peer.Call(ctx, doLoad, p, o); err != nil || c.messageIDs.Load() == idsAlways {
 		return err
 	}
 	for {
 		select {
-		case <-s.came:
+		case <-s.replayProgress:
 		case <-time.After(replayQuiet):
 			return nil
 		case <-ctx.Done():
@@ -186,20 +186,20 @@ func (c *connection) load(ctx context.Context, s *session, p place, o *opened) (
 	}
 }
 
-// settle sets the mode of a session that was made or opened, and takes over what its answer says.
-func (c *connection) settle(ctx context.Context, s *session, o *opened) error {
+// applyResult applies the answer that made or opened a session, and sets the session's mode.
+func (c *connection) applyResult(ctx context.Context, s *session, o *openResult) error {
 	s.mu.Lock()
-	s.takeModes(o)
+	s.setModes(o)
 	s.mu.Unlock()
 	return c.setMode(ctx, s)
 }
 
-// setMode brings a session into the mode that is configured, and returns nil only when the agent has confirmed that.
+// setMode sets the configured mode of a session, and returns nil only if the agent has confirmed it.
 func (c *connection) setMode(ctx context.Context, s *session) error {
 	s.mu.Lock()
 	available, current, option := s.modes, s.mode, s.modeOption
 	s.mu.Unlock()
-	want, err := c.cfg.wanted(available)
+	want, err := c.cfg.chooseMode(available)
 	if err != nil || want == "" || want == current {
 		return err
 	}
@@ -207,7 +207,7 @@ func (c *connection) setMode(ctx context.Context, s *session) error {
 		err = c.peer.Call(ctx, doSetMode, map[string]string{"sessionId": s.id, "modeId": want}, nil)
 		current = want
 	} else {
-		var o opened
+		var o openResult
 		err = c.peer.Call(ctx, doSetOption, map[string]string{"sessionId": s.id, "configId": option, "value": want}, &o)
 		i := slices.IndexFunc(o.Options, func(o configOption) bool { return o.ID == option })
 		if current = ""; i >= 0 {
@@ -230,27 +230,28 @@ func (c *connection) setMode(ctx context.Context, s *session) error {
 	return err
 }
 
-// Create makes a fresh session.
+// Create makes a new session.
 func (c *connection) Create(ctx context.Context, dir string) (handoff.Attached, error) {
 	dir, err := c.cfg.directory(dir)
 	if err != nil {
 		return handoff.Attached{}, err
 	}
-	return c.fresh(ctx, doNew, place{Cwd: dir, Servers: []struct{}{}}, history{})
+	return c.makeSession(ctx, doNew, openParams{Cwd: dir, Servers: []struct{}{}}, history{})
 }
 
-// Fork copies a session, also one that works or is held by another process. Only whole sessions can be copied.
+// Fork copies a session, also one that works or that another process has open. It copies whole sessions only: last is
+// "" or the newest turn.
 func (c *connection) Fork(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
 	if !c.can.Agent.Sessions.Fork {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, c.cfg.Name, "its agent copies no sessions")
 	}
-	source := c.hold(id)
+	source := c.acquire(id)
 	defer c.release(source)
 	found, _, err := c.find(ctx, id)
 	if err != nil {
 		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable)
 	}
-	p, _, err := source.place(&c.cfg, found)
+	p, _, err := source.openParams(&c.cfg, found)
 	if err != nil {
 		return handoff.Attached{}, err
 	}
@@ -267,44 +268,46 @@ func (c *connection) Fork(ctx context.Context, id string, last handoff.TurnID) (
 		return handoff.Attached{}, handoff.Fault(handoff.CodeUnsupported, c.cfg.Name, "its agent copies whole sessions only")
 	}
 	if known {
-		return c.fresh(ctx, doFork, p, past)
+		return c.makeSession(ctx, doFork, p, past)
 	}
-	at, err := c.fresh(ctx, doFork, p, history{})
+	at, err := c.makeSession(ctx, doFork, p, history{})
 	switch {
 	case err != nil && found.ID == "" && handoff.AsError(err).Code == handoff.CodeRefused:
-		return at, gone(handoff.AsError(err).Detail) // each agent has another code for that
+		return at, gone(handoff.AsError(err).Detail) // the code differs from agent to agent
 	case err != nil || !c.can.Agent.Load:
 		return at, err
 	}
 	s := at.Agent.(*agent).session
 	p.Session = s.id
-	if err := c.learn(ctx, s, p); err != nil {
+	if err := c.loadCopy(ctx, s, p); err != nil {
 		_ = at.Agent.Close()
 		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable)
 	}
-	learned := c.attached(s)
-	learned.Agent = at.Agent
-	return learned, nil
+	loaded := c.attached(s)
+	loaded.Agent = at.Agent
+	return loaded, nil
 }
 
-// learn loads the history of a copy, which is that of a source that nobody has read.
-func (c *connection) learn(ctx context.Context, s *session, p place) error {
+// loadCopy loads the history of a copy whose source's history is not known here.
+func (c *connection) loadCopy(ctx context.Context, s *session, p openParams) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	var o opened
+	var o openResult
 	if err := c.load(ctx, s, p, &o); err != nil {
 		return err
 	}
-	return c.settle(ctx, s, &o)
+	return c.applyResult(ctx, s, &o)
 }
 
-// fresh makes a session, which begins with a history.
-func (c *connection) fresh(ctx context.Context, method string, p place, past history) (handoff.Attached, error) {
+// makeSession makes a session by a method of the protocol. past is its history.
+func (c *connection) makeSession(
+	ctx context.Context, method string, p openParams, past history,
+) (handoff.Attached, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, errTimeout)
 	defer cancel()
-	var o opened
+	var o openResult
 	err := c.peer.Call(ctx, method, p, &o)
 	switch {
 	case err != nil:
@@ -312,18 +315,18 @@ func (c *connection) fresh(ctx context.Context, method string, p place, past his
 	case o.Session == "" || o.Session == p.Session || len(o.Session) > maxID:
 		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionMismatch, c.cfg.Name, method+" gave no session")
 	}
-	s := c.hold(o.Session)
+	s := c.acquire(o.Session)
 	s.mu.Lock()
 	s.open, s.known, s.cwd, s.history = true, true, p.Cwd, past
 	s.mu.Unlock()
-	if err := c.settle(ctx, s, &o); err != nil {
+	if err := c.applyResult(ctx, s, &o); err != nil {
 		c.release(s)
 		return handoff.Attached{}, c.fault(err, "", handoff.CodeUnreachable)
 	}
 	return c.attached(s), nil
 }
 
-// attached describes an open session, which the caller holds.
+// attached returns a use of an open session. The caller has acquired the session.
 func (c *connection) attached(s *session) handoff.Attached {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,8 +340,8 @@ func (c *connection) attached(s *session) handoff.Attached {
 	return at
 }
 
-// hold counts one more use of a session.
-func (c *connection) hold(id string) *session {
+// acquire counts one more use of a session, and adds the session if it is not known.
+func (c *connection) acquire(id string) *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[id]
@@ -350,8 +353,8 @@ func (c *connection) hold(id string) *session {
 	return s
 }
 
-// release counts one use less. A session that nobody uses and in which nothing runs is closed in the agent, so that
-// others may work in it; what is known of it stays for a while.
+// release counts one use less. It closes an unused session in the agent unless a prompt runs in it, so that other
+// programs may use it. The session's history is kept, but there are at most about maxSessions of them.
 func (c *connection) release(s *session) {
 	c.mu.Lock()
 	s.refs--
@@ -370,7 +373,7 @@ func (c *connection) release(s *session) {
 	}
 }
 
-// closeIdle closes a session in the agent that nobody uses and in which nothing runs.
+// closeIdle closes a session in the agent if it is not used and no prompt runs in it.
 func (c *connection) closeIdle(s *session) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, errTimeout)
 	defer cancel()
@@ -382,12 +385,12 @@ func (c *connection) closeIdle(s *session) {
 	used := s.refs > 0
 	c.mu.Unlock()
 	if !used && s.isOpen() && s.isIdle() {
-		c.closeIn(s)
+		c.closeSession(s)
 	}
 }
 
-// closeIn closes a session in the agent. The caller holds its gate.
-func (c *connection) closeIn(s *session) {
+// closeSession closes a session in the agent. The caller holds the session's gate.
+func (c *connection) closeSession(s *session) {
 	s.mu.Lock()
 	s.open = false
 	s.mu.Unlock()
@@ -401,16 +404,15 @@ func (c *connection) closeIn(s *session) {
 	}
 }
 
-// Close ends the connection and returns when its goroutines have ended. Running turns are cancelled, because an agent
-// that works may work on when its input ends, unless a keeper has them go on; whoever follows one is told that the
-// connection ended.
+// Close ends the connection and returns when its goroutines have ended. It cancels running turns, since an agent may
+// work on after the end of its input, unless a keeper keeps them running. Followers get an error.
 func (c *connection) Close() error {
 	if c.closing.CompareAndSwap(false, true) && c.peer.Lost() == nil && !c.can.Meta.Switchboard.Keeps {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		for _, s := range c.all() {
 			if !s.isIdle() {
-				_ = c.peer.Tell(ctx, doCancel, sessionParams{s.id}) // the end of its input says the rest
+				_ = c.peer.Tell(ctx, doCancel, sessionParams{s.id}) // if it fails, the end of the input has to do
 			}
 		}
 	}
@@ -425,7 +427,7 @@ func (c *connection) all() []*session {
 	return slices.Collect(maps.Values(c.sessions))
 }
 
-// handle routes what the agent says. It runs in the reader and never waits.
+// handle routes a message of the agent. It runs in the reader and never waits.
 func (c *connection) handle(m jsonrpc.Message) {
 	if len(m.ID) > maxID {
 		c.peer.Malformed.Add(1)
@@ -438,11 +440,11 @@ func (c *connection) handle(m jsonrpc.Message) {
 			c.peer.Malformed.Add(1)
 			return
 		}
-		if s := c.known(p.Session); s != nil {
-			s.hear(&p.Update)
+		if s := c.sessionByID(p.Session); s != nil {
+			s.handleUpdate(&p.Update)
 		}
 	case m.Method == onPrompted || m.Method == onAnswered:
-		c.adopted(m)
+		c.handleAdopted(m)
 	case m.Method == onWithdraw:
 		var p struct {
 			ID json.RawMessage `json:"requestId"`
@@ -452,7 +454,7 @@ func (c *connection) handle(m jsonrpc.Message) {
 				s.withdrawn(string(p.ID))
 			}
 		}
-	case m.ID == nil: // a notification that we do not know
+	case m.ID == nil: // an unknown notification
 	case m.Method == onPermission || m.Method == onElicit:
 		c.ask(m)
 	default:
@@ -460,7 +462,7 @@ func (c *connection) handle(m jsonrpc.Message) {
 	}
 }
 
-func (c *connection) known(id string) *session {
+func (c *connection) sessionByID(id string) *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sessions[id]

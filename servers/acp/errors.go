@@ -11,7 +11,7 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// Codes of errors that mean something by themselves.
+// Error codes whose meaning does not depend on the agent.
 const (
 	codeCancelled  = -32800
 	codeAuth       = -32000
@@ -21,15 +21,15 @@ const (
 	codeBadParams  = -32602
 )
 
-// Bounds of what is kept of an agent.
+// Bounds of an agent's data.
 const (
-	maxDetail        = 300 // runes of what is quoted
-	maxID            = 512 // bytes of an id
-	maxOpenQuestions = 256 << 10
+	maxDetail        = 300       // runes of a quotation
+	maxID            = 512       // bytes of an id
+	maxOpenQuestions = 256 << 10 // bytes of a question
 )
 
-// Bounds of a connection: a prompt each session may wait for its answer, and lists and controls. When there is no room
-// a frame fails.
+// Bounds of a connection. Each session may have a prompt in flight, beside lists and controls. A frame beyond a bound
+// fails.
 const (
 	maxInFlight    = 256 // requests
 	maxQueued      = 128 // frames that wait for the writer
@@ -41,32 +41,33 @@ var (
 	errTimeout  = errors.New("timed out")
 )
 
-// errorData is what agents put beside the words of an error.
+// errorData is the data of an error, as far as it is read.
 type errorData struct {
 	Reason string `json:"reason"`
 	Kind   string `json:"errorKind"`
 	Name   string `json:"errorName"`
 }
 
-// refusedKey matches what APIs of models say to a key that they refuse: an agent may pass on the words alone.
+// refusedKey matches messages of model APIs that refuse a key. An agent may pass on the message without a code.
 var refusedKey = regexp.MustCompile(`(?i)\b(incorrect|invalid) (x-)?api[ -]key|\b401 unauthorized`)
 
 func dataOf(e *jsonrpc.Error) errorData {
 	var d errorData
-	_ = json.Unmarshal(e.Data, &d) // anything else says nothing
+	_ = json.Unmarshal(e.Data, &d) // zero if it fails
 	return d
 }
 
 // isHeld reports whether another process has the session open.
 func isHeld(e *jsonrpc.Error) bool {
-	return strings.Contains(dataOf(e).Reason, "active_writer") || strings.Contains(strings.ToLower(e.Message), "active writer")
+	return strings.Contains(dataOf(e).Reason, "active_writer") ||
+		strings.Contains(strings.ToLower(e.Message), "active writer")
 }
 
 // isBusy reports whether a keeper says that a prompt of another instance runs in the session.
 func isBusy(e *jsonrpc.Error) bool { return dataOf(e).Reason == "switchboard_prompt_runs" }
 
-// fault translates an error of a peer. Unanswered requests get the code given: only the caller knows what one may have
-// done.
+// fault translates an error of a peer. A request without an answer gets the code unanswered: only the caller knows what
+// the request may have done.
 func (c *connection) fault(err error, session string, unanswered handoff.Code) error {
 	if err == nil {
 		return nil
@@ -102,10 +103,10 @@ func (c *connection) fault(err error, session string, unanswered handoff.Code) e
 	return handoff.Fault(code, subject, handoff.ClipRunes(err.Error(), maxDetail))
 }
 
-// gone is the fault of a session that is not there.
+// gone returns the error for a session that does not exist.
 func gone(why string) error { return handoff.Fault(handoff.CodeSessionGone, "you named", why) }
 
-// turnCode is what the error of a prompt means, or "".
+// turnCode returns the code for the error of a prompt, or "".
 func turnCode(e *jsonrpc.Error) handoff.Code {
 	switch {
 	case dataOf(e).Kind == "rate_limit", e.Code == 429:

@@ -11,20 +11,20 @@ import (
 	"switchboard/servers/turns"
 )
 
-// Bounds of what is kept of a session.
+// Bounds of a history.
 const (
 	maxEntries   = 600
 	maxKeys      = 4096     // turns
-	maxEntryText = 64 << 10 // bytes
-	maxRaw       = 2 << 20  // bytes
-	maxLineRunes = 600      // of a line that is read
+	maxEntryText = 64 << 10 // bytes of an entry's text
+	maxRaw       = 2 << 20  // bytes of a raw prompt
+	maxLineRunes = 600      // of a line that Read returns
 )
 
-// An entry is a prompt, or what the agent did.
+// An entry is a prompt of a user, or an item of the agent.
 type entry struct {
 	turn handoff.TurnID
 	user bool
-	id   string     // of the message, as the agent told it; "" where it did not
+	id   string     // of the message; "": the agent gives messages no ids
 	text string     // of a prompt
 	item turns.Item // of the agent
 }
@@ -32,21 +32,21 @@ type entry struct {
 // history is what happened in a session, as far as it is known here. The zero value is empty.
 type history struct {
 	entries []entry
-	more    int              // entries that were left out
-	keys    []handoff.TurnID // of the turns, oldest first
+	more    int              // older entries that were dropped
+	keys    []handoff.TurnID // ids of the turns, oldest first, at most maxKeys
 	users   int              // prompts without an id so far
-	raw     string           // the newest prompt as it came, at most maxRaw
-	fresh   bool             // it began a turn
+	raw     string           // the newest prompt with its mark, at most maxRaw
+	fresh   bool             // the newest prompt began a turn
 }
 
-// mark is what follows the words of a prompt: the id of its turn and what is said beside them, so that the turn is
-// found again in a history. The values are quoted: they cannot end the block.
+// mark returns the block that ends a prompt: the id of the turn, by which the turn is found in a history, and the
+// context. The values are quoted, so that they cannot end the block.
 func mark(turn handoff.TurnID, beside []handoff.Context) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n\n<switchboard-note id=%q>\n", string(turn))
 	for _, c := range beside {
 		switch {
-		case c.Trusted && c.Key == handoff.DisableResponseThreading: // no agent is told it
+		case c.Trusted && c.Key == handoff.DisableResponseThreading: // not for agents of this kind
 		case c.Trusted:
 			fmt.Fprintf(&b, "%s: %s\n", c.Key, quoted(c.Value))
 		default:
@@ -56,16 +56,16 @@ func mark(turn handoff.TurnID, beside []handoff.Context) string {
 	return b.String() + "</switchboard-note>"
 }
 
-// quoted is a text as JSON, in which no tag stands.
+// quoted returns a text as a JSON string, in which < and > are escaped.
 func quoted(text string) []byte {
-	b, _ := json.Marshal(text) // a text always can be
+	b, _ := json.Marshal(text) // a string can always be encoded
 	return b
 }
 
-// marks matches the beginning of what mark made.
+// marks matches the beginning of a block of mark.
 var marks = regexp.MustCompile(`\s*<switchboard-note id="([^"<>\s]{1,128})">`)
 
-// unmark splits a prompt into its words and the id of its turn, "" for somebody else's.
+// unmark splits a prompt into its text and the id of its turn; "": the prompt is not ours.
 func unmark(prompt string) (words string, turn handoff.TurnID) {
 	all := marks.FindAllStringSubmatchIndex(prompt, -1)
 	if len(all) == 0 {
@@ -75,17 +75,17 @@ func unmark(prompt string) (words string, turn handoff.TurnID) {
 	return prompt[:last[0]], handoff.TurnID(prompt[last[2]:last[3]])
 }
 
-// unmarked cuts a title before the mark, also when that is cut itself.
+// unmarked returns a title without a mark, which may be cut short.
 func unmarked(title string) string {
 	title, _, _ = strings.Cut(title, "<switchboard-note")
 	return strings.Join(strings.Fields(handoff.ClipRunes(title, 200)), " ")
 }
 
-// synthetic are beginnings of prompts that nobody wrote: agents put them there for their model. Set once.
+// synthetic are the beginnings of prompts that agents make for their model. Set once.
 var synthetic = []string{"[Request interrupted", "[Function Response:", "<session_context>", "[@image](data:"}
 
-// prompt takes a piece of a prompt from a history. Pieces of one have the same id; without ids, only what follows the
-// words of a prompt of ours is a piece of it.
+// prompt adds a piece of a prompt from a replay. Pieces of one prompt have the same id. Without ids, only a mark is
+// joined to the prompt before it.
 func (h *history) prompt(id, text string) {
 	n := len(h.entries)
 	joins := n > 0 && h.entries[n-1].user && (id != "" && h.entries[n-1].id == id ||
@@ -111,7 +111,7 @@ func (h *history) prompt(id, text string) {
 	h.add(entry{turn: turn, user: true, id: id, text: words})
 }
 
-// say takes a piece of a message.
+// say adds a piece of a message.
 func (h *history) say(id, text string) {
 	if n := len(h.entries); n > 0 {
 		if last := &h.entries[n-1]; !last.user && last.item.Kind == handoff.ItemMessage && last.id == id {
@@ -128,7 +128,7 @@ func (h *history) say(id, text string) {
 	h.did(id, turns.Item{Item: item, Streamed: true})
 }
 
-// did takes what the agent did, or did more of.
+// did adds or replaces an item of the agent.
 func (h *history) did(id string, item turns.Item) {
 	for i := range slices.Backward(h.entries) {
 		if e := &h.entries[i]; !e.user && e.item.ID == item.ID {
@@ -152,7 +152,7 @@ func (h *history) add(e entry) {
 	}
 }
 
-// newest is the newest turn, or "".
+// newest returns the newest turn, or "".
 func (h *history) newest() handoff.TurnID {
 	if len(h.keys) == 0 {
 		return ""
@@ -160,16 +160,16 @@ func (h *history) newest() handoff.TurnID {
 	return h.keys[len(h.keys)-1]
 }
 
-// has reports whether a turn is in it.
+// has reports whether the history has a turn.
 func (h *history) has(turn handoff.TurnID) bool { return slices.Contains(h.keys, turn) }
 
-// withdraw takes back the newest turn, which was never sent.
+// withdraw removes a turn that was never sent.
 func (h *history) withdraw(turn handoff.TurnID) {
 	h.keys = slices.DeleteFunc(h.keys, func(k handoff.TurnID) bool { return k == turn })
 	h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return e.turn == turn })
 }
 
-// items returns what the agent did in a turn, oldest first.
+// items returns the agent's items of a turn, oldest first.
 func (h *history) items(turn handoff.TurnID) []turns.Item {
 	var all []turns.Item
 	for _, e := range h.entries {
@@ -180,14 +180,14 @@ func (h *history) items(turn handoff.TurnID) []turns.Item {
 	return all
 }
 
-// copied returns a history that grows apart from this one.
+// copied returns an independent copy.
 func (h *history) copied() history {
 	c := *h
 	c.entries, c.keys = slices.Clone(h.entries), slices.Clone(h.keys)
 	return c
 }
 
-// lines returns the newest lines, oldest first, and how many there are before them.
+// lines returns the newest limit lines, oldest first, and how many there are before them.
 func (h *history) lines(limit int) ([]handoff.Line, int) {
 	var all []handoff.Line
 	for _, e := range h.entries {
@@ -203,12 +203,13 @@ func (h *history) lines(limit int) ([]handoff.Line, int) {
 	return all[left:], left + h.more
 }
 
-// roles are what lines of items are called; others are not shown. Set once.
+// roles are the roles of lines by kinds of items. Other items are not shown. Set once.
 var roles = map[handoff.ItemKind]string{
-	handoff.ItemMessage: "agent", handoff.ItemCommand: "command", handoff.ItemFileChange: "edit", handoff.ItemToolCall: "tool",
+	handoff.ItemMessage: "agent", handoff.ItemCommand: "command", handoff.ItemFileChange: "edit",
+	handoff.ItemToolCall: "tool",
 }
 
-// firstWords is what a session without a title is called.
+// firstWords returns the beginning of the first prompt, as the title of a session that has none.
 func (h *history) firstWords() string {
 	for _, e := range h.entries {
 		if e.user {

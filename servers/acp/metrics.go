@@ -8,19 +8,19 @@ import (
 	"switchboard/servers/turns"
 )
 
-// tally counts what the sessions of a connection leave out and hold.
+// tally are the counters of a connection's sessions.
 type tally struct {
 	turns.Tally
-	unowned atomic.Uint64 // pieces of work that no prompt of ours began
-	unasked atomic.Uint64 // questions that nobody could be asked
+	unowned atomic.Uint64 // updates outside prompts of ours
+	unasked atomic.Uint64 // questions that were refused at once
 }
 
-// Counters count what all connections to one agent left out and hold. They are safe for concurrent use.
+// Counters are the counters of all connections to one agent. They are safe for concurrent use.
 type Counters struct {
 	*jsonrpc.Counters[*connection] // Set once
 
 	server string                    // Set once: its name in the fleet
-	kept   atomic.Pointer[keptCount] // what the keeper told last; nil: nothing
+	kept   atomic.Pointer[keptCount] // the keeper's newest counts; nil: none
 }
 
 // newCounters returns the counters of an agent by its name in the fleet.
@@ -52,11 +52,11 @@ func newCounters(server string) *Counters {
 	})}
 }
 
-// Metrics yields what all connections so far counted.
+// Metrics yields the counts of all connections so far.
 func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
 	var kept keptCount
-	if told := c.kept.Load(); told != nil {
-		kept = *told
+	if newest := c.kept.Load(); newest != nil {
+		kept = *newest
 	}
 	handoff.JoinMetrics(c.Counters.Metrics, func(yield func(handoff.Metric) bool) {
 		_ = yield(handoff.NewMetric("switchboard_acp_kept_forgotten_total",

@@ -157,16 +157,16 @@ func TestTalksByItself(t *testing.T) {
 		return err == nil && len(text.Lines) == 3 && text.Lines[2].Text == "It has ended."
 	})
 	s := a.Agent.(*agent).session
-	waitFor(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.outside.IsZero() })
+	waitFor(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.unprompted.IsZero() })
 	wantSaid(t, follow(t, a, start(t, a, serverstest.PromptHello), nil), serverstest.TextHello)
-	s.hear(&update{Kind: "agent_message_chunk", Message: "by-itself", Content: []byte(`{"type":"text","text":"Again "}`)})
+	s.handleUpdate(&update{Kind: "agent_message_chunk", Message: "by-itself", Content: []byte(`{"type":"text","text":"Again "}`)})
 	_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "x", Input: handoff.TextInput("x")})
 	wantCode(t, "a prompt while it talks", err, handoff.CodeBusy)
-	s.hear(&update{Kind: "usage_update", Meta: updateMeta{Origin: struct {
+	s.handleUpdate(&update{Kind: "usage_update", Meta: updateMeta{Origin: struct {
 		Kind string `json:"kind"`
 	}{"task-notification"}}})
 	id := start(t, a, serverstest.PromptWait)
-	s.hear(
+	s.handleUpdate(
 		&update{Kind: "agent_message_chunk", Message: "by-itself", Content: []byte(`{"type":"text","text":"and again."}`)},
 	)
 	w.Release()

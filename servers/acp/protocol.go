@@ -33,8 +33,8 @@ const (
 	onAnswered   = "_switchboard/answered"
 )
 
-// hello offers neither files nor terminals: agents then use their own. With notices offered, warnings come
-// as notices instead of as words of the agent; with elicitation, questions come as questions.
+// hello returns the params of initialize. It offers neither files nor terminals: the agent uses its own. It offers
+// notices, else warnings would come as the agent's messages; and elicitation, else questions would come as messages.
 func (cfg *Config) hello() json.RawMessage {
 	meta := ""
 	if cfg.instance != nil && cfg.instance() != "" {
@@ -46,22 +46,22 @@ func (cfg *Config) hello() json.RawMessage {
 		`"clientInfo":{"name":"switchboard","version":"1"` + meta + `}}`)
 }
 
-// present is a capability: it is there when its object is, whatever is in it.
+// present is a capability whose value is an object, which may be empty.
 type present bool
 
-// UnmarshalJSON takes anything but null and false for a yes.
+// UnmarshalJSON implements [json.Unmarshaler]. Any value but null and false means true.
 func (f *present) UnmarshalJSON(b []byte) error {
 	*f = string(b) != "null" && string(b) != "false"
 	return nil
 }
 
-// keptCount is what a keeper has dropped in its life for want of room.
+// keptCount counts what a keeper has dropped for want of room.
 type keptCount struct {
 	Forgotten uint64 `json:"forgotten"` // prompts that had ended
-	Gaps      uint64 `json:"gaps"`      // prompts of which not all is kept that was said
+	Gaps      uint64 `json:"gaps"`      // prompts that lost messages
 }
 
-// capabilities are what an agent can do, as it says itself.
+// capabilities are the agent's answer to initialize.
 type capabilities struct {
 	Protocol int `json:"protocolVersion"`
 	Agent    struct {
@@ -84,15 +84,15 @@ type capabilities struct {
 			Supported bool `json:"supported"`
 		} `json:"steering"`
 		Switchboard struct {
-			Keeps bool `json:"keeps"` // it goes on when the connection is lost, and gives its prompts to the next one
+			Keeps bool `json:"keeps"` // there is a keeper: prompts outlive the connection, and the next one can adopt them
 
 			keptCount
 		} `json:"switchboard"`
 	} `json:"_meta"`
 }
 
-// place is the params of what makes or opens a session. The list of servers is required, also when it is empty.
-type place struct {
+// openParams are the params of the methods that make or open a session. The protocol requires the list of servers.
+type openParams struct {
 	Session string     `json:"sessionId,omitempty"`
 	Cwd     string     `json:"cwd"`
 	Servers []struct{} `json:"mcpServers"`
@@ -102,14 +102,14 @@ type sessionParams struct {
 	Session string `json:"sessionId"`
 }
 
-// opened is the answer to what makes or opens a session.
-type opened struct {
+// openResult is the answer of the methods that make or open a session.
+type openResult struct {
 	Session string         `json:"sessionId"`
 	Modes   *modes         `json:"modes"`
 	Options []configOption `json:"configOptions"`
 }
 
-// modes are what a session may do without asking.
+// modes are the modes of a session. A mode says what the agent does without asking.
 type modes struct {
 	Current   string `json:"currentModeId"`
 	Available []struct {
@@ -127,10 +127,10 @@ type configOption struct {
 	} `json:"options"`
 }
 
-// current returns the value of a setting that is a word.
+// current returns the value of a setting that is a string; "": it is something else.
 func (o *configOption) current() string {
 	var word string
-	_ = json.Unmarshal(o.Current, &word) // else it is none
+	_ = json.Unmarshal(o.Current, &word) // "" if it fails
 	return word
 }
 
@@ -145,15 +145,15 @@ type listed struct {
 	Next string `json:"nextCursor"`
 }
 
-// adopted is a prompt that an earlier connection sent, as its keeper tells it.
-type adopted struct {
+// adoptedParams are a keeper's params for a prompt that an earlier connection sent.
+type adoptedParams struct {
 	Session string  `json:"sessionId"`
 	Cwd     string  `json:"cwd"`
 	Prompt  []block `json:"prompt"`
-	Gap     bool    `json:"gap"` // what the agent said of it is not all kept
+	Gap     bool    `json:"gap"` // messages of it were dropped
 }
 
-// answeredParams is what became of a prompt that an earlier connection sent.
+// answeredParams are a keeper's params for the end of such a prompt.
 type answeredParams struct {
 	Session string          `json:"sessionId"`
 	Result  json.RawMessage `json:"result"`
@@ -161,7 +161,7 @@ type answeredParams struct {
 	Ended   string          `json:"ended"` // why the agent ended before it answered
 }
 
-// block is a piece of a prompt or of what an agent says.
+// block is a piece of a prompt or of an agent's message.
 type block struct {
 	Type     string `json:"type"` // text, image; others are not read
 	Text     string `json:"text,omitempty"`
@@ -175,13 +175,13 @@ type promptParams struct {
 	Meta    *meta   `json:"_meta,omitempty"`
 }
 
-// meta is what a prompt tells beside its words.
+// meta is the _meta of a prompt.
 type meta struct {
-	Trace    string    `json:"traceparent,omitempty"` // the span that it belongs below, of W3C trace context
+	Trace    string    `json:"traceparent,omitempty"` // of W3C Trace Context: the parent span
 	Steering *steering `json:"steering,omitempty"`
 }
 
-// traceOf returns what a prompt tells of its trace; nil: it belongs to none.
+// traceOf returns the _meta with the span of ctx; nil: there is no span.
 func traceOf(ctx context.Context) *meta {
 	if parent := handoff.SpanOf(ctx).Parent(); parent != "" {
 		return &meta{Trace: parent}
@@ -189,7 +189,7 @@ func traceOf(ctx context.Context) *meta {
 	return nil
 }
 
-// steering asks that words for a turn which has ended start none: an agent would otherwise begin one that nobody owns.
+// steering asks the agent not to start a turn if the one that is steered has ended: nobody would follow it.
 type steering struct {
 	Idle string `json:"idleBehavior"`
 }
@@ -213,7 +213,7 @@ type usage struct {
 	Thought     int64 `json:"thoughtTokens"`
 }
 
-// updateParams is what an agent says about a session. Of an update only what its kind has is set.
+// updateParams are the params of session/update. The kind of an update decides which fields are set.
 type updateParams struct {
 	Session string `json:"sessionId"`
 	Update  update `json:"update"`
@@ -230,10 +230,10 @@ type update struct {
 	Meta    updateMeta     `json:"_meta"`
 }
 
-// updateMeta is beside the protocol, and read where it is there.
+// updateMeta are extensions of some agents.
 type updateMeta struct {
 	Origin struct {
-		Kind string `json:"kind"` // human, or what else the agent began to work for
+		Kind string `json:"kind"` // human, or another reason why the agent works
 	} `json:"_claude/origin"`
 	Codex struct {
 		Status struct {
@@ -248,7 +248,7 @@ type updateMeta struct {
 	} `json:"terminal_exit"`
 }
 
-// toolCall is a call, or what changed of it.
+// toolCall is a tool call, or the changed fields of one.
 type toolCall struct {
 	ID        string          `json:"toolCallId"`
 	Name      string          `json:"name"`
@@ -285,7 +285,7 @@ type permissionOption struct {
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
 }
 
-// outcome answers a request for permission.
+// outcome is the answer to a request for permission.
 type outcome struct {
 	Outcome struct {
 		Outcome string `json:"outcome"` // selected, cancelled
@@ -302,7 +302,7 @@ type elicitParams struct {
 	} `json:"requestedSchema"`
 }
 
-// property is something that is asked for.
+// property is a field of the form that an elicitation asks to be filled.
 type property struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
@@ -314,7 +314,7 @@ type property struct {
 	} `json:"oneOf"`
 }
 
-// elicited answers an elicitation.
+// elicited is the answer to an elicitation.
 type elicited struct {
 	Action  string         `json:"action"` // accept, decline, cancel
 	Content map[string]any `json:"content,omitempty"`

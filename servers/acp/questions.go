@@ -17,32 +17,32 @@ import (
 	"switchboard/servers/turns"
 )
 
-// wireQuestion is a request of the agent that asks a person.
+// wireQuestion is a request of the agent for a person.
 type wireQuestion struct {
-	id      json.RawMessage    // sent back as it came
+	id      json.RawMessage    // of the request, byte for byte
 	options []permissionOption // of a permission
-	form    []asked            // of an elicitation
+	form    []formField        // of an elicitation
 	elicits bool               // it is an elicitation
 }
 
-// openQuestion is one that nobody has answered.
+// openQuestion is a question that is not answered.
 type openQuestion = turns.Open[wireQuestion]
 
-// asked is one of the things that an elicitation asks for.
-type asked struct {
-	key    string
-	of     property
-	custom string // the property that takes other words than the options; "" for none
+// formField is a field of an elicitation's form.
+type formField struct {
+	key      string
+	property property
+	custom   string // key of the property for an answer beside the options; "": none
 }
 
-// ask takes a request of the agent to a person. What no prompt of ours asks is refused: nobody has given that work, and
-// nobody else can answer. It runs in the reader.
+// ask reports a request of the agent as a question. A request outside prompts of ours is refused at once: no caller has
+// given that work, and nobody could answer. It runs in the reader.
 func (c *connection) ask(m jsonrpc.Message) {
 	var p struct {
 		Session string `json:"sessionId"`
 	}
-	_ = json.Unmarshal(m.Params, &p) // without a session it is nobody's
-	s := c.known(p.Session)
+	_ = json.Unmarshal(m.Params, &p) // without a session it is refused
+	s := c.sessionByID(p.Session)
 	if s == nil {
 		c.tally.unasked.Add(1)
 		c.dismiss(m)
@@ -56,8 +56,8 @@ func (c *connection) ask(m jsonrpc.Message) {
 		c.dismiss(m)
 		return
 	}
-	k.sign()
-	k.tellHeld()
+	k.markBegun()
+	k.flushPendingText()
 	k.finish()
 	var q handoff.Question
 	var wire wireQuestion
@@ -85,17 +85,17 @@ func (c *connection) ask(m jsonrpc.Message) {
 	}
 }
 
-// dismiss refuses a request of the agent that nobody is asked.
+// dismiss refuses a request of the agent without asking anybody.
 func (c *connection) dismiss(m jsonrpc.Message) {
 	w := wireQuestion{id: m.ID, elicits: m.Method == onElicit}
 	c.peer.AnswerSoon(m.ID, w.reply(handoff.DecisionStop))
 }
 
-// refusals are the decisions that every question takes. Set once.
+// refusals are the decisions that every question offers. Set once.
 var refusals = []handoff.Decision{handoff.DecisionDecline, handoff.DecisionStop}
 
-// permission puts a request for permission into words. How risky it is follows from what the agent is about to run or
-// change, never from how it calls that: where only a title is told, nobody can say yes but by a tap.
+// permission turns a request for permission into a question. Its risk follows from the command or the files, never from
+// the agent's own description: a request with a title only is of a kind that is approved by a tap alone.
 func (k *turn) permission(params json.RawMessage) (handoff.Question, wireQuestion) {
 	var p permissionParams
 	if json.Unmarshal(params, &p) != nil {
@@ -136,16 +136,16 @@ func (k *turn) permission(params json.RawMessage) (handoff.Question, wireQuestio
 	return q, wire
 }
 
-// reason is why the agent wants something, in its own words.
+// reason returns the agent's own description of the call.
 func (c *call) reason() string {
 	var in struct {
 		Description string `json:"description"`
 	}
-	_ = json.Unmarshal(c.Input, &in) // without one it gives none
+	_ = json.Unmarshal(c.Input, &in) // "" if it fails
 	return handoff.ClipRunes(in.Description, maxDetail)
 }
 
-// option returns the id of the first option of a kind, or "". Ids are the agent's own: only kinds mean something.
+// option returns the id of the first option of a kind, or "". The ids differ from agent to agent, the kinds do not.
 func (q *wireQuestion) option(kind string) string {
 	for _, o := range q.options {
 		if o.Kind == kind {
@@ -155,13 +155,13 @@ func (q *wireQuestion) option(kind string) string {
 	return ""
 }
 
-// optionKinds are the kinds of options that stand for a decision. Set once.
+// optionKinds are the kinds of options by decision. Set once.
 var optionKinds = map[handoff.Decision]string{
 	handoff.DecisionAccept: "allow_once", handoff.DecisionAcceptForSession: "allow_always",
 	handoff.DecisionDecline: "reject_once",
 }
 
-// reply maps a decision to the wire.
+// reply returns the answer on the wire for a decision.
 func (q *wireQuestion) reply(d handoff.Decision) any {
 	if q.elicits {
 		switch d {
@@ -180,7 +180,7 @@ func (q *wireQuestion) reply(d handoff.Decision) any {
 	return o
 }
 
-// elicitation puts a question of the agent into words.
+// elicitation turns an elicitation into a question.
 func elicitation(params json.RawMessage) (handoff.Question, wireQuestion) {
 	var p elicitParams
 	unread := json.Unmarshal(params, &p) != nil
@@ -205,37 +205,37 @@ func elicitation(params json.RawMessage) (handoff.Question, wireQuestion) {
 			q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
 			return q, wireQuestion{elicits: true}
 		}
-		one := asked{key: key, of: of}
+		one := formField{key: key, property: of}
 		if _, is := p.Schema.Properties[key+"_custom"]; is {
 			one.custom = key + "_custom"
 		}
 		wire.form = append(wire.form, one)
 	}
 	for _, one := range wire.form {
-		q.Asks = append(q.Asks, one.words(p.Message, len(wire.form) == 1))
+		q.Asks = append(q.Asks, one.ask(p.Message, len(wire.form) == 1))
 	}
 	q.Kind, q.Words = handoff.QuestionInput, true
 	return q, wire
 }
 
-// words is the question as people are asked it: by the message where it is the only one, else by what it is called.
-func (a *asked) words(message string, alone bool) handoff.Ask {
+// ask returns a field as it is asked. If it is the only one (alone), the text is the elicitation's message.
+func (a *formField) ask(message string, alone bool) handoff.Ask {
 	ask := handoff.Ask{Text: message}
 	if !alone {
-		ask.Text = strings.Trim(cmp.Or(a.of.Title, a.key)+": "+a.of.Description, ": ")
+		ask.Text = strings.Trim(cmp.Or(a.property.Title, a.key)+": "+a.property.Description, ": ")
 	}
-	for _, o := range a.of.OneOf {
+	for _, o := range a.property.OneOf {
 		ask.Options = append(ask.Options, cmp.Or(o.Title, o.Const))
 	}
-	ask.Options = append(ask.Options, a.of.Enum...)
-	if a.of.Type == "boolean" {
+	ask.Options = append(ask.Options, a.property.Enum...)
+	if a.property.Type == "boolean" {
 		ask.Options = []string{"yes", "no"}
 	}
 	return ask
 }
 
-// filled is the form with words in it, a line for each question; false: they do not fit.
-func (q *wireQuestion) filled(words string) (form map[string]any, fits bool) {
+// fillForm fills the form with an answer that has a line for each field; false: the answer does not fit.
+func (q *wireQuestion) fillForm(words string) (form map[string]any, fits bool) {
 	lines := []string{strings.TrimSpace(words)}
 	if len(q.form) > 1 {
 		lines = strings.Split(lines[0], "\n")
@@ -247,13 +247,13 @@ func (q *wireQuestion) filled(words string) (form map[string]any, fits bool) {
 	return form, fits
 }
 
-// fill puts the answer to one question into the form; false: it does not fit.
-func (a *asked) fill(form map[string]any, line string) bool {
+// fill puts the answer for a field into the form; false: it does not fit.
+func (a *formField) fill(form map[string]any, line string) bool {
 	if line == "" {
 		return false
 	}
-	for _, shown := range []bool{true, false} { // what people see of an option goes before what stands for it
-		for _, o := range a.of.OneOf {
+	for _, shown := range []bool{true, false} { // the titles that people see go before the constants
+		for _, o := range a.property.OneOf {
 			name := o.Const
 			if shown {
 				name = cmp.Or(o.Title, o.Const)
@@ -264,7 +264,7 @@ func (a *asked) fill(form map[string]any, line string) bool {
 			}
 		}
 	}
-	for _, word := range a.of.Enum {
+	for _, word := range a.property.Enum {
 		if strings.EqualFold(word, line) {
 			form[a.key] = word
 			return true
@@ -274,25 +274,25 @@ func (a *asked) fill(form map[string]any, line string) bool {
 	case a.custom != "":
 		form[a.custom] = line
 		return true
-	case len(a.of.OneOf)+len(a.of.Enum) > 0:
+	case len(a.property.OneOf)+len(a.property.Enum) > 0:
 		return false
-	case a.of.Type == "boolean":
+	case a.property.Type == "boolean":
 		form[a.key] = strings.EqualFold(line, "yes")
 		return strings.EqualFold(line, "yes") || strings.EqualFold(line, "no")
-	case a.of.Type == "integer":
+	case a.property.Type == "integer":
 		n, err := strconv.ParseInt(line, 10, 64)
 		form[a.key] = n
 		return err == nil
-	case a.of.Type == "number":
+	case a.property.Type == "number":
 		n, err := strconv.ParseFloat(line, 64)
 		form[a.key] = n
-		return err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) // which JSON has no words for
+		return err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) // JSON has no such numbers
 	}
 	form[a.key] = line
 	return true
 }
 
-// claim gives a question to the one who answers it.
+// claim marks a question as being answered. It fails if the question is not open.
 func (s *session) claim(id handoff.QuestionID) (*openQuestion, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,15 +303,15 @@ func (s *session) claim(id handoff.QuestionID) (*openQuestion, error) {
 	return q, nil
 }
 
-// unclaim gives a question back whose answer certainly never left.
+// unclaim makes a claimed question open again. Its answer must not have been sent.
 func (s *session) unclaim(q *openQuestion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.questions.GiveBack(q)
 }
 
-// closeLocked withdraws the open questions that match. With refuse the agent is told that they are cancelled, unless
-// another answer is on its way: each request gets one.
+// closeLocked withdraws the open questions that match. With refuse, it answers the agent's requests as cancelled,
+// unless an answer is being sent: each request gets one answer.
 func (s *session) closeLocked(match func(*openQuestion) bool, refuse bool) {
 	for _, q := range s.questions.Close(func(q *openQuestion) bool {
 		is := match(q)
@@ -326,14 +326,14 @@ func (s *session) closeLocked(match func(*openQuestion) bool, refuse bool) {
 	}
 }
 
-// withdrawn takes back the question that the agent asked with a request.
+// withdrawn withdraws the question of a request that the agent has withdrawn.
 func (s *session) withdrawn(request string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closeLocked(func(q *openQuestion) bool { return string(q.Wire.id) == request }, false)
 }
 
-// Decide answers a question of a turn of ours. Stopping cancels the turn.
+// Decide answers a question of a turn. DecisionStop cancels the turn.
 func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Decision) error {
 	q, err := a.session.claim(id)
 	if err != nil {
@@ -343,24 +343,24 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 		a.session.unclaim(q)
 		return handoff.Fault(handoff.CodeMalformed, "that decision is not offered", string(d))
 	}
-	if d == handoff.DecisionStop { // which answers it, as every other
+	if d == handoff.DecisionStop { // Interrupt answers this question too
 		a.session.unclaim(q)
 		err := a.Interrupt(ctx, q.Turn)
 		if err != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
-			return nil // it ended by itself
+			return nil // the turn has ended by itself
 		}
 		return err
 	}
 	return a.reply(ctx, q, q.Wire.reply(d))
 }
 
-// Reply answers a question in words: one line for each of its questions.
+// Reply answers a question in words, a line for each field of its form.
 func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) error {
 	q, err := a.session.claim(id)
 	if err != nil {
 		return err
 	}
-	form, fits := q.Wire.filled(words)
+	form, fits := q.Wire.fillForm(words)
 	if !fits {
 		a.session.unclaim(q)
 		return handoff.Fault(handoff.CodeMalformed, "each question needs an answer, one on a line", "")
@@ -368,7 +368,7 @@ func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) 
 	return a.reply(ctx, q, elicited{Action: "accept", Content: form})
 }
 
-// reply sends an answer. The agent does not say that it took it.
+// reply sends an answer. The agent does not confirm it.
 func (a *agent) reply(ctx context.Context, q *openQuestion, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
 	defer cancel()

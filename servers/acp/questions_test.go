@@ -49,7 +49,7 @@ func TestForms(t *testing.T) {
 			asks = append(asks, a.Text+" ["+strings.Join(a.Options, " ")+"]")
 		}
 		got := "no"
-		if form, fits := wire.filled(test.lines); fits {
+		if form, fits := wire.fillForm(test.lines); fits {
 			got = handoff.Encode(form)
 		}
 		if asked := strings.Join(asks, "; "); asked != test.asks || got != test.want || !q.Words ||
@@ -71,7 +71,7 @@ func TestNoForms(t *testing.T) {
 		`{"mode":"form","message":"May I?","requestedSchema":{"type":"object","properties":{}}}`: true,
 	} {
 		q, wire := elicitation(json.RawMessage(params))
-		_, fits := wire.filled("x")
+		_, fits := wire.fillForm("x")
 		if fits || q.Words || len(q.Asks) > 0 || q.Kind != handoff.QuestionElicitation ||
 			(q.Decisions[0] == handoff.DecisionAccept) != yes || strings.HasSuffix(q.Text, cannot) == yes {
 			t.Errorf("%s is %+v, and words fill it: %t", params, q, fits)

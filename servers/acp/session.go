@@ -12,46 +12,49 @@ import (
 	"switchboard/servers/turns"
 )
 
-// maxTurns is how many turns of a session are kept for those who follow them, the running one among them.
+// maxTurns is how many turns of a session can be followed, with the running one.
 const maxTurns = 8
 
-// outsideQuiet is for how long nothing must have come of work that the agent began by itself until it counts as over,
-// where its end is not told.
-const outsideQuiet = 3 * time.Second
+// unpromptedQuiet is the pause after which work that the agent began by itself counts as ended, if it reports no end.
+const unpromptedQuiet = 3 * time.Second
 
-// A session is a thread.
+// A session is a conversation with the agent: a thread of the server.
 type session struct {
 	conn *connection   // Set once
 	id   string        // Set once
-	gate chan struct{} // Set once, holds one: who opens, prompts or closes it
-	came chan struct{} // Set once, holds one: something of a history came
+	gate chan struct{} // Set once: a semaphore of 1 for opening, prompting and closing
+	// replayProgress is set once. It has a token when a message of a replay has come.
+	replayProgress chan struct{}
 
 	refs int // Guarded by conn.mu
 
 	mu         sync.Mutex
 	open       bool      // Guarded by mu, as is all that follows: the agent has it open
-	known      bool      // its history is known from its beginning, or as far back as is kept
-	replaying  bool      // its history is being told
-	cwd, title string    // the title as the agent gave it
-	updated    time.Time // when it was changed last, as its agent lists it; zero: not known
-	touched    time.Time // when it was used here last
-	mode       string    // that it is in
-	modes      []string  // that there are
-	modeOption string    // the setting that is its mode, where it has no modes; ""
+	known      bool      // history is complete, within its bounds
+	replaying  bool      // the agent is replaying its history
+	cwd, title string    // the title is the agent's; "": it has given none
+	updated    time.Time // its last change in the agent's list; zero: not known
+	lastUsed   time.Time // here
+	mode       string    // the current one; "": not known
+	modes      []string  // the available ones
+	modeOption string    // id of the config option that stands for the mode, of an agent without modes; ""
 	history    history
-	calls      map[string]*call // of what belongs to no turn: of a replay, and of work that the agent began by itself
-	turn       *turn            // that runs: its prompt is not answered
-	turns      []*turn          // the newest, that may be followed; oldest first, at most maxTurns
-	outside    time.Time        // when the agent last did something that it began by itself; zero: it has ended that
-	outsideID  string           // of the message that it said then
-	questions  turns.Questions[wireQuestion]
+	calls      map[string]*call // that belong to no turn: of a replay, and of work that the agent began by itself
+	turn       *turn            // the running one: its prompt is not answered; nil: none
+	turns      []*turn          // that can be followed, oldest first, at most maxTurns
+	unprompted time.Time        // the last message of work that the agent began by itself; zero: there is none
+
+	unpromptedID string // of the agent's last text message outside prompts
+	questions    turns.Questions[wireQuestion]
 }
 
 func newSession(c *connection, id string) *session {
-	return &session{conn: c, id: id, gate: make(chan struct{}, 1), came: make(chan struct{}, 1), calls: map[string]*call{}}
+	return &session{
+		conn: c, id: id, gate: make(chan struct{}, 1), replayProgress: make(chan struct{}, 1), calls: map[string]*call{},
+	}
 }
 
-// enter takes the gate.
+// enter acquires the gate.
 func (s *session) enter(ctx context.Context) error {
 	select {
 	case s.gate <- struct{}{}:
@@ -76,7 +79,7 @@ func (s *session) isIdle() bool {
 	return s.turn == nil
 }
 
-// name is what errors call it.
+// name returns the session's name for errors: its title, or else its first words.
 func (s *session) name() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +93,8 @@ func (s *session) nameLocked() string {
 	return s.history.firstWords()
 }
 
-// place returns where it is opened, and whether all of it is known: nobody has changed it since.
-func (s *session) place(cfg *Config, found listing) (p place, known bool, err error) {
+// openParams returns the params to open the session. known reports whether its history is known and unchanged since.
+func (s *session) openParams(cfg *Config, found listing) (p openParams, known bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found.ID != "" {
@@ -99,20 +102,20 @@ func (s *session) place(cfg *Config, found listing) (p place, known bool, err er
 	}
 	if s.cwd == "" {
 		if s.cwd, err = cfg.directory(""); err != nil {
-			return place{}, false, err
+			return openParams{}, false, err
 		}
 	}
 	known = s.known && found.ID != "" && !s.updated.IsZero() && found.Updated.Equal(s.updated)
-	return place{Session: s.id, Cwd: s.cwd, Servers: []struct{}{}}, known, nil
+	return openParams{Session: s.id, Cwd: s.cwd, Servers: []struct{}{}}, known, nil
 }
 
-// thread describes it.
+// thread returns the session as a thread of the server.
 func (s *session) thread() servers.Thread {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := servers.Thread{ID: s.id, Title: s.nameLocked(), Dir: s.cwd, Updated: s.updated, Status: handoff.SessionUnknown}
-	if s.touched.After(t.Updated) {
-		t.Updated = s.touched
+	if s.lastUsed.After(t.Updated) {
+		t.Updated = s.lastUsed
 	}
 	switch {
 	case s.turn != nil && s.questions.Len() > 0:
@@ -125,7 +128,7 @@ func (s *session) thread() servers.Thread {
 	return t
 }
 
-// text returns its newest lines as they are known here.
+// text returns the session with its newest lines.
 func (s *session) text(lines int) servers.Text {
 	t := servers.Text{Thread: s.thread()}
 	s.mu.Lock()
@@ -134,15 +137,15 @@ func (s *session) text(lines int) servers.Text {
 	return t
 }
 
-// isCurrent reports whether its history is known to its end: it is open here, or was not changed since.
+// isCurrent reports whether the history is known up to now: the session is open here, or has not changed since.
 func (s *session) isCurrent(found listing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known && (s.open || s.turn != nil || found.ID != "" && found.Updated.Equal(s.updated))
 }
 
-// takeModes takes over what the agent says of modes.
-func (s *session) takeModes(o *opened) {
+// setModes stores the modes in the answer that made or opened the session.
+func (s *session) setModes(o *openResult) {
 	s.mode, s.modes, s.modeOption = "", nil, ""
 	if o.Modes != nil {
 		s.mode = o.Modes.Current
@@ -162,53 +165,53 @@ func (s *session) takeModes(o *opened) {
 	}
 }
 
-// replay begins a history.
-func (s *session) replay() {
+// beginReplay empties the history before a replay.
+func (s *session) beginReplay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history, s.replaying, s.known = history{}, true, false
 	clear(s.calls)
 }
 
-// replayed ends it. It is known when it came whole.
-func (s *session) replayed(whole bool) {
+// endReplay ends a replay. The history is known if the replay was complete.
+func (s *session) endReplay(whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replaying, s.known = false, whole
 	clear(s.calls)
 }
 
-// hear takes what the agent says of the session. It runs in the reader.
-func (s *session) hear(u *update) {
+// handleUpdate handles an update of the agent. It runs in the reader.
+func (s *session) handleUpdate(u *update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.turn
 	if k != nil && !s.replaying {
-		k.sign()
+		k.markBegun()
 	}
 	switch u.Kind {
 	case "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update":
 		if k != nil && k.gap && !s.replaying {
-			return // all of it is read at its end
+			return // readRest reads the turn at its end
 		}
 	}
 	switch u.Kind {
 	case "user_message_chunk":
 		if s.replaying {
-			s.heard()
-			s.conn.named(u.Message)
+			s.noteReplay()
+			s.conn.noteMessageID(u.Message)
 			s.history.prompt(u.Message, u.block().Text)
 		}
 	case "agent_message_chunk":
-		s.conn.named(u.Message)
+		s.conn.noteMessageID(u.Message)
 		text := u.block().Text
 		switch {
 		case text == "":
 		case s.replaying:
-			s.heard()
+			s.noteReplay()
 			s.history.say(u.Message, text)
-		case k == nil || u.Message != "" && u.Message == s.outsideID:
-			s.strayLocked(u.Message, text)
+		case k == nil || u.Message != "" && u.Message == s.unpromptedID:
+			s.unpromptedTextLocked(u.Message, text)
 		default:
 			k.say(u.Message, text)
 		}
@@ -235,50 +238,51 @@ func (s *session) hear(u *update) {
 		}
 	case "usage_update":
 		if origin := u.Meta.Origin.Kind; origin != "" && origin != "human" {
-			s.outside = time.Time{} // that work is over
+			s.unprompted = time.Time{} // the agent's own work has ended
 		}
 	}
 }
 
-// block is the piece of text that a chunk brings.
+// block returns the block of a chunk.
 func (u *update) block() block {
 	var b block
-	_ = json.Unmarshal(u.Content, &b) // a tool call has a list there
+	_ = json.Unmarshal(u.Content, &b) // a tool call has a list instead
 	return b
 }
 
-// heard says that something of a history came.
-func (s *session) heard() {
+// noteReplay notes that a message of a replay has come.
+func (s *session) noteReplay() {
 	select {
-	case s.came <- struct{}{}:
+	case s.replayProgress <- struct{}{}:
 	default:
 	}
 }
 
-// named learns whether messages have ids.
-func (c *connection) named(id string) {
+// noteMessageID notes that the agent's messages have ids, if one has.
+func (c *connection) noteMessageID(id string) {
 	if id != "" {
-		c.names.Store(namesAlways)
+		c.messageIDs.Store(idsAlways)
 	}
 }
 
-// strayLocked takes words that the agent says while no prompt of ours runs. Without an id they are no words of its.
-func (s *session) strayLocked(id, text string) {
+// unpromptedTextLocked adds a piece of text outside prompts of ours. If the agent's messages have ids, a piece without
+// an id is not the agent's.
+func (s *session) unpromptedTextLocked(id, text string) {
 	s.conn.tally.unowned.Add(1)
-	if id == "" && s.conn.names.Load() == namesAlways {
+	if id == "" && s.conn.messageIDs.Load() == idsAlways {
 		return
 	}
-	s.outside, s.outsideID = time.Now(), id
+	s.unprompted, s.unpromptedID = time.Now(), id
 	s.history.say(id, text)
 }
 
-// callLocked takes a tool call, or what changed of one.
+// callLocked handles an update of a tool call.
 func (s *session) callLocked(k *turn, u *update) {
 	if u.ID == "" {
 		return
 	}
 	for _, past := range s.turns {
-		if past != k && past.calls[u.ID] != nil { // a command that goes on after a cancel: its turn has ended
+		if past != k && past.calls[u.ID] != nil { // a command may go on after its turn was cancelled
 			past.calls[u.ID].merge(u)
 			s.history.did(u.ID, past.calls[u.ID].item())
 			return
@@ -298,20 +302,20 @@ func (s *session) callLocked(k *turn, u *update) {
 	}
 	c.merge(u)
 	if s.replaying {
-		s.heard()
+		s.noteReplay()
 	} else {
 		s.conn.tally.unowned.Add(1)
-		s.outside = time.Now()
+		s.unprompted = time.Now()
 	}
 	s.history.did(u.ID, c.item())
 }
 
-// busyLocked reports whether the agent works on something that it began by itself.
+// busyLocked reports whether the agent works by itself, outside prompts of ours.
 func (s *session) busyLocked() bool {
-	return !s.outside.IsZero() && time.Since(s.outside) < outsideQuiet
+	return !s.unprompted.IsZero() && time.Since(s.unprompted) < unpromptedQuiet
 }
 
-// find returns a turn that may be followed, or nil.
+// findLocked returns a turn that can be followed, or nil.
 func (s *session) findLocked(id handoff.TurnID) *turn {
 	for _, k := range slices.Backward(s.turns) {
 		if k.id == id {
@@ -321,7 +325,7 @@ func (s *session) findLocked(id handoff.TurnID) *turn {
 	return nil
 }
 
-// keepLocked keeps a turn for those who follow it.
+// keepLocked adds a turn to those that can be followed, and drops the oldest ones.
 func (s *session) keepLocked(k *turn) {
 	s.turns = append(s.turns, k)
 	for len(s.turns) > maxTurns {

@@ -15,39 +15,39 @@ import (
 // Bounds of one turn.
 const (
 	maxMessage = 1 << 20 // bytes of one message
-	maxStrays  = 8 << 10 // bytes of words that are not the agent's
+	maxStrays  = 8 << 10 // bytes of text that is not the agent's
 	maxCalls   = 4096    // tool calls
 )
 
 // A turn is a prompt of ours, or one that is read from a history. Guarded by its session's mu.
 type turn struct {
-	session *session // Set once
-	id      handoff.TurnID
-	reducer turns.Reducer
-	buffer  turns.Buffer
-	begun   chan struct{}  // Set once, closed at the first sign of the turn
-	over    chan struct{}  // Set once, closed by conclude
-	signed  bool           // begun is closed
-	reading bool           // somebody follows it
-	lost    bool           // its prompt was not answered: the connection was lost
-	refusal *jsonrpc.Error // the agent refused the prompt before it did anything
-	silent  bool           // nothing came of it yet but its answer
-	broken  bool           // the agent said that its system failed
-	stopped bool           // we cancelled it
-	foreign bool           // an earlier connection sent its prompt
-	quiet   bool           // what is heard of it was said before: only what is finished is reported
-	gap     bool           // what the agent said of it was not all kept: it is read from the session when it has ended
-	ended   *handoff.TurnEnded
-	calls   map[string]*call
-	message struct {
-		id   string // "": none is being written
+	session    *session       // Set once
+	id         handoff.TurnID // Set once
+	reducer    turns.Reducer
+	buffer     turns.Buffer
+	begun      chan struct{}      // Set once, closed at the first message of the turn
+	over       chan struct{}      // Set once, closed by conclude
+	hasBegun   bool               // begun is closed
+	followed   bool               // a follower reads it
+	lost       bool               // the connection was lost before the prompt was answered
+	refusal    *jsonrpc.Error     // the agent refused the prompt before it did anything
+	silent     bool               // no message of it has come, but perhaps its answer
+	broken     bool               // the agent reported an error of its system
+	stopped    bool               // we cancelled it
+	adopted    bool               // an earlier connection sent its prompt
+	catchingUp bool               // its messages are old: only finished items are reported
+	gap        bool               // messages are missing: readRest reads the turn at its end
+	ended      *handoff.TurnEnded // nil: it runs, or its end is not known
+	calls      map[string]*call
+	message    struct {
+		id   string // "": no message is being written
 		text strings.Builder
-		cut  bool // words of ours came in its middle: it is abandoned
+		cut  bool // a steer came in its middle: the message is abandoned
 	}
-	nameless int             // messages without an id
-	held     []string        // messages without an id, while it is not known what these are
-	apart    bool            // the next piece of held begins another
-	strays   strings.Builder // words that are not the agent's: warnings, errors
+	unnamed     int             // messages without an id so far
+	pendingText []string        // messages without an id, until it is known whether they are the agent's
+	splitNext   bool            // the next piece of pendingText begins a new message
+	strays      strings.Builder // text that is not the agent's: warnings, errors
 }
 
 func (s *session) newTurn(id handoff.TurnID) *turn {
@@ -57,24 +57,24 @@ func (s *session) newTurn(id handoff.TurnID) *turn {
 	}
 }
 
-// sign notes that something came of the turn.
-func (k *turn) sign() {
+// markBegun notes that a message of the turn has come.
+func (k *turn) markBegun() {
 	k.silent = false
-	if !k.signed {
-		k.signed = true
+	if !k.hasBegun {
+		k.hasBegun = true
 		close(k.begun)
 		k.report(k.reducer.Begin())
 	}
 }
 
-// report hands updates to whoever follows the turn.
+// report puts updates into the buffer of the follower.
 func (k *turn) report(updates []handoff.Update) {
 	if len(updates) > 0 {
 		k.buffer.Put(updates...)
 	}
 }
 
-// conclude says that nothing more comes of the turn. It is called once, and not of one that is read from a history.
+// conclude notes that no more updates come. It is called once, and not for a turn that is read from a history.
 func (k *turn) conclude() {
 	close(k.over)
 	k.buffer.Wake()
@@ -89,58 +89,58 @@ func (k *turn) done(it turns.Item) {
 	k.report(updates)
 }
 
-// say takes a piece of a message. One without an id is not the agent's, unless no message of this agent has one.
+// say adds a piece of a message. A piece without an id is not the agent's, unless no message of this agent has an id.
 func (k *turn) say(id, text string) {
 	if id == "" {
-		switch k.session.conn.names.Load() {
-		case namesAlways:
+		switch k.session.conn.messageIDs.Load() {
+		case idsAlways:
 			if k.strays.Len() < maxStrays {
 				k.strays.WriteString(text)
 			}
 			return
-		case namesUnknown:
-			k.hold(text)
+		case idsUnknown:
+			k.holdText(text)
 			return
 		}
 		if id = k.message.id; id == "" {
-			id = k.nextName()
+			id = k.nextMessageID()
 		}
 	}
 	if k.message.id != id {
 		k.finish()
 		k.message.id = id
-		if !k.quiet {
+		if !k.catchingUp {
 			k.report(k.reducer.ItemStarted(turns.Item{Item: handoff.Item{ID: id, Kind: handoff.ItemMessage}, Streamed: true}))
 		}
 	}
 	if k.message.text.Len() < maxMessage {
 		k.message.text.WriteString(text)
-		if !k.quiet {
+		if !k.catchingUp {
 			k.report(k.reducer.Delta(id, text, handoff.DeltaMessage))
 		}
 	}
 }
 
-func (k *turn) nextName() string {
-	k.nameless++
-	return fmt.Sprintf("%s-message-%d", k.id, k.nameless)
+func (k *turn) nextMessageID() string {
+	k.unnamed++
+	return fmt.Sprintf("%s-message-%d", k.id, k.unnamed)
 }
 
-// hold keeps words until it is known what words without an id are.
-func (k *turn) hold(text string) {
-	if n := len(k.held); n == 0 || k.apart {
-		k.held, k.apart = append(k.held, text), false
-	} else if len(k.held[n-1]) < maxMessage {
-		k.held[n-1] += text
+// holdText keeps text without an id until it is known whether it is the agent's.
+func (k *turn) holdText(text string) {
+	if n := len(k.pendingText); n == 0 || k.splitNext {
+		k.pendingText, k.splitNext = append(k.pendingText, text), false
+	} else if len(k.pendingText[n-1]) < maxMessage {
+		k.pendingText[n-1] += text
 	}
-	if len(k.held) > maxCalls {
-		k.held = k.held[1:]
+	if len(k.pendingText) > maxCalls {
+		k.pendingText = k.pendingText[1:]
 	}
 }
 
-// finish ends the message that is being written: something else has begun.
+// finish ends the message that is being written.
 func (k *turn) finish() {
-	k.apart = true
+	k.splitNext = true
 	if k.message.id == "" {
 		return
 	}
@@ -148,7 +148,7 @@ func (k *turn) finish() {
 		Item:     handoff.Item{ID: k.message.id, Kind: handoff.ItemMessage, Text: k.message.text.String()},
 		Streamed: true,
 	}
-	if k.message.cut { // it stands there, and is not told: the reducer withdraws it
+	if k.message.cut { // it stays in the history, but the reducer withdraws it from the follower
 		k.session.history.did(it.ID, it)
 	} else {
 		k.done(it)
@@ -157,18 +157,18 @@ func (k *turn) finish() {
 	k.message.text.Reset()
 }
 
-// think takes a piece of what the agent thinks.
+// think adds a piece of the agent's reasoning.
 func (k *turn) think(id, text string) {
-	if text == "" || k.quiet {
+	if text == "" || k.catchingUp {
 		return
 	}
 	k.report(k.reducer.Delta(string(k.id)+"-thought-"+id, text, handoff.DeltaReasoning))
 }
 
-// call takes a tool call, or what changed of one. Warnings come as notices, because we take these, and errors come at
-// the end of a turn: words without an id that are followed by a call are the agent's.
+// call handles an update of a tool call. Text without an id before a call is the agent's: warnings come as notices,
+// which we take, and errors only at the end of a turn.
 func (k *turn) call(u *update) {
-	k.tellHeld()
+	k.flushPendingText()
 	k.finish()
 	c := k.calls[u.ID]
 	if c == nil {
@@ -179,13 +179,13 @@ func (k *turn) call(u *update) {
 		k.calls[u.ID] = c
 	}
 	printed := c.merge(u)
-	if !c.announced && c.known() {
+	if !c.announced && c.reportable() {
 		c.announced = true
-		if !k.quiet {
+		if !k.catchingUp {
 			k.report(k.reducer.ItemStarted(c.item()))
 		}
 	}
-	if c.announced && printed != "" && !c.done && !k.quiet {
+	if c.announced && printed != "" && !c.done && !k.catchingUp {
 		k.report(k.reducer.Delta(c.ID, printed, handoff.DeltaOutput))
 	}
 	if c.ended() {
@@ -194,15 +194,15 @@ func (k *turn) call(u *update) {
 	}
 }
 
-// answered takes what became of the prompt: its turn has ended. It runs in the reader.
+// answered handles the answer to the prompt: the turn has ended. It runs in the reader.
 func (s *session) answered(k *turn, r jsonrpc.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != k {
 		return
 	}
-	s.turn, s.touched = nil, time.Now()
-	if k.foreign { // its keeper closes the session, whose modes are not known here
+	s.turn, s.lastUsed = nil, time.Now()
+	if k.adopted { // the keeper closes the session; its modes are not known here
 		s.open = false
 	}
 	e, refused := errors.AsType[*jsonrpc.Error](r.Err)
@@ -212,33 +212,33 @@ func (s *session) answered(k *turn, r jsonrpc.Reply) {
 	case agentEnded:
 		end := handoff.TurnEnded{Status: handoff.TurnInterrupted, Code: handoff.CodeAgentEnded,
 			Detail: handoff.ClipRunes(r.Err.Error(), maxDetail)}
-		k.cutShort()
+		k.finishRunning()
 		k.endLocked(end, nil)
 	case r.Err != nil && !refused || s.conn.closing.Load():
 		k.lost = true
-	case refused && k.silent && isRefusal(e) && !k.foreign:
+	case refused && k.silent && isRefusal(e) && !k.adopted:
 		k.refusal = e
 		s.history.withdraw(k.id)
 	default:
-		k.sign()
+		k.markBegun()
 		end, used := k.ending(r.Result, e)
 		if k.gap {
 			s.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id }, true)
-			s.conn.work.Go(func() { s.conn.fill(s, k, end) })
+			s.conn.work.Go(func() { s.conn.readRest(s, k, end) })
 			over = false
 			break
 		}
 		k.endLocked(end, used)
 	}
-	if !k.signed {
-		k.signed = true
+	if !k.hasBegun {
+		k.hasBegun = true
 		close(k.begun)
 	}
 	if over {
 		k.conclude()
 	}
 	if s.conn.peer.Lost() == nil {
-		s.conn.work.Go(func() { s.conn.rest(s) })
+		s.conn.work.Go(func() { s.conn.afterTurn(s) })
 	}
 }
 
@@ -250,7 +250,7 @@ func (k *turn) endLocked(end handoff.TurnEnded, used []handoff.Update) {
 	k.ended = &end
 }
 
-// isRefusal reports whether an error says that a prompt was not taken.
+// isRefusal reports whether an error means that the agent did not take the prompt.
 func isRefusal(e *jsonrpc.Error) bool {
 	switch e.Code {
 	case codeBadRequest, codeNoMethod, codeBadParams, codeNoSession:
@@ -259,12 +259,12 @@ func isRefusal(e *jsonrpc.Error) bool {
 	return false
 }
 
-// ending says how the turn ended, and what it used.
+// ending returns how the turn ended, and its usage.
 func (k *turn) ending(result []byte, failed *jsonrpc.Error) (end handoff.TurnEnded, used []handoff.Update) {
 	var p prompted
 	var u *usage
-	_ = json.Unmarshal(result, &p)  // what cannot be read has no stop reason
-	_ = json.Unmarshal(p.Usage, &u) // likewise
+	_ = json.Unmarshal(result, &p)  // an invalid result has no stop reason
+	_ = json.Unmarshal(p.Usage, &u) // nil if it fails
 	wordless := k.message.id == "" && k.reducer.Answer() == "" && !k.gap
 	switch {
 	case failed != nil && (failed.Code == codeCancelled || k.stopped):
@@ -272,26 +272,26 @@ func (k *turn) ending(result []byte, failed *jsonrpc.Error) (end handoff.TurnEnd
 	case failed != nil:
 		end = handoff.TurnEnded{Status: handoff.TurnFailed, Code: turnCode(failed), Detail: failed.Message}
 		if text := strings.TrimSpace(k.message.text.String()); strings.Contains(failed.Message, text) {
-			k.message.cut = true // the error, said as if the agent had said it
+			k.message.cut = true // the error was also sent as a message
 		}
 	case p.Stop == "cancelled":
 		end.Status = handoff.TurnInterrupted
-		end.Detail = k.goingOn()
-	case k.broken, p.Usage != nil && u == nil && wordless: // a failure may say that the turn ended well
-		end = handoff.TurnEnded{Status: handoff.TurnFailed, Detail: strings.TrimSpace(strings.Join(k.held, "") +
+		end.Detail = k.stillRunning()
+	case k.broken, p.Usage != nil && u == nil && wordless: // some failures have the stop reason end_turn
+		end = handoff.TurnEnded{Status: handoff.TurnFailed, Detail: strings.TrimSpace(strings.Join(k.pendingText, "") +
 			k.strays.String())}
 	case p.Stop == "refusal":
 		end = handoff.TurnEnded{Status: handoff.TurnFailed, Code: handoff.CodeModelRefused, Detail: p.Stop}
 	case p.Stop != "end_turn":
 		end = handoff.TurnEnded{Status: handoff.TurnFailed, Detail: "it stopped: " + handoff.ClipRunes(p.Stop, 80)}
 	default:
-		k.tellHeld()
+		k.flushPendingText()
 	}
 	if end.Status != handoff.TurnInterrupted {
 		k.finish()
 	}
 	if end.Status != handoff.TurnCompleted {
-		k.cutShort()
+		k.finishRunning()
 	}
 	end.Detail = handoff.ClipRunes(end.Detail, maxDetail)
 	if u != nil {
@@ -303,24 +303,25 @@ func (k *turn) ending(result []byte, failed *jsonrpc.Error) (end handoff.TurnEnd
 	return end, used
 }
 
-// tellHeld tells the messages that were held: no other came.
-func (k *turn) tellHeld() {
-	if len(k.held) == 0 {
+// flushPendingText reports the pending text as messages of the agent, unless messages with ids have come: then it is
+// warnings.
+func (k *turn) flushPendingText() {
+	if len(k.pendingText) == 0 {
 		return
 	}
-	names := &k.session.conn.names
-	if !names.CompareAndSwap(namesUnknown, namesNever) && names.Load() == namesAlways {
+	ids := &k.session.conn.messageIDs
+	if !ids.CompareAndSwap(idsUnknown, idsNever) && ids.Load() == idsAlways {
 		return // warnings
 	}
-	for _, text := range k.held {
+	for _, text := range k.pendingText {
 		k.finish()
 		k.say("", text)
 	}
-	k.held = nil
+	k.pendingText = nil
 }
 
-// cutShort finishes what was running when the turn ended: it has run so far.
-func (k *turn) cutShort() {
+// finishRunning reports tool calls that have not ended as failed, at the end of the turn.
+func (k *turn) finishRunning() {
 	for _, c := range k.calls {
 		if c.announced && !c.done {
 			it := c.item()
@@ -330,8 +331,8 @@ func (k *turn) cutShort() {
 	}
 }
 
-// goingOn names what an agent may still be running after a cancel.
-func (k *turn) goingOn() string {
+// stillRunning returns a sentence about a command that may go on after a cancel, or "".
+func (k *turn) stillRunning() string {
 	for _, c := range k.calls {
 		if c.announced && !c.done && c.ToolKind == "execute" {
 			return "a command that was running may go on to its end: " + c.item().Text
