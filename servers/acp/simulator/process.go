@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-// Errors of the protocol.
+// A wireError is an error of JSON-RPC.
 type wireError struct {
 	code    int
 	message string
@@ -23,16 +23,16 @@ type wireError struct {
 // A process is one agent process.
 type process struct {
 	world *World
-	out   chan object   // taken by the writer
+	out   chan object   // to the writer; capacity 64, when it is full senders wait
 	done  chan struct{} // closed by kill
 	once  sync.Once
 	work  sync.WaitGroup
-	next  atomic.Int64 // ids of its requests begin at 0
+	next  atomic.Int64 // id of its next request, from 0
 
 	mu      sync.Mutex
 	live    map[string]*live               // Guarded by mu
-	waiting map[int64]chan json.RawMessage // Guarded by mu: for answers to its requests
-	closer  func()
+	waiting map[int64]chan json.RawMessage // Guarded by mu: channels for the answers to its requests
+	closer  func()                         // Set once
 }
 
 // live is a session that a process has open.
@@ -40,10 +40,10 @@ type live struct {
 	*stored
 	mode    string
 	running *prompt
-	records []record // its branch
+	records []record // the history as this process knows it
 }
 
-// prompt is one that was sent.
+// A prompt is a prompt that runs.
 type prompt struct {
 	id     json.RawMessage
 	text   string
@@ -77,8 +77,8 @@ type request struct {
 	} `json:"params"`
 }
 
-// Serve runs a process on a pair of streams until the input ends, and returns when all of it has ended. hangUp ends
-// both streams.
+// Serve runs a process on a pair of streams until the input ends, and returns when its goroutines have ended. hangUp
+// closes both streams.
 func (w *World) Serve(in io.Reader, out io.Writer, hangUp func()) {
 	p := &process{world: w, out: make(chan object, 64), done: make(chan struct{}), live: map[string]*live{},
 		waiting: map[int64]chan json.RawMessage{}, closer: hangUp}
@@ -94,7 +94,7 @@ func (w *World) Serve(in io.Reader, out io.Writer, hangUp func()) {
 		}
 		var r request
 		if json.Unmarshal(line, &r) == nil {
-			p.take(r)
+			p.handle(r)
 		}
 	}
 	p.kill()
@@ -114,7 +114,7 @@ func (w *World) freeLocked(p *process) {
 	}
 }
 
-// kill ends the process: what runs in it is left as it is. Whoever sees its connection end finds its sessions free.
+// kill ends the process and all that runs in it. It frees the process's sessions before it closes the streams.
 func (p *process) kill() {
 	p.once.Do(func() {
 		close(p.done)
@@ -163,8 +163,8 @@ func (p *process) update(session string, u object) {
 	p.send(object{"method": "session/update", "params": object{"sessionId": session, "update": u}})
 }
 
-// take does what a message asks for.
-func (p *process) take(r request) {
+// handle handles a message of the client.
+func (p *process) handle(r request) {
 	if r.Method == "" {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -176,7 +176,7 @@ func (p *process) take(r request) {
 		return
 	}
 	if r.Method == "session/prompt" || r.Method == "session/cancel" {
-		p.prompted(r)
+		p.handlePrompt(r)
 		return
 	}
 	if slow := p.world.cfg.Profile.SlowList; slow > 0 && r.Method == "session/list" {
@@ -213,7 +213,7 @@ func (p *process) do(r request) (any, *wireError) {
 		if r.Params.Servers == nil || !strings.HasPrefix(r.Params.Cwd, "/") {
 			return nil, &wireError{-32602, "Invalid params", nil}
 		}
-		return p.opened(w.make(r.Params.Cwd, nil), true), nil
+		return p.openSession(w.make(r.Params.Cwd, nil), true), nil
 	}
 	w.mu.Lock()
 	s := w.sessions[r.Params.Session]
@@ -234,12 +234,12 @@ func (p *process) do(r request) (any, *wireError) {
 		if r.Method == "session/load" && !can.LateReplay {
 			p.replay(s.id)
 		}
-		return p.opened(s, false), nil
+		return p.openSession(s, false), nil
 	case "session/fork":
 		w.mu.Lock()
 		records := slices.Clone(s.records)
 		w.mu.Unlock()
-		return p.opened(w.make(s.cwd, records), true), nil
+		return p.openSession(w.make(s.cwd, records), true), nil
 	}
 	if l == nil {
 		return nil, noSuchSession
@@ -277,7 +277,7 @@ func (p *process) steer(l *live, r request) (any, *wireError) {
 	return object{"outcome": "injected"}, nil
 }
 
-// words are the text of a prompt, whose pieces are told apart by a line.
+// words returns the text of a prompt, and counts its pictures.
 func (p *process) words(r request) string {
 	var all []string
 	pictures := 0
@@ -311,7 +311,7 @@ func (p *process) capabilities() any {
 	}
 }
 
-// listPage is how many sessions are listed at once: few, so that there are pages.
+// listPage is the number of sessions in a page of a list. It is small, so that there are several pages.
 const listPage = 2
 
 func (p *process) list(cursor string) any {
@@ -338,8 +338,8 @@ func (p *process) list(cursor string) any {
 	return result
 }
 
-// opened opens a session and answers with what it is like.
-func (p *process) opened(s *stored, fresh bool) any {
+// openSession opens a session, and returns the result of the method that did so. fresh: the session is new.
+func (p *process) openSession(s *stored, fresh bool) any {
 	can := p.world.cfg.Profile
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -385,7 +385,7 @@ func (p *process) options(mode string) any {
 	}
 }
 
-// replay tells the history of a session.
+// replay sends the history of a session.
 func (p *process) replay(id string) {
 	p.world.mu.Lock()
 	records := slices.Clone(p.world.sessions[id].records)
@@ -406,7 +406,7 @@ func (p *process) replay(id string) {
 	p.update(id, object{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})
 }
 
-// chunk tells a piece of a message.
+// chunk sends a piece of a message.
 func (p *process) chunk(session, kind, id, text string) {
 	u := object{"sessionUpdate": kind, "content": object{"type": "text", "text": text}}
 	if p.world.cfg.Profile.Names && id != "" {

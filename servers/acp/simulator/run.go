@@ -11,8 +11,8 @@ import (
 	machine "switchboard/servers/simulator"
 )
 
-// prompted takes a prompt or a cancel.
-func (p *process) prompted(r request) {
+// handlePrompt handles a prompt or a cancel.
+func (p *process) handlePrompt(r request) {
 	w := p.world
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,14 +41,14 @@ func (p *process) prompted(r request) {
 		p.orphan(l, q)
 		p.kill()
 		return
-	case l.running != nil: // of real agents some queue it, some run it after a cancel, some give up the first
+	case l.running != nil: // real agents queue it, run it after a cancel, or give up the first
 		p.work.Go(func() { p.answer(q.id, nil, &wireError{-32600, "a prompt runs", nil}) })
 		return
 	}
 	p.begin(l, q)
 }
 
-// begin runs a prompt. The caller holds mu.
+// begin starts a prompt. The caller holds mu.
 func (p *process) begin(l *live, q *prompt) {
 	l.running = q
 	w := p.world
@@ -77,14 +77,14 @@ func (p *process) begin(l *live, q *prompt) {
 	})
 }
 
-// orphan runs a prompt of which nobody hears: only the disk knows.
+// orphan runs a prompt without sending anything: it is only recorded.
 func (p *process) orphan(l *live, q *prompt) {
 	p.world.mu.Lock()
 	p.world.starts++
 	p.world.mu.Unlock()
 	t := &turn{process: p, live: l, prompt: q, silent: true}
 	t.record(record{user: true, id: p.world.name("user"), text: []string{q.text}})
-	_, _ = t.run(q.text) // nobody waits for it
+	_, _ = t.run(q.text) // the answer is not sent
 }
 
 // A turn runs the steps of one prompt.
@@ -92,12 +92,12 @@ type turn struct {
 	*process
 	live   *live
 	prompt *prompt
-	later  []string
-	heard  string // words that ended a wait
-	silent bool
+	later  []string // messages to send after the answer
+	steer  string   // the text of a steer that ended a hang; "": none
+	silent bool     // nothing is sent
 }
 
-// record writes to disk.
+// record adds to the session's history.
 func (t *turn) record(r record) {
 	w := t.world
 	w.mu.Lock()
@@ -110,7 +110,7 @@ func (t *turn) record(r record) {
 	t.live.stored.updated = w.tickLocked()
 }
 
-// run does what the script says, until it ends or is cancelled. Words that come meanwhile replace what is left.
+// run does the steps of the script until they end or the prompt is cancelled. A steer replaces the remaining steps.
 func (t *turn) run(words string) (any, *wireError) {
 	usage := any(object{"inputTokens": 7, "outputTokens": 5, "totalTokens": 12})
 	steps := t.world.cfg.Script(words)
@@ -119,8 +119,8 @@ func (t *turn) run(words string) (any, *wireError) {
 		steps = steps[1:]
 		more, err, ended := t.step(step)
 		steps = append(more, steps...)
-		if t.heard != "" {
-			steps, t.heard = t.steered(t.heard), ""
+		if t.steer != "" {
+			steps, t.steer = t.steerSteps(t.steer), ""
 		}
 		if err != nil {
 			return nil, err
@@ -133,7 +133,7 @@ func (t *turn) run(words string) (any, *wireError) {
 		case <-t.prompt.cancel:
 			return object{"stopReason": "cancelled", "usage": usage}, nil
 		case words := <-t.prompt.steers:
-			steps = t.steered(words)
+			steps = t.steerSteps(words)
 		case <-t.done:
 			return nil, nil
 		default:
@@ -146,13 +146,13 @@ func (t *turn) run(words string) (any, *wireError) {
 	return result, nil
 }
 
-// steered writes words down that came meanwhile, and returns what is done for them.
-func (t *turn) steered(words string) []any {
+// steerSteps records a steer, and returns its steps.
+func (t *turn) steerSteps(words string) []any {
 	t.record(record{user: true, id: t.world.name("user"), text: []string{words}})
 	return t.world.cfg.Script(words)
 }
 
-// step does one step. It returns what is done next, and whether the turn failed quietly.
+// step does one step. It returns the steps to do next, and whether the turn failed without an error.
 func (t *turn) step(step any) (more []any, err *wireError, ended bool) {
 	switch s := step.(type) {
 	case machine.Say:
@@ -203,8 +203,8 @@ func (t *turn) say(id, text string) {
 	}
 }
 
-// called tells a tool call, and writes down its end.
-func (t *turn) called(u object, ended bool) {
+// report sends an update of a tool call, and records the call when it has ended.
+func (t *turn) report(u object, ended bool) {
 	if !t.silent {
 		t.update(t.live.id, u)
 	}
@@ -223,21 +223,21 @@ func (t *turn) command(run machine.Run) {
 		out.WriteString(strings.TrimSuffix(line.Text, "\n") + "\n")
 	}
 	input := object{"command": run.Command, "description": "Run it"}
-	t.called(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending", "title": "Terminal",
+	t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending", "title": "Terminal",
 		"rawInput": object{}}, false)
-	t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "title": run.Command, "rawInput": input,
+	t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "title": run.Command, "rawInput": input,
 		"content": []object{{"type": "content", "content": object{"type": "text", "text": "Run it"}}}}, false)
 	end := object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "title": run.Command,
 		"status": "completed", "rawInput": input}
 	switch t.world.cfg.Profile.Output {
 	case OutputTerminal:
-		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
+		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
 			"content": []object{{"type": "terminal", "terminalId": id}}}, false)
 		end["_meta"] = object{"terminal_output_delta": object{"data": out.String()},
 			"terminal_exit": object{"exit_code": run.Exit}}
 	case OutputWhole:
 		content := []object{{"type": "content", "content": object{"type": "text", "text": out.String()}}}
-		t.called(object{
+		t.report(object{
 			"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "content": content,
 		}, false)
 		end["content"] = content
@@ -250,7 +250,7 @@ func (t *turn) command(run machine.Run) {
 			end["status"] = "failed"
 		}
 	}
-	t.called(end, true)
+	t.report(end, true)
 }
 
 func (t *turn) edit(s machine.Edit) {
@@ -266,14 +266,14 @@ func (t *turn) edit(s machine.Edit) {
 		}
 		id := t.world.name("call")
 		diff := []object{{"type": "diff", "path": c.Path, "oldText": before.String(), "newText": after.String()}}
-		t.called(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "edit", "status": "in_progress",
+		t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "edit", "status": "in_progress",
 			"title": "Edit", "content": diff}, false)
-		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "edit", "status": "completed",
+		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "edit", "status": "completed",
 			"title": "Edit", "content": diff}, true)
 	}
 }
 
-// request asks the client. It returns nil when the turn or process ends first.
+// request sends a request to the client. It returns nil if the turn or the process ends first.
 func (t *turn) request(method string, params object) json.RawMessage {
 	id := t.next.Add(1) - 1
 	came := make(chan json.RawMessage, 1)
@@ -301,7 +301,7 @@ func (t *turn) ask(s machine.Ask) []any {
 	call := object{"toolCallId": id, "title": s.Command, "kind": "execute", "status": "pending"}
 	if !t.world.cfg.Profile.TitleOnly {
 		call["rawInput"] = object{"command": s.Command}
-		t.called(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending",
+		t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending",
 			"title": s.Command, "rawInput": object{"command": s.Command}}, false)
 	}
 	answer := t.request("session/request_permission", object{"toolCall": call, "options": []object{
@@ -317,15 +317,15 @@ func (t *turn) ask(s machine.Ask) []any {
 	_ = json.Unmarshal(answer, &got)
 	switch {
 	case got.Outcome.Option == "go" || got.Outcome.Option == "and-ever":
-		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "completed",
+		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "completed",
 			"title": s.Command, "rawInput": object{"command": s.Command}, "rawOutput": "done"}, true)
 		return steps(s.Accepted)
 	case got.Outcome.Option == "no-go" && t.world.cfg.Profile.RejectEnds:
-		t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"}, false)
+		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"}, false)
 		t.prompt.stop()
 		return nil
 	}
-	t.called(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "failed",
+	t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "failed",
 		"title": s.Command}, true)
 	return steps(s.Declined)
 }
@@ -354,7 +354,7 @@ func (t *turn) input(s machine.Input) []any {
 	return steps(s.Answered(answers))
 }
 
-// hang runs a command until it is released, or the turn is cancelled or told something.
+// hang runs a command until Release, a cancel or a steer.
 func (t *turn) hang() {
 	if t.silent {
 		return
@@ -365,7 +365,7 @@ func (t *turn) hang() {
 		u["sessionUpdate"], u["status"] = kind, status
 		own := object{}
 		maps.Copy(own, u)
-		t.called(own, false)
+		t.report(own, false)
 	}
 	tell("tool_call", "in_progress")
 	released := look(t.world, func() chan struct{} { return t.world.released })
@@ -374,7 +374,7 @@ func (t *turn) hang() {
 		tell("tool_call_update", "completed")
 	case <-t.prompt.cancel:
 	case words := <-t.prompt.steers:
-		t.heard = words
+		t.steer = words
 		tell("tool_call_update", "completed")
 	case <-t.done:
 	}

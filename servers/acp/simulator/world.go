@@ -7,43 +7,43 @@ import (
 	"time"
 )
 
-// A Profile says what an agent can do and how it behaves where agents differ.
+// A Profile says what an agent can do, and how it behaves where agents differ.
 type Profile struct {
 	List, Load, Resume, Fork, Close, Steering bool
 
-	Modes      []string // the first is where sessions begin
-	ModeOption bool     // modes are a setting, not modes
-	Forgets    bool     // a session that is opened is in the first mode again
-	Deaf       bool     // a mode that is set is not taken, without an error
+	Modes      []string // sessions begin in the first one
+	ModeOption bool     // the mode is a config option
+	Forgets    bool     // opening a session sets the first mode
+	Deaf       bool     // setting a mode has no effect, and returns no error
 
 	Names       bool          // messages have ids
 	LateReplay  bool          // a history comes after the answer
 	SlowList    time.Duration // how long it takes to list its sessions
-	OneWriter   bool          // a session stays with the process that opened it until that ends
+	OneWriter   bool          // a session stays with the process that opened it until the process ends
 	Branches    bool          // two processes lose each other's turns
-	Elicits     bool          // it asks for words
+	Elicits     bool          // it uses elicitation
 	Output      Output
-	TitleOnly   bool // a permission is asked with a title alone, and no call before it
+	TitleOnly   bool // a request for permission has a title only, and comes without a call before it
 	RejectEnds  bool // a no ends the turn
-	QuietFail   bool // a failed turn ends well, with words that are not the agent's
-	NeedsAnswer bool // a cancelled turn ends once its open request is answered
-	NoUsage     bool // an answer tells no usage
+	QuietFail   bool // a failed turn has the stop reason end_turn, and the error comes as a message without an id
+	NeedsAnswer bool // a cancelled turn ends only when its open request is answered
+	NoUsage     bool // the answer to a prompt has no usage
 }
 
-// Output is how what a command printed is told.
+// Output is the way in which the output of a command is sent.
 type Output int
 
 // The ways.
 const (
-	OutputTerminal Output = iota // as it comes, with its exit code, beside the protocol
-	OutputWhole                  // whole, with its exit code
-	OutputText                   // without its last line end and exit code
+	OutputTerminal Output = iota // streamed, with the exit code, by an extension of the protocol
+	OutputWhole                  // at the end, with the exit code
+	OutputText                   // at the end, without the last newline and without the exit code
 )
 
-// Later is a step after which the agent talks by itself: once the prompt was answered.
+// Later is a step: after the prompt was answered, the agent sends a message by itself.
 type Later struct{ Text string }
 
-// Stray is a step: words without an id, which are not the agent's.
+// Stray is a step: text without an id, which is not the agent's.
 type Stray struct{ Text string }
 
 // A Config describes a world.
@@ -52,7 +52,7 @@ type Config struct {
 	Script  func(prompt string) []any // steps of package servers/simulator and of this one
 }
 
-// A World is what processes share.
+// A World is the state that processes share.
 type World struct {
 	cfg Config // Set once
 
@@ -62,21 +62,21 @@ type World struct {
 	ids       int                // Guarded by mu
 	starts    int                // Guarded by mu: prompts that were begun
 	pictures  int                // Guarded by mu
-	prompts   []string           // Guarded by mu: as they came
-	modes     []string           // Guarded by mu: in which prompts began
+	prompts   []string           // Guarded by mu: the texts
+	modes     []string           // Guarded by mu: the mode at the beginning of each prompt
 	released  chan struct{}      // Guarded by mu: closed by Release
 	fault     Fault              // Guarded by mu: of the next prompt
 	now       time.Time          // Guarded by mu: of the newest change
 }
 
-// A Fault is what becomes of the next prompt.
+// A Fault is what goes wrong with the next prompt.
 type Fault int
 
 // The faults.
 const (
 	FaultNone Fault = iota
-	FaultLost       // it is lost with the connection
-	FaultCut        // it runs, and the connection is lost before anything is heard of it
+	FaultLost       // the connection is lost, and the prompt with it
+	FaultCut        // the connection is lost, but the prompt runs to its end
 )
 
 // stored is a session on disk.
@@ -100,7 +100,7 @@ func NewWorld(cfg Config) *World {
 	return &World{cfg: cfg, sessions: map[string]*stored{}, released: make(chan struct{})}
 }
 
-// Release lets every agent that hangs go on, and every one that would hang from now on.
+// Release ends all steps that hang, now and from now on.
 func (w *World) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,21 +111,21 @@ func (w *World) Release() {
 	}
 }
 
-// Starts counts the prompts that were begun.
+// Starts returns the number of prompts that were begun.
 func (w *World) Starts() int { return look(w, func() int { return w.starts }) }
 
-// Pictures counts the pictures that came.
+// Pictures returns the number of pictures in prompts.
 func (w *World) Pictures() int { return look(w, func() int { return w.pictures }) }
 
-// Prompts returns the words that came, whole.
+// Prompts returns the texts of all prompts and steers.
 func (w *World) Prompts() []string {
 	return look(w, func() []string { return slices.Clone(w.prompts) })
 }
 
-// Modes returns the modes in which prompts began.
+// Modes returns the mode at the beginning of each prompt.
 func (w *World) Modes() []string { return look(w, func() []string { return slices.Clone(w.modes) }) }
 
-// Processes counts the processes that run.
+// Processes returns the number of running processes.
 func (w *World) Processes() int { return look(w, func() int { return len(w.processes) }) }
 
 func look[T any](w *World, what func() T) T {
@@ -134,21 +134,21 @@ func look[T any](w *World, what func() T) T {
 	return what()
 }
 
-// SetFault decides about the next prompt.
+// SetFault sets the fault of the next prompt.
 func (w *World) SetFault(f Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fault = f
 }
 
-// Drop ends every process.
+// Drop ends all processes.
 func (w *World) Drop() {
 	for _, p := range look(w, func() []*process { return slices.Clone(w.processes) }) {
 		p.kill()
 	}
 }
 
-// Desk is somebody at the machine who works in a session with another program: a prompt and its answer are added.
+// Desk adds a prompt and its answer to a session, as a person does who works in it with another program.
 func (w *World) Desk(session, prompt, answer string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +158,7 @@ func (w *World) Desk(session, prompt, answer string) {
 	s.updated = w.tickLocked()
 }
 
-// SetModes changes the mode of every open session, which its process tells.
+// SetModes changes the mode of every open session, and has the processes report it.
 func (w *World) SetModes(mode string) {
 	for _, p := range look(w, func() []*process { return slices.Clone(w.processes) }) {
 		p.mu.Lock()
@@ -172,7 +172,7 @@ func (w *World) SetModes(mode string) {
 	}
 }
 
-// tickLocked is a time that is later than all before.
+// tickLocked returns a time that is later than all it has returned before.
 func (w *World) tickLocked() time.Time {
 	now := time.Now().Truncate(time.Millisecond)
 	if !now.After(w.now) {
