@@ -13,7 +13,7 @@ import (
 	"switchboard/servers"
 )
 
-// agent is one attachment of a thread. Beside [handoff.Agent] it is whatever an agent may be.
+// agent is one attachment of a thread. It implements all interfaces that a [handoff.Agent] may implement.
 type agent struct {
 	conn   *connection   // Set once
 	thread *thread       // Set once
@@ -21,7 +21,7 @@ type agent struct {
 	closed chan struct{} // Set once, closed by Close
 }
 
-// Close ends the attachment. The last one of a thread unsubscribes, which takes 2 s at most.
+// Close ends the attachment. The last Close of a thread unsubscribes, which takes at most detachTimeout.
 func (a *agent) Close() error {
 	var err error
 	a.once.Do(func() {
@@ -31,14 +31,14 @@ func (a *agent) Close() error {
 	return err
 }
 
-// joinGrace is how long a start waits for the message that began its turn, which comes within 20 ms. Of two
-// starts that arrive within 10 ms both are acknowledged with the same turn; that message tells whose it is.
+// joinGrace is how long a start waits for the message that began its turn, which comes within 20 ms. The server
+// acknowledges two starts that arrive within 10 ms with the same turn; that message says whose the turn is.
 const joinGrace = 250 * time.Millisecond
 
-// Start gives the thread a turn. On a thread that runs one it starts nothing, because the server would
-// put the prompt into that turn and throw away what the agent is saying.
+// Start starts a turn in the thread. It fails while a turn runs there, because the server would put the prompt into
+// that turn and drop the message that the agent is writing.
 func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
-	if err := a.mayRun(turn.Input); err != nil {
+	if err := a.checkStart(turn.Input); err != nil {
 		return "", err
 	}
 	if err := a.enter(ctx); err != nil {
@@ -46,7 +46,7 @@ func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 	}
 	defer a.thread.unlock()
 	var id handoff.TurnID
-	err := a.loaded(ctx, func() (err error) {
+	err := a.withLoaded(ctx, func() (err error) {
 		id, err = a.start(ctx, turn)
 		return err
 	})
@@ -55,7 +55,7 @@ func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 	}
 	a.thread.mu.Lock()
 	k := a.thread.findLocked(id)
-	foreign := k != nil && k.foreign
+	foreign := k != nil && k.joined
 	a.thread.mu.Unlock()
 	if foreign {
 		a.conn.log.Warn("start joined a running turn", zap.String("thread", a.thread.id), zap.String("turn", string(id)))
@@ -64,9 +64,10 @@ func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 	return id, nil
 }
 
-// loaded sends what needs a loaded thread that we hear. When the server had unloaded it, it ran nothing: then
-// it is loaded and the same is sent again, which is no second try. The caller holds the gate.
-func (a *agent) loaded(ctx context.Context, send func() error) error {
+// withLoaded makes sure that the thread is loaded and subscribed, and calls send. If the server says that it has
+// unloaded the thread, it has run nothing: then the thread is loaded and send is called again. The caller holds the
+// gate.
+func (a *agent) withLoaded(ctx context.Context, send func() error) error {
 	if a.thread.isSubscribed() {
 		err := send()
 		if !refusedAs(err, refusedUnloaded) {
@@ -80,8 +81,9 @@ func (a *agent) loaded(ctx context.Context, send func() error) error {
 	return send()
 }
 
-// mayRun checks what must hold before anything is run in the thread.
-func (a *agent) mayRun(input []handoff.Part) error {
+// checkStart returns an error if the thread must not run an input: the input is invalid, or the thread may do more than
+// the ceiling.
+func (a *agent) checkStart(input []handoff.Part) error {
 	if fault := checkInput(input); fault != nil {
 		return a.name().fill(fault)
 	}
@@ -90,7 +92,7 @@ func (a *agent) mayRun(input []handoff.Part) error {
 
 // start sends turn/start once. The caller holds the gate.
 func (a *agent) start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
-	if err := a.conn.checkCeiling(a.thread.mayDo()); err != nil { // loading it again may have told more
+	if err := a.conn.checkCeiling(a.thread.mayDo()); err != nil { // loading may have changed the policy
 		return "", err
 	}
 	before, busy := a.thread.runs()
@@ -108,11 +110,11 @@ func (a *agent) start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 		return "", err
 	}
 	id := handoff.TurnID(result.Turn.ID)
-	a.knowOwner(ctx, id)
+	a.awaitOwner(ctx, id)
 	return id, nil
 }
 
-// additionalContext puts what is said beside the prompt into the server's form.
+// additionalContext encodes the context of a prompt for the server.
 func additionalContext(entries []handoff.Context) map[string]contextEntry {
 	if len(entries) == 0 {
 		return nil
@@ -122,7 +124,7 @@ func additionalContext(entries []handoff.Context) map[string]contextEntry {
 		kind := "untrusted"
 		if e.Trusted {
 			kind = "application"
-			if e.Key == handoff.DisableResponseThreading { // codex asks its model as it likes
+			if e.Key == handoff.DisableResponseThreading { // Codex has no such setting
 				continue
 			}
 		}
@@ -131,18 +133,18 @@ func additionalContext(entries []handoff.Context) map[string]contextEntry {
 	return m
 }
 
-// Steer adds to the running turn. What the agent is saying is abandoned and said anew.
+// Steer adds input to the running turn. The agent abandons the message that it is writing, and begins it anew.
 func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.Part) error {
-	if err := a.mayRun(input); err != nil {
+	if err := a.checkStart(input); err != nil {
 		return err
 	}
 	return a.control(ctx, turn,
 		func() error { return a.conn.client.turnSteer(ctx, a.thread.id, string(turn), wireInput(input)) })
 }
 
-// Interrupt interrupts a turn. The turn may complete nevertheless: its end tells. For some milliseconds
-// after it acknowledged a turn the server says that none runs (40 of 40 tries); then it is asked again once
-// the turn shows itself.
+// Interrupt interrupts a turn. The turn may complete nevertheless: its end says so. For some milliseconds after the
+// server has acknowledged a turn, it says that none runs (40 of 40 tries). Then Interrupt waits for the first message
+// of the turn, and tries again.
 func (a *agent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
 	send := func() error { return a.conn.client.turnInterrupt(ctx, a.thread.id, string(turn)) }
 	shows := a.thread.shows(turn)
@@ -156,8 +158,8 @@ func (a *agent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
 	return a.control(ctx, turn, send)
 }
 
-// await waits until done closes, which it reports, and at most for d. Its error says why there is nothing to wait for
-// any more.
+// await waits until done is closed, but at most for d, and reports whether done was closed. An error says that ctx, the
+// attachment or the connection has ended.
 func (a *agent) await(ctx context.Context, done <-chan struct{}, d time.Duration) (closed bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -175,7 +177,8 @@ func (a *agent) await(ctx context.Context, done <-chan struct{}, d time.Duration
 	}
 }
 
-// control sends what needs a running turn. What was certainly not sent gives [handoff.CodeUnreachable].
+// control calls send, for a request that needs a running turn. If the request was certainly not sent, the error is
+// [handoff.CodeUnreachable].
 func (a *agent) control(ctx context.Context, turn handoff.TurnID, send func() error) error {
 	if turn == "" {
 		return handoff.Fault(handoff.CodeNotPending, "", "no turn named")
@@ -194,7 +197,7 @@ func (a *agent) control(ctx context.Context, turn handoff.TurnID, send func() er
 	return a.name().fault(err, handoff.CodeUnreachable, handoff.CodeAgentGone)
 }
 
-// enter takes the thread's gate for an agent that is not closed.
+// enter acquires the thread's gate. It fails if the agent is closed.
 func (a *agent) enter(ctx context.Context) error {
 	if err := a.thread.lock(ctx); err != nil {
 		return err
@@ -208,7 +211,7 @@ func (a *agent) enter(ctx context.Context) error {
 	}
 }
 
-// name returns what errors call this server and thread.
+// name returns the names of this server and thread for errors.
 func (a *agent) name() naming {
 	a.thread.mu.Lock()
 	defer a.thread.mu.Unlock()
@@ -222,10 +225,10 @@ var (
 	_ handoff.Replier    = (*agent)(nil)
 )
 
-// maxInput is how many characters of words the server takes in one input.
+// maxInput is how many characters of text the server takes in one input.
 const maxInput = 1 << 20
 
-// checkInput refuses what the server cannot take.
+// checkInput returns an error for an input that the server cannot take.
 func checkInput(input []handoff.Part) *handoff.Error {
 	size := 0
 	for _, p := range input {
@@ -246,7 +249,7 @@ func checkInput(input []handoff.Part) *handoff.Error {
 	return nil
 }
 
-// wireInput puts an input that was checked into the server's form.
+// wireInput encodes an input that was checked.
 func wireInput(input []handoff.Part) []userInput {
 	all := make([]userInput, 0, len(input))
 	for _, p := range input {

@@ -64,7 +64,7 @@ func TestAttachDoubt(t *testing.T) {
 			a := attaching(t, link)
 			f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
 			for i, page := range c.reads {
-				sleep(doubts[i])
+				sleep(rereadDelays[i])
 				f.turns(page)
 			}
 			if at := a.get(t); at.Running != c.running || at.Newest != turn1 {
@@ -82,7 +82,7 @@ func TestAttachDoubtHearsLater(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		a := attaching(t, link)
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
-		sleep(doubts[0])
+		sleep(rereadDelays[0])
 		frame := f.expect("thread/turns/list")
 		f.turnStarted(turn2)
 		f.reply(frame, `{"data":[`+turnJSON(turn1, "completed", true)+`]}`)

@@ -60,12 +60,12 @@ func TestUnreadTurnsShareABound(t *testing.T) {
 	c := &connection{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
 	text := strings.Repeat("x", 200<<10)
 	for i := range 16 {
-		th := c.hold(fmt.Sprintf("thread-%d", i))
+		th := c.acquire(fmt.Sprintf("thread-%d", i))
 		for j := range maxTurns {
 			id := handoff.TurnID(fmt.Sprintf("%d-%d", i, j))
 			for k := range 30 {
 				item := &wireItem{Type: typeAgentMessage, ID: fmt.Sprint(k), Text: text}
-				th.hear(noteItemCompleted, &note{TurnID: string(id), Item: item})
+				th.handle(noteItemCompleted, &note{TurnID: string(id), Item: item})
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func TestUnreadTurnsShareABound(t *testing.T) {
 		t.Errorf("%d MiB held, %d given up", held>>20, c.tally.GivenUp.Load())
 	}
 	for _, th := range c.threads {
-		_ = c.letGo(th)
+		_ = c.unref(th)
 	}
 	if held := c.tally.Bytes.Load(); held != 0 || len(c.threads) != 0 {
 		t.Errorf("%d bytes of %d threads held by nobody", held, len(c.threads))
@@ -152,15 +152,15 @@ func FuzzFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		frames = append(bytes.ReplaceAll(frames, []byte(`"threadId":"`), []byte(`"threadId":"`+thread1+`","_":"`)), '\n')
 		c := &connection{cfg: Config{Name: "x"}, threads: map[string]*thread{}, log: zap.NewNop()}
-		th := c.hold(thread1)
+		th := c.acquire(thread1)
 		c.peer = jsonrpc.NewPeer(jsonrpc.Config{
 			Wire: &wireOf{transport.NewLines(bytes.NewReader(frames), nil), make(chan struct{}, 2), 2}, Log: c.log,
-			Handle: c.handle, Missed: c.mistrust, InFlight: 2, Queued: 2, QueuedBytes: 1 << 10,
+			Handle: c.handle, Missed: c.doubtRunning, InFlight: 2, Queued: 2, QueuedBytes: 1 << 10,
 		})
 		var run sync.WaitGroup
 		run.Go(c.peer.Run)
-		resumed := landing(func(r *threadResult) { th.snapshot(r) })
-		started := landing(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "", "m1") })
+		resumed := inReader(func(r *threadResult) { th.snapshot(r) })
+		started := inReader(func(r *turnResult) { th.claim(handoff.TurnID(r.Turn.ID), "", "m1") })
 		for _, land := range []func(jsonrpc.Reply){resumed, started} {
 			must(t, c.peer.Post(t.Context(), "x", nil, land))
 		}

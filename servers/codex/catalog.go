@@ -15,17 +15,17 @@ import (
 const (
 	maxPage      = 100 // threads; the server gives no more at once
 	maxReadTurns = 10  // turns with all their items
-	maxReadPages = 50  // of turns, for who reads a session to its beginning
+	maxReadPages = 50  // pages of turns, when a thread is read to its beginning
 	maxLineRunes = 600
 )
 
-// A catalog tells of the threads of a connection. It implements [servers.Catalog], [servers.Archiver],
+// A catalog lists and reads the threads of a connection. It implements [servers.Catalog], [servers.Archiver],
 // [servers.Renamer] and [servers.Overhearer].
 type catalog struct {
 	conn *connection // Set once
 }
 
-// List returns the newest threads first, at most limit. Threads that never ran are not among them.
+// List returns at most limit threads, the newest first, without those that never ran.
 func (c catalog) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 	limit = max(limit, 1)
 	var threads []servers.Thread
@@ -51,7 +51,7 @@ func (c catalog) Archive(ctx context.Context, thread string, on bool) error {
 	return nil
 }
 
-// Rename implements [servers.Renamer]. Whoever else has the thread open sees its name.
+// Rename implements [servers.Renamer]. Other programs that have the thread open show the new name.
 func (c catalog) Rename(ctx context.Context, thread, name string) error {
 	if err := c.conn.client.rename(ctx, thread, name); err != nil {
 		return c.conn.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
@@ -59,9 +59,9 @@ func (c catalog) Rename(ctx context.Context, thread, name string) error {
 	return nil
 }
 
-// Read returns the newest lines of a thread, oldest first: out of its newest 10 turns, unless more are wanted than a
-// voice model gets. More counts what was left out of those, and 1 when there are older turns. A thread that never ran
-// has no lines.
+// Read returns the newest lines of a thread, oldest first. It reads the newest maxReadTurns turns, and older ones only
+// if lines is more than a voice model gets. More counts the lines of these turns that are left out, plus 1 if there are
+// older turns. A thread that never ran has no lines.
 func (c catalog) Read(ctx context.Context, thread string, lines int) (servers.Text, error) {
 	w, err := c.conn.client.threadRead(ctx, thread)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c catalog) Read(ctx context.Context, thread string, lines int) (servers.Te
 	return text, nil
 }
 
-// older adds the turns before a page to it, until it has as many lines as are wanted. What cannot be read is left
-// out, and counted as there is more.
+// older adds older turns to a page until it has enough lines. If they cannot be read, the page keeps its cursor, which
+// says that there is more.
 func (c catalog) older(ctx context.Context, thread string, lines int, page *turnsPage) {
 	for range maxReadPages {
 		if page.NextCursor == nil || len(readLines(page.Data)) >= lines {
@@ -106,7 +106,7 @@ func (c catalog) older(ctx context.Context, thread string, lines int, page *turn
 	}
 }
 
-// newestItems returns a thread's newest items as if they were one turn.
+// newestItems returns a thread's newest items as one turn.
 func (c catalog) newestItems(ctx context.Context, thread string) (turnsPage, error) {
 	items, err := c.conn.client.itemsBefore(ctx, itemsListParams{ThreadID: thread})
 	var w wireTurn
@@ -146,7 +146,7 @@ func readLines(turns []wireTurn) []handoff.Line {
 	return lines
 }
 
-// readLine puts an item into a line. Reasoning and housekeeping are left out.
+// readLine returns an item as a line; false: items of its kind are not shown.
 func readLine(w *wireItem) (handoff.Line, bool) {
 	item := w.shown()
 	line := handoff.Line{Text: item.Text}
@@ -171,14 +171,14 @@ func readLine(w *wireItem) (handoff.Line, bool) {
 	return line, line.Text != ""
 }
 
-// Bounds of a title made of a thread's first words.
+// Bounds of a title.
 const (
-	titleWords = 8
-	titleRunes = 60
-	nameRunes  = 300 // of a name that somebody gave it
+	titleWords = 8   // of one that is made of the thread's first words
+	titleRunes = 60  // likewise
+	nameRunes  = 300 // of a name that somebody has given
 )
 
-// title returns what a thread is called: its name, else its first words.
+// title returns the name of a thread, or else its first words.
 func title(t *wireThread) string {
 	if t.Name != nil && strings.TrimSpace(*t.Name) != "" {
 		return handoff.ClipRunes(strings.Join(strings.Fields(*t.Name), " "), nameRunes)
@@ -187,7 +187,7 @@ func title(t *wireThread) string {
 	return handoff.ClipRunes(strings.Join(words[:min(len(words), titleWords)], " "), titleRunes)
 }
 
-// sessionStatus translates a thread's status. A thread whose last turn failed rests.
+// sessionStatus translates a thread's status. A thread whose last turn failed is idle.
 func sessionStatus(s threadStatus) handoff.SessionStatus {
 	switch {
 	case s.Type == "active" && len(s.ActiveFlags) > 0:

@@ -16,7 +16,7 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// How long each kind of request may take. Measured on a busy machine they take 2–350 ms.
+// How long each kind of request may take. On a busy machine they took 2 to 350 ms.
 const (
 	handshakeTimeout = 10 * time.Second
 	readTimeout      = 10 * time.Second // thread/read and its pages
@@ -30,15 +30,16 @@ const (
 // finds the thread neither loaded nor stored (1 of 40 tries around it on a busy machine; 20 ms later it was there),
 // so that a thread that is resumed is gone when it stays so. Everything but turn/start is then asked again.
 const (
-	overloadTries = 5
-	closingTries  = 7 // three seconds
-	goneTries     = 4 // a third of a second
+	overloadTries = 5 // the server is overloaded
+	closingTries  = 7 // the server is unloading the thread; within three seconds
+	goneTries     = 4 // the thread to resume is gone; within a third of a second
 )
 
+// overloaded are the pauses between these tries.
 var overloaded = handoff.Backoff{First: 50 * time.Millisecond, Longest: 2 * time.Second}
 
-// askedAgain is how often a request is sent at most that was refused with err.
-func askedAgain(method string, err error) int {
+// maxTries returns how often a request is sent at most that was refused with err.
+func maxTries(method string, err error) int {
 	switch {
 	case refusedAs(err, refusedOverloaded):
 		return overloadTries
@@ -52,11 +53,11 @@ func askedAgain(method string, err error) int {
 
 var errTimeout = errors.New("timed out")
 
-// A client is the closed set of what can be asked of an app-server. There is no method that passes a name
-// through. Errors are those of [jsonrpc.Peer.Call].
+// A client is the closed set of requests to an app-server. None of its methods sends a method that a caller names.
+// Errors are those of [jsonrpc.Peer.Call].
 type client struct{ peer *jsonrpc.Peer }
 
-// initialize shakes hands and returns the server's version.
+// initialize initializes the connection and returns the server's version.
 func (c client) initialize(ctx context.Context) (string, error) {
 	own := "devel"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
@@ -76,7 +77,7 @@ func (c client) initialize(ctx context.Context) (string, error) {
 	return serverVersion(result.UserAgent), nil
 }
 
-// account returns whether it can use its model: nobody is signed in where somebody must be.
+// account reports whether the server can use its model: somebody is signed in, or that is not needed.
 func (c client) account(ctx context.Context) (signedIn bool, err error) {
 	var result struct {
 		Account json.RawMessage `json:"account"`
@@ -88,34 +89,37 @@ func (c client) account(ctx context.Context) (signedIn bool, err error) {
 	return !result.Needed || len(result.Account) > 0 && string(result.Account) != "null", nil
 }
 
-// threadStart makes a thread and subscribes to it. land runs before the next frame is read.
-func (c client) threadStart(ctx context.Context, p threadStartParams, land func(*threadResult)) (*threadResult, error) {
-	return c.subscribing(ctx, "thread/start", p, land)
+// threadStart makes a thread and subscribes to it. onResult runs before the next frame is read.
+func (c client) threadStart(
+	ctx context.Context, p threadStartParams, onResult func(*threadResult),
+) (*threadResult, error) {
+	return c.subscribing(ctx, "thread/start", p, onResult)
 }
 
-// threadResume loads a thread if need be and subscribes to it. land runs before the next frame is read:
-// what the response tells is older than every later frame. n is how many of its newest turns come with it.
-func (c client) threadResume(ctx context.Context, id string, n int, land func(*threadResult)) (*threadResult, error) {
+// threadResume loads a thread, if it is not loaded, and subscribes to it. onResult runs before the next frame is read,
+// since the result is older than every later frame. The result has the n newest turns.
+func (c client) threadResume(
+	ctx context.Context, id string, n int, onResult func(*threadResult),
+) (*threadResult, error) {
 	page := turnsRequest{Limit: n, ItemsView: "notLoaded"}
 	params := threadResumeParams{ThreadID: id, ExcludeTurns: true, InitialTurnsPage: page}
-	return c.subscribing(ctx, "thread/resume", params, land)
+	return c.subscribing(ctx, "thread/resume", params, onResult)
 }
 
-// threadFork copies a thread up to and with a turn, or all of it, and subscribes to the copy. land runs
-// before the next frame is read.
-func (c client) threadFork(ctx context.Context, p threadForkParams, land func(*threadResult)) (*threadResult, error) {
+// threadFork copies a thread, or its turns up to and with one, and subscribes to the copy. onResult runs before the
+// next frame is read.
+func (c client) threadFork(
+	ctx context.Context, p threadForkParams, onResult func(*threadResult),
+) (*threadResult, error) {
 	p.ExcludeTurns = true
-	return c.subscribing(ctx, "thread/fork", p, land)
+	return c.subscribing(ctx, "thread/fork", p, onResult)
 }
 
 func (c client) subscribing(
-	ctx context.Context,
-	method string,
-	p any,
-	land func(*threadResult),
+	ctx context.Context, method string, p any, onResult func(*threadResult),
 ) (*threadResult, error) {
 	var result threadResult
-	err := c.ask(ctx, method, p, attachTimeout, &result, landing(land))
+	err := c.ask(ctx, method, p, attachTimeout, &result, inReader(onResult))
 	return &result, err
 }
 
@@ -124,20 +128,20 @@ func (c client) threadUnsubscribe(ctx context.Context, thread string) error {
 	return c.ask(ctx, "thread/unsubscribe", threadParams{thread}, detachTimeout, nil, nil)
 }
 
-// sourceKinds are of whom threads are listed: of everybody but subagents. Set once.
+// sourceKinds are the sources whose threads are listed: all but subagents. Set once.
 var sourceKinds = []string{"cli", "vscode", "exec", "appServer", "unknown"}
 
-// threadList gives a page of the threads that ran, newest first, of every model provider. after is where the page
-// before it ended; nil: the first. Only ctx bounds it: codex goes on with a list that is given up.
+// threadList returns a page of the threads that ran, newest first, of all model providers. after is the cursor of the
+// page before; nil: the first page. Only ctx bounds the time: Codex would go on with a list that we have given up.
 func (c client) threadList(ctx context.Context, limit int, after *string) (threadListResult, error) {
 	params := threadListParams{
 		Cursor: after, SourceKinds: sourceKinds, UseStateDBOnly: after != nil, SortKey: "recency_at", SortDirection: "desc",
 		ModelProviders: []string{},
 	}
 	var result threadListResult
-	err := less(min(limit, maxPage), func(limit int) error {
+	err := withFewer(min(limit, maxPage), func(limit int) error {
 		params.Limit = limit
-		return c.again(ctx, "thread/list", params, &result, nil)
+		return c.retry(ctx, "thread/list", params, &result, nil)
 	})
 	return result, err
 }
@@ -149,14 +153,10 @@ func (c client) threadRead(ctx context.Context, thread string) (wireThread, erro
 	return result.Thread, err
 }
 
-// turnsList returns the newest turns, newest first, or those after a page of them. after is its cursor; nil: the
-// newest. view is notLoaded, summary or full.
+// turnsList returns a page of turns, newest first. after is the cursor of the page before; nil: the first page. view is
+// notLoaded, summary or full.
 func (c client) turnsList(
-	ctx context.Context,
-	thread string,
-	after *string,
-	limit int,
-	view string,
+	ctx context.Context, thread string, after *string, limit int, view string,
 ) (turnsPage, error) {
 	params := turnsListParams{ThreadID: thread, Cursor: after, turnsRequest: turnsRequest{Limit: limit, ItemsView: view}}
 	var result turnsPage
@@ -164,7 +164,7 @@ func (c client) turnsList(
 	return result, err
 }
 
-// archive puts a thread away, or brings it back.
+// archive archives a thread, or restores it.
 func (c client) archive(ctx context.Context, thread string, on bool) error {
 	method := "thread/archive"
 	if !on {
@@ -177,8 +177,7 @@ func (c client) rename(ctx context.Context, thread, name string) error {
 	return c.ask(ctx, "thread/name/set", threadNameParams{thread, name}, controlTimeout, &struct{}{}, nil)
 }
 
-// itemsPage is how many items are read at once, unless they are too long together: outputs and pictures come
-// with them.
+// itemsPage is how many items are read at once. With outputs and pictures they may be too long: then fewer are read.
 const itemsPage = 50
 
 // itemsList returns the last finished items of a turn, oldest first.
@@ -195,7 +194,7 @@ func (c client) itemsList(ctx context.Context, thread, turn string) ([]wireItem,
 func (c client) itemsBefore(ctx context.Context, params itemsListParams) (itemsListResult, error) {
 	params.SortDirection = "desc"
 	var result itemsListResult
-	err := less(itemsPage, func(limit int) error {
+	err := withFewer(itemsPage, func(limit int) error {
 		params.Limit = limit
 		return c.ask(ctx, "thread/items/list", params, readTimeout, &result, nil)
 	})
@@ -205,12 +204,12 @@ func (c client) itemsBefore(ctx context.Context, params itemsListParams) (itemsL
 	return result, err
 }
 
-// itemsOfTurns returns the items of a thread's newest turns, or of one of them, newest first. A session whose
-// history is of the kind "legacy" lists its items only so: all that codex before 0.155 began, also in newer ones.
-// They have other ids there than those that were heard.
+// itemsOfTurns returns the items of a thread's newest turns, or of one of them, newest first. It is for threads whose
+// history is of the kind "legacy": those that Codex before 0.155 began, also in newer versions. The ids of these items
+// are not those of their notifications.
 func (c client) itemsOfTurns(ctx context.Context, thread, turn string) (itemsListResult, error) {
 	var page turnsPage
-	err := less(searchTurns, func(limit int) (err error) {
+	err := withFewer(searchTurns, func(limit int) (err error) {
 		page, err = c.turnsList(ctx, thread, nil, limit, "full")
 		return err
 	})
@@ -225,12 +224,12 @@ func (c client) itemsOfTurns(ctx context.Context, thread, turn string) (itemsLis
 	return result, err
 }
 
-// turnStart starts a turn: one try, never repeated, not even when the server is overloaded.
-func (c client) turnStart(ctx context.Context, p turnStartParams, land func(*turnResult)) (*turnResult, error) {
+// turnStart starts a turn, in one try. It is not repeated even if the server is overloaded.
+func (c client) turnStart(ctx context.Context, p turnStartParams, onResult func(*turnResult)) (*turnResult, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errTimeout)
 	defer cancel()
 	var result turnResult
-	if err := c.peer.CallIn(ctx, "turn/start", p, &result, landing(land)); err != nil {
+	if err := c.peer.CallIn(ctx, "turn/start", p, &result, inReader(onResult)); err != nil {
 		return nil, err
 	}
 	if result.Turn.ID == "" {
@@ -245,7 +244,7 @@ func (c client) turnSteer(ctx context.Context, thread, turn string, input []user
 	return c.ask(ctx, "turn/steer", params, controlTimeout, new(turnSteerResult), nil)
 }
 
-// turnInterrupt interrupts a turn. The turn id must not be empty: the server would interrupt any turn.
+// turnInterrupt interrupts a turn. The turn id must not be empty: the server would interrupt whichever turn runs.
 func (c client) turnInterrupt(ctx context.Context, thread, turn string) error {
 	return c.ask(ctx, "turn/interrupt", turnInterruptParams{thread, turn}, controlTimeout, nil, nil)
 }
@@ -257,20 +256,20 @@ func (c client) answer(ctx context.Context, id json.RawMessage, result any) erro
 	return c.peer.Answer(ctx, id, result)
 }
 
-// ask sends a request that may be repeated when the server cannot take it now, and decodes the result.
+// ask sends a request, again if the server cannot take it now, and decodes the result.
 func (c client) ask(
-	ctx context.Context, method string, params any, timeout time.Duration, result any, land func(jsonrpc.Reply),
+	ctx context.Context, method string, params any, timeout time.Duration, result any, onResult func(jsonrpc.Reply),
 ) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	return c.again(ctx, method, params, result, land)
+	return c.retry(ctx, method, params, result, onResult)
 }
 
-// again is ask, bounded by ctx alone.
-func (c client) again(ctx context.Context, method string, params, result any, land func(jsonrpc.Reply)) error {
+// retry is like ask, but only ctx bounds the time.
+func (c client) retry(ctx context.Context, method string, params, result any, onResult func(jsonrpc.Reply)) error {
 	for try := 1; ; try++ {
-		err := c.peer.CallIn(ctx, method, params, result, land)
-		if err == nil || try >= askedAgain(method, err) {
+		err := c.peer.CallIn(ctx, method, params, result, onResult)
+		if err == nil || try >= maxTries(method, err) {
 			return err
 		}
 		select {
@@ -283,25 +282,25 @@ func (c client) again(ctx context.Context, method string, params, result any, la
 	}
 }
 
-// landing decodes a result for a function that runs in the reader.
-func landing[T any](land func(*T)) func(jsonrpc.Reply) {
-	if land == nil {
+// inReader returns a handler of responses, which runs in the reader. It decodes the result and calls onResult.
+func inReader[T any](onResult func(*T)) func(jsonrpc.Reply) {
+	if onResult == nil {
 		return nil
 	}
 	return func(r jsonrpc.Reply) {
 		result := new(T)
 		if r.Err == nil && json.Unmarshal(r.Result, result) == nil {
-			land(result)
+			onResult(result)
 		}
 	}
 }
 
-// needed is the oldest version that was tried. Older ones shake hands as well: 0.140 does not know thread/items/list
-// and recency_at, 0.145 reports no commands.
+// needed is the oldest version that was tried. Older ones also initialize, but 0.140 has no thread/items/list and no
+// recency_at, and 0.145 reports no commands.
 var needed = [2]int{0, 150}
 
-// checkVersion refuses a server that is too old. What tells no version, or 0.0 as a build of one's own does, is taken
-// as it is.
+// checkVersion returns an error for a server that is too old. It accepts a server without a version, and version 0.0,
+// which private builds have.
 func checkVersion(server, version string) error {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }) // a dot, or a dash before "alpha"

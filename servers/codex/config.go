@@ -21,11 +21,11 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// Name is what the configuration calls servers of this kind.
+// Name is the word for this kind of servers in the configuration.
 const Name = "codex"
 
-// Config is what is configured of an app-server. Empty words leave its own settings; a resumed thread keeps what it
-// has.
+// Config is the configuration of an app-server. An empty setting leaves the server's own. A resumed thread keeps its
+// settings.
 type Config struct {
 	Cwd      string `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
 	Model    string `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
@@ -35,13 +35,13 @@ type Config struct {
 
 	Name      string        // of the server in the fleet; errors and questions carry it
 	Way       servers.Way   // how it is reached
-	Reconcile time.Duration // how long two looks at a thread must agree before a lost start counts as never run; 0: 2 s
-	Counters  *Counters     // of all its connections; nil: nobody reads them
+	Reconcile time.Duration // between two looks at a thread, see [agent.Reconcile]; 0: 2 s
+	Counters  *Counters     // of all its connections; nil: none
 	Log       *zap.Logger   // nil: none
 
 	ways      servers.Ways            // that the file may choose from
-	exclusive bool                    // the far end ends with its connection
-	died      *atomic.Pointer[string] // how the child ended last that is the server; nil inside: none has by itself
+	exclusive bool                    // the server ends with its connection
+	died      *atomic.Pointer[string] // of a server that is a child process: how it ended last; nil: it has not
 }
 
 // Kind returns the kind of Codex app-servers that are reached by these transports.
@@ -59,7 +59,7 @@ var threadID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-
 // Rows implements [servers.Settings].
 func (cfg *Config) Rows() []any { return append([]any{cfg}, cfg.ways.Rows()...) }
 
-// strictFirst are the words for sandboxes, from strict to loose. Set once.
+// strictFirst are the names of sandboxes in the configuration, from strict to loose. Set once.
 var strictFirst = []string{"read-only", "workspace-write", "danger-full-access"}
 
 // Check implements [servers.Settings].
@@ -105,8 +105,8 @@ func (cfg *Config) Describe(s *servers.Spec) {
 	}
 }
 
-// startThere is the command that starts an app-server where an address leads. Which port that has behind a proxy
-// nobody knows here; at the other end of a tunnel it may be another one too.
+// startThere returns the command that starts an app-server at an address. Behind a proxy its port is not known: the
+// command says PORT. At the other end of a tunnel the port may differ too.
 func startThere(u *url.URL, withToken bool) string {
 	host, port := "127.0.0.1", cmp.Or(u.Port(), "4500")
 	switch {
@@ -123,7 +123,7 @@ func startThere(u *url.URL, withToken bool) string {
 }
 
 func dial(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
-	cfg := *s.Own.(*Config) // its New made it
+	cfg := *s.Own.(*Config) // made by Kind's New
 	cfg.Name, cfg.Log, cfg.Counters = s.Name, log.Named(Name), newCounters(s.Name)
 	return Dialer(cfg), cfg.Counters.Metrics
 }
@@ -150,7 +150,7 @@ func Dialer(cfg Config) servers.Dial {
 	}
 }
 
-// connect shakes hands over a wire and keeps the connection running until it is lost or closed.
+// connect initializes a connection over a wire. The connection runs until it is lost or closed.
 func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link, error) {
 	c := &connection{
 		cfg: cfg, log: cfg.Log,
@@ -161,7 +161,7 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 		resubscriptions: make(chan resubscription, maxResubscriptions),
 	}
 	c.peer = jsonrpc.NewPeer(jsonrpc.Config{
-		Wire: wire, Log: cfg.Log, Handle: c.handle, Missed: c.mistrust, Traced: true,
+		Wire: wire, Log: cfg.Log, Handle: c.handle, Missed: c.doubtRunning, Traced: true,
 		InFlight: maxInFlight, Queued: maxQueued, QueuedBytes: maxQueuedBytes,
 	})
 	c.client = client{c.peer}
@@ -191,7 +191,8 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 	}, nil
 }
 
-// signedIn says that nobody is signed in where the app-server needs that to work. An older one does not tell.
+// signedIn returns an error if the app-server needs somebody to be signed in and nobody is. Older servers cannot say
+// so: then it returns nil.
 func (c *connection) signedIn(ctx context.Context) error {
 	signedIn, err := c.client.account(ctx)
 	if err == nil && !signedIn {

@@ -20,24 +20,25 @@ import (
 type connection struct {
 	cfg        Config        // Set once
 	log        *zap.Logger   // Set once
-	generation string        // Set once: tells questions of this connection from those of another
+	generation string        // Set once: names this connection in its questions
 	peer       *jsonrpc.Peer // Set once
 	client     client        // Set once
 	ended      chan struct{} // Set once, closed when no goroutine of the connection is left
 
 	mu        sync.Mutex
-	threads   map[string]*thread // Guarded by mu: those that somebody attached or is attaching
-	subagents []*subagent        // Guarded by mu: of turns in those; at most maxHelpers, oldest first
+	threads   map[string]*thread // Guarded by mu: that are attached or subscribed
+	subagents []*subagent        // Guarded by mu: of turns in these threads; at most maxSubagents, oldest first
 
 	changes chan struct{} // Set once, never closed, capacity 1: see [servers.Link.Changed]
 
-	resubscriptions chan resubscription // Set once, never closed; bound maxResubscriptions, beyond which they are left out
-	tally           tally               // of all threads
+	// resubscriptions is set once and never closed. Beyond its bound maxResubscriptions they are left out and counted.
+	resubscriptions chan resubscription
+	tally           tally // of all threads
 }
 
-// Attach resumes a thread and subscribes to it, once for all who attach it.
+// Attach resumes a thread and subscribes to it, unless that is done.
 func (c *connection) Attach(ctx context.Context, id string) (handoff.Attached, error) {
-	t := c.hold(id)
+	t := c.acquire(id)
 	if err := c.subscribe(ctx, t); err != nil {
 		_ = c.release(t)
 		return handoff.Attached{}, err
@@ -45,20 +46,20 @@ func (c *connection) Attach(ctx context.Context, id string) (handoff.Attached, e
 	return c.attached(t), nil
 }
 
-// Create makes a fresh thread with the configured model and policy.
+// Create makes a new thread with the configured model and policy.
 func (c *connection) Create(ctx context.Context, dir string) (handoff.Attached, error) {
 	return c.create(ctx, threadStartParams{Cwd: dir})
 }
 
-// CreateEphemeral makes a fresh thread that no list has. Only this connection hears of it.
+// CreateEphemeral makes a new thread that is in no list. Only this connection gets its messages.
 func (c *connection) CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error) {
 	return c.create(ctx, threadStartParams{Cwd: dir, Ephemeral: true})
 }
 
 func (c *connection) create(ctx context.Context, params threadStartParams) (handoff.Attached, error) {
 	params.Model, params.ApprovalPolicy, params.Sandbox = c.cfg.Model, c.cfg.Approval, c.cfg.Sandbox
-	t, _, err := c.fresh("thread/start", func(land func(*threadResult)) (*threadResult, error) {
-		return c.client.threadStart(ctx, params, land)
+	t, _, err := c.makeThread("thread/start", func(onResult func(*threadResult)) (*threadResult, error) {
+		return c.client.threadStart(ctx, params, onResult)
 	})
 	if err == nil {
 		p := t.mayDo()
@@ -69,24 +70,23 @@ func (c *connection) create(ctx context.Context, params threadStartParams) (hand
 			err = c.checkCeiling(p)
 		}
 	}
-	return c.handOver(t, err)
+	return c.attachOrRelease(t, err)
 }
 
-// Fork copies a thread up to and with the turn last ("": all of it), also one that another process holds,
-// and attaches the copy. The copy has the settings of its source. What runs in the source is interrupted in
-// the copy.
+// Fork copies a thread up to and with the turn last ("": all of it), and attaches the copy. The thread may be open in
+// another process. The copy has the settings of its source. A turn that runs in the source is interrupted in the copy.
 func (c *connection) Fork(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
 	return c.fork(ctx, threadForkParams{ThreadID: id, LastTurnID: string(last)})
 }
 
-// ForkEphemeral copies a thread as [connection.Fork] does, into one that no list has.
+// ForkEphemeral is like [connection.Fork], but the copy is in no list.
 func (c *connection) ForkEphemeral(ctx context.Context, id string, last handoff.TurnID) (handoff.Attached, error) {
 	return c.fork(ctx, threadForkParams{ThreadID: id, LastTurnID: string(last), Ephemeral: true})
 }
 
 func (c *connection) fork(ctx context.Context, params threadForkParams) (handoff.Attached, error) {
-	t, result, err := c.fresh("thread/fork", func(land func(*threadResult)) (*threadResult, error) {
-		return c.client.threadFork(ctx, params, land)
+	t, result, err := c.makeThread("thread/fork", func(onResult func(*threadResult)) (*threadResult, error) {
+		return c.client.threadFork(ctx, params, onResult)
 	})
 	switch {
 	case err != nil:
@@ -95,17 +95,17 @@ func (c *connection) fork(ctx context.Context, params threadForkParams) (handoff
 	case result.InitialTurnsPage == nil && !t.keepsNothing():
 		c.reread(ctx, t)
 	}
-	return c.handOver(t, err)
+	return c.attachOrRelease(t, err)
 }
 
-// fresh makes a thread. It may return one beside an error.
-func (c *connection) fresh(
-	method string, ask func(land func(*threadResult)) (*threadResult, error),
+// makeThread makes a thread by a request. It may return a thread beside an error.
+func (c *connection) makeThread(
+	method string, ask func(onResult func(*threadResult)) (*threadResult, error),
 ) (*thread, *threadResult, error) {
 	var t *thread
 	result, err := ask(func(r *threadResult) {
 		if r.Thread.ID != "" {
-			t = c.hold(r.Thread.ID)
+			t = c.acquire(r.Thread.ID)
 			t.snapshot(r)
 		}
 	})
@@ -118,8 +118,8 @@ func (c *connection) fresh(
 	return t, result, nil
 }
 
-// handOver attaches a fresh thread, or leaves it when there is an error.
-func (c *connection) handOver(t *thread, err error) (handoff.Attached, error) {
+// attachOrRelease returns an attachment of a new thread, or releases the thread if there is an error.
+func (c *connection) attachOrRelease(t *thread, err error) (handoff.Attached, error) {
 	if err == nil {
 		return c.attached(t), nil
 	}
@@ -136,7 +136,7 @@ func (c *connection) Close() error {
 	return nil
 }
 
-// attached describes a subscribed thread.
+// attached returns an attachment of a subscribed thread.
 func (c *connection) attached(t *thread) handoff.Attached {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,21 +151,21 @@ func (c *connection) attached(t *thread) handoff.Attached {
 	}
 }
 
-// hold counts one more attachment of a thread.
-func (c *connection) hold(id string) *thread {
+// acquire counts one more attachment of a thread, and adds the thread if it is not known.
+func (c *connection) acquire(id string) *thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.threads[id]
 	if t == nil {
-		t = &thread{id: id, gate: make(chan struct{}, 1), tally: &c.tally, news: c.news}
+		t = &thread{id: id, gate: make(chan struct{}, 1), tally: &c.tally, changed: c.noteChange}
 		c.threads[id] = t
 	}
 	t.refs++
 	return t
 }
 
-// letGo counts one attachment less and reports whether it was the last.
-func (c *connection) letGo(t *thread) bool {
+// unref counts one attachment less, and reports whether it was the last.
+func (c *connection) unref(t *thread) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.refs--
@@ -173,7 +173,7 @@ func (c *connection) letGo(t *thread) bool {
 	return t.refs == 0
 }
 
-// dropLocked forgets a thread that nobody attaches and that we are not subscribed to.
+// dropLocked forgets a thread that is neither attached nor subscribed.
 func (c *connection) dropLocked(t *thread) {
 	if t.refs == 0 && !t.isSubscribed() && c.threads[t.id] == t {
 		delete(c.threads, t.id)
@@ -183,9 +183,9 @@ func (c *connection) dropLocked(t *thread) {
 	}
 }
 
-// release ends one attachment; the last one unsubscribes, best effort and bounded.
+// release ends one attachment. The last one unsubscribes, within detachTimeout.
 func (c *connection) release(t *thread) error {
-	if !c.letGo(t) {
+	if !c.unref(t) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), detachTimeout, errTimeout)
@@ -194,7 +194,7 @@ func (c *connection) release(t *thread) error {
 		return c.name("").fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
 	}
 	defer t.unlock()
-	if !c.leave(t) {
+	if !c.markUnsubscribed(t) {
 		return nil
 	}
 	err := c.client.threadUnsubscribe(ctx, t.id)
@@ -207,8 +207,8 @@ func (c *connection) release(t *thread) error {
 	return nil
 }
 
-// leave marks a thread that nobody attaches as unsubscribed, and reports whether it was subscribed.
-func (c *connection) leave(t *thread) bool {
+// markUnsubscribed marks a thread without attachments as unsubscribed, and reports whether it was subscribed.
+func (c *connection) markUnsubscribed(t *thread) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return t.refs == 0 && t.setUnsubscribed()
@@ -216,7 +216,7 @@ func (c *connection) leave(t *thread) bool {
 
 // subscribe resumes a thread unless it is subscribed.
 func (c *connection) subscribe(ctx context.Context, t *thread) error {
-	if t.isSubscribed() { // and it stays so, because the caller holds it
+	if t.isSubscribed() { // it stays so, because the caller has acquired it
 		return nil
 	}
 	if err := t.lock(ctx); err != nil {
@@ -229,16 +229,16 @@ func (c *connection) subscribe(ctx context.Context, t *thread) error {
 	return c.resume(ctx, t)
 }
 
-// attachTurns is how many of a thread's newest turns come with attaching it.
+// attachTurns is how many of a thread's newest turns are read when it is attached.
 const attachTurns = 2
 
-// resume resumes a thread, and reads a doubtful newest turn again. The caller holds its gate.
+// resume resumes a thread, and reads a doubtful newest turn again. The caller holds the thread's gate.
 func (c *connection) resume(ctx context.Context, t *thread) error {
 	page, err := c.resumed(ctx, t, attachTurns)
 	if err != nil {
 		return err
 	}
-	for _, delay := range doubts[:attachDoubts] {
+	for _, delay := range rereadDelays[:attachRereads] {
 		if page == nil || len(page.Data) == 0 || !doubtful(page.Data[0]) {
 			return nil
 		}
@@ -255,8 +255,8 @@ func (c *connection) resume(ctx context.Context, t *thread) error {
 	return nil
 }
 
-// resumed resumes a thread and returns its newest turns, or nil when it has none or they cannot be read.
-// The caller holds its gate.
+// resumed resumes a thread and returns its newest turns, or nil if it has none or they cannot be read. The caller holds
+// the thread's gate.
 func (c *connection) resumed(ctx context.Context, t *thread, turns int) (*turnsPage, error) {
 	result, err := c.client.threadResume(ctx, t.id, turns, func(r *threadResult) {
 		if r.Thread.ID == t.id {
@@ -283,7 +283,8 @@ func (c *connection) resumed(ctx context.Context, t *thread, turns int) (*turnsP
 	return c.reread(ctx, t), nil
 }
 
-// nameOfHeld returns the title of a thread that is there but may not be resumed, so that people hear which one it is.
+// nameOfHeld returns the title of a thread that cannot be resumed, since it is archived or open elsewhere, so that the
+// error can name it.
 func (c *connection) nameOfHeld(ctx context.Context, t *thread, why error) string {
 	t.mu.Lock()
 	name := t.title
@@ -297,22 +298,22 @@ func (c *connection) nameOfHeld(ctx context.Context, t *thread, why error) strin
 	return ""
 }
 
-// doubts is when a newest turn that reads as interrupted without an end is read again. At its edges a
-// turn is reported so although it runs or has completed; 120 ms later it never was (12 of 12). Only a
-// crash of the server leaves it so. Who attaches looks twice again, who waits for its end three times.
-var doubts = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 500 * time.Millisecond}
+// rereadDelays are the pauses before a doubtful newest turn is read again. For a moment at its begin and its end, a
+// turn is reported as interrupted without a time of its end; 120 ms later it never was (12 of 12). It stays so only
+// after a crash of the server. Attaching reads it again twice, waiting for its end three times.
+var rereadDelays = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 500 * time.Millisecond}
 
-// attachDoubts is how many of them delay an attachment.
-const attachDoubts = 2
+// attachRereads is how many of these pauses an attachment may wait.
+const attachRereads = 2
 
-// doubtful reports whether a turn may be something else than it says.
+// doubtful reports whether a turn's status may be wrong: it is interrupted, without a time of its end.
 func doubtful(w wireTurn) bool { return w.Status == statusInterrupted && w.CompletedAt == nil }
 
-// reread reads the newest turn and takes it over, unless turns were heard to begin or end meanwhile.
-// A thread that never ran has none.
+// reread reads the newest turn and adopts it, unless a turn has begun or ended meanwhile. It returns nil if the turns
+// cannot be read, as in a thread that never ran.
 func (c *connection) reread(ctx context.Context, t *thread) *turnsPage {
 	t.mu.Lock()
-	before := t.heard
+	before := t.turnEvents
 	t.mu.Unlock()
 	page, err := c.client.turnsList(ctx, t.id, nil, 1, "notLoaded")
 	if err != nil {
@@ -320,21 +321,21 @@ func (c *connection) reread(ctx context.Context, t *thread) *turnsPage {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.heard == before {
+	if t.turnEvents == before {
 		t.adoptLocked(page.Data)
 	}
 	return &page
 }
 
-// news notes that something is not as it was listed or asked.
-func (c *connection) news() {
+// noteChange notes that the list of threads or the questions of others have changed.
+func (c *connection) noteChange() {
 	select {
 	case c.changes <- struct{}{}:
-	default: // it is noted already
+	default: // a change is noted already
 	}
 }
 
-// handle routes what the server says. It runs in the reader and never waits.
+// handle routes a message of the server. It runs in the reader and never waits.
 func (c *connection) handle(m jsonrpc.Message) {
 	var n note
 	if json.Unmarshal(m.Params, &n) != nil || n.ThreadID == "" {
@@ -344,44 +345,44 @@ func (c *connection) handle(m jsonrpc.Message) {
 		c.peer.Malformed.Add(1)
 		return
 	}
-	switch m.Method { // told of every thread; what begins or runs is among the newest, which are listed anew each time
+	switch m.Method { // these come for all threads; others would change only the newest ones, which are listed each time
 	case noteThreadName, noteThreadArchived, noteThreadUnarchived, noteThreadDeleted:
-		c.news()
+		c.noteChange()
 	}
 	c.mu.Lock()
 	t := c.threads[n.ThreadID]
 	c.mu.Unlock()
 	switch {
 	case t == nil:
-		c.hearSubagent(m, &n)
+		c.handleSubagent(m, &n)
 	case m.ID != nil:
-		c.asks(t, m, nil)
+		c.handleQuestion(t, m, nil)
 	default:
-		c.meet(t, handoff.TurnID(n.TurnID), n.Item)
-		t.hear(m.Method, &n)
+		c.noteSubagents(t, handoff.TurnID(n.TurnID), n.Item)
+		t.handle(m.Method, &n)
 		if m.Method == noteTurnCompleted && n.Turn != nil {
 			c.dismiss(t, handoff.TurnID(n.Turn.ID))
 		}
 	}
 }
 
-// mistrust has the turns that run be read, because a frame was left out.
-func (c *connection) mistrust() {
+// doubtRunning has the followers of all running turns read them, because a frame was left out.
+func (c *connection) doubtRunning() {
 	c.mu.Lock()
 	threads := slices.Collect(maps.Values(c.threads))
 	c.mu.Unlock()
 	for _, t := range threads {
-		t.mistrust()
+		t.doubtRunning()
 	}
 }
 
-// asks takes a request of the server to a person. about, which may be nil, adds what is known of a subagent's.
-func (c *connection) asks(t *thread, m jsonrpc.Message, about func(*askParams, *handoff.Question)) {
+// handleQuestion handles a request of the server to a person. about, which may be nil, completes a subagent's question.
+func (c *connection) handleQuestion(t *thread, m jsonrpc.Message, about func(*askParams, *handoff.Question)) {
 	var p askParams
 	if json.Unmarshal(m.Params, &p) != nil {
 		return
 	}
-	if len(m.Params) > maxQuestion { // shown, so that nobody waits in the dark, and no more kept of it
+	if len(m.Params) > maxQuestion { // it is shown, so that people know why the turn waits, but without its content
 		c.tally.unasked.Add(1)
 		c.log.Warn("question too long", zap.Int("bytes", len(m.Params)))
 		p = askParams{ThreadID: p.ThreadID, TurnID: p.TurnID, ItemID: p.ItemID}
@@ -394,12 +395,12 @@ func (c *connection) asks(t *thread, m jsonrpc.Message, about func(*askParams, *
 	if about != nil {
 		about(&p, &q)
 	}
-	// After a reconnect a request comes again under its number. Numbers begin again at 0 when the server is restarted,
-	// which ends every turn that had asked.
+	// After a reconnect, the server sends a request again with the same number. When the server is restarted, numbers
+	// begin again at 0, but then all turns that had asked have ended.
 	q.ID = handoff.QuestionID(strings.Join([]string{c.cfg.Name, p.ThreadID, p.TurnID, string(m.ID)}, ":"))
 	q.Connection, q.Asked = c.generation, time.Now()
 	t.ask(m, p, q)
 }
 
-// name returns what errors call this server and a session.
+// name returns the names of this server and a session for errors.
 func (c *connection) name(session string) naming { return naming{server: c.cfg.Name, session: session} }

@@ -13,7 +13,7 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// A refusal is what an error response of the server means to us.
+// A refusal is the meaning of an error response of the server.
 type refusal int
 
 const (
@@ -28,24 +28,24 @@ const (
 	refusedNoTurn             // the turn does not run any more
 	refusedOverloaded         // too many requests; try again later
 	refusedTooLarge           // the input is too long
-	refusedUnknown            // the server has no such method, or not for us
+	refusedUnknown            // the server has no such method, or does not offer it to us
 	refusedNoSuchTurn         // the thread has no such turn
 	refusedTurnRuns           // the turn has not ended
-	refusedClosing            // the thread is just leaving the server's memory; it can be resumed after that
+	refusedClosing            // the server is unloading the thread; it can be resumed after that
 )
 
-// codeOverloaded is the only error code of the server that means something by itself.
+// codeOverloaded is the only error code of the server with a meaning of its own.
 const codeOverloaded = -32001
 
-// refusals maps what the server writes, in lower case, to what it means. First match wins. The wording is
-// that of codex 0.169.0; six other projects are known to have matched too little of it.
+// refusals maps parts of error messages, in lower case, to their meaning. The first match counts. The wording is that
+// of Codex 0.169.0; six other projects are known to have matched too little of it.
 var refusals = []struct {
 	text string
 	is   refusal
 }{
 	{"unknown variant `thread/", refusedUnknown},
 	{"requires experimentalapi capability", refusedUnknown},
-	{"invalid request:", refusedOther}, // lists every method name: must not be searched for the others
+	{"invalid request:", refusedOther}, // this message lists all methods: the rows below must not match it
 	{"no rollout found for thread id", refusedGone},
 	{" is archived", refusedArchived},
 	{"already has an active writer", refusedInUse},
@@ -86,28 +86,28 @@ func classify(e *jsonrpc.Error) refusal {
 	return refusedOther
 }
 
-// refusedAs reports whether err is an error response of this meaning.
+// refusedAs reports whether err is an error response with this meaning.
 func refusedAs(err error, is refusal) bool {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && classify(e) == is
 }
 
-// holderOf is the program that has a session open, as a machine that joined tells it; "": not known.
+// holderOf returns the program that has a session open; "": not known. Machines that joined add it to the error.
 func holderOf(e *jsonrpc.Error) string {
 	var data struct {
 		Holder string `json:"holder"`
 	}
-	_ = json.Unmarshal(e.Data, &data) // an app-server tells none
+	_ = json.Unmarshal(e.Data, &data) // errors of an app-server itself have no holder
 	if !programName.MatchString(data.Holder) {
 		return ""
 	}
 	return data.Holder
 }
 
-// programName matches the name of a program, which is said aloud.
+// programName matches a program's name that may be spoken.
 var programName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ]{0,29}$`)
 
-// codes is what each refusal means in the vocabulary of [handoff].
+// codes are the codes of refusals.
 var codes = map[refusal]handoff.Code{
 	refusedOther:      handoff.CodeRefused,
 	refusedUnloaded:   handoff.CodeSessionGone,
@@ -126,16 +126,16 @@ var codes = map[refusal]handoff.Code{
 	refusedClosing:    handoff.CodeOverloaded,
 }
 
-// unnamedSession stands where a spoken sentence names a session that we only know by its id.
+// unnamedSession stands in a spoken sentence for the title of a session whose title is not known.
 const unnamedSession = "you named"
 
-// A naming is what errors call things. Ids are never said.
+// A naming has the names of a server and a session for errors. Ids are never spoken.
 type naming struct {
 	server  string
 	session string // its title, or ""
 }
 
-// subject returns what fills the spoken phrase of a code.
+// subject returns the subject of an error with a code.
 func (n naming) subject(code handoff.Code) string {
 	switch code {
 	case handoff.CodeSessionGone, handoff.CodeSessionArchived, handoff.CodeSessionInUse, handoff.CodeUnknownSession:
@@ -151,14 +151,14 @@ func (n naming) subject(code handoff.Code) string {
 	return n.server
 }
 
-// fill gives a fault that names nothing its subject.
+// fill sets the subject of an error, if it has none.
 func (n naming) fill(fault *handoff.Error) *handoff.Error {
 	fault.Subject = cmp.Or(fault.Subject, n.subject(fault.Code))
 	return fault
 }
 
-// fault translates an error of a peer. Unsent and unanswered requests get the code given for each: only
-// the caller knows what an unanswered one may have done.
+// fault translates an error of a peer. A request that was not sent gets the code unsent, and one that was not answered
+// the code unanswered: only the caller knows what the request may have done.
 func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error {
 	if e, ok := errors.AsType[*handoff.Error](err); ok {
 		return e
@@ -184,11 +184,10 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 	return handoff.Fault(code, n.subject(code), handoff.ClipRunes(err.Error(), maxDetail))
 }
 
-// maxDetail bounds what an error quotes of the server, in runes: unknown methods are answered with a list
-// of all of them.
+// maxDetail bounds a quotation of the server, in runes. The error for an unknown method lists all methods.
 const maxDetail = 300
 
-// modelFaults says which failures of a turn come from the model behind it. Any other is the agent's. Set once.
+// modelFaults are the codes for failures of the model. Other failures of a turn are the agent's. Set once.
 var modelFaults = map[string]handoff.Code{
 	"contextWindowExceeded": handoff.CodeContextFull,
 
@@ -207,7 +206,7 @@ var modelFaults = map[string]handoff.Code{
 	"badRequest":                  handoff.CodeModelRefused,
 }
 
-// code is what the failure of a turn means, or "". What came over HTTP has a status beside its word.
+// code returns the code for the failure of a turn, or "". Failures of HTTP requests have a status instead of a word.
 func (e *wireError) code() handoff.Code {
 	var word string
 	if json.Unmarshal(e.Info, &word) == nil {
@@ -216,7 +215,7 @@ func (e *wireError) code() handoff.Code {
 	var failed map[string]struct {
 		Status int `json:"httpStatusCode"`
 	}
-	_ = json.Unmarshal(e.Info, &failed) // anything else is no known failure
+	_ = json.Unmarshal(e.Info, &failed) // empty if it fails
 	for _, f := range failed {
 		switch f.Status {
 		case http.StatusTooManyRequests:

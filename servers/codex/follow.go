@@ -13,23 +13,23 @@ import (
 	"switchboard/servers/turns"
 )
 
-// How long a follower waits for what should come before it reads the thread.
+// How long a follower waits for a message before it reads the thread.
 const (
-	restGrace      = time.Second      // the thread rests: the end of its turn comes within a millisecond, or not at all
-	startGrace     = 10 * time.Second // a started turn shows itself
-	catchUpTimeout = 2 * time.Second  // how long new events wait until the missed ones are read
+	restGrace      = time.Second      // for the end of a turn whose thread is idle: it comes within 1 ms or never
+	startGrace     = 10 * time.Second // for the first message of a turn
+	catchUpTimeout = 2 * time.Second  // for reading earlier items; new updates wait meanwhile
 )
 
-// readings are the pauses after readings of a thread that decided nothing.
+// readings are the pauses after readings of a thread that did not show the end of the turn.
 var readings = handoff.Backoff{First: time.Second, Longest: 30 * time.Second}
 
 // searchTurns is how many of the newest turns of a thread are searched.
 const searchTurns = 20
 
-// maxUnread is how often the items of a turn that has ended are read before what was heard of it must do.
+// maxUnread is how often reading the items of an ended turn may fail, before the turn ends without them.
 const maxUnread = 3
 
-// maxMissing is how often a turn may be missing in its thread before it counts as lost.
+// maxMissing is how often a turn may be missing in its thread, before it counts as gone.
 const maxMissing = 3
 
 var (
@@ -44,16 +44,15 @@ type follower struct {
 	turn  *turn  // Set once
 
 	// Owned by the loop of Follow.
-	pause   time.Duration // until the next reading of the thread; 0: by the state of the turn
-	unclear int           // readings that decided nothing
-	doubts  int           // readings that showed the turn interrupted without an end
-	missing int           // readings that did not show the turn
+	pause   time.Duration // until the next reading of the thread; 0: see [thread.patience]
+	unclear int           // readings that did not show the end
+	doubts  int           // readings that showed a doubtful end
+	missing int           // readings without the turn
 	unread  int           // readings of its items that failed
 }
 
-// Follow yields the updates of exactly one turn. What was heard of it since the thread was attached is
-// kept, also when Follow is called late; what it finished before is read first. A turn that ended before
-// is read as a whole.
+// Follow yields the updates of exactly one turn. Its updates since the thread was attached are kept, also if Follow is
+// called late; items that it finished before are read first. A turn that has ended before is read as a whole.
 func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
 	return a.follow(ctx, id, true)
 }
@@ -63,7 +62,7 @@ func (a *agent) Watch(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.
 	return a.follow(ctx, id, false)
 }
 
-// follow yields the updates of a turn. ours is whether what it asks is asked here.
+// follow yields the updates of a turn. ours: the turn's questions are reported here.
 func (a *agent) follow(ctx context.Context, id handoff.TurnID, ours bool) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
 		k, err := a.thread.follow(id, ours)
@@ -95,7 +94,7 @@ func (a *agent) follow(ctx context.Context, id handoff.TurnID, ours bool) iter.S
 	}
 }
 
-// catchUp reads what a turn finished before it was heard of here, and how it ended if it does not run.
+// catchUp reads the items that a turn finished before its first message here, and its end if it does not run.
 func (f *follower) catchUp(ctx context.Context) error {
 	c, t := f.agent.conn, f.agent.thread
 	if !t.beganUnheard(f.turn) {
@@ -104,7 +103,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 	readCtx, cancel := context.WithTimeoutCause(ctx, catchUpTimeout, errTimeout)
 	defer cancel()
 	items, err := c.client.itemsList(readCtx, t.id, string(f.turn.id))
-	if err == nil { // without them, what is heard must do
+	if err == nil { // without them, the messages have to do
 		t.catchUp(f.turn, items)
 	}
 	if !t.rests(f.turn) {
@@ -114,7 +113,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 	return f.readEnd(ctx)
 }
 
-// wait returns when there may be something to read, or with the error that ends following.
+// wait returns when there may be updates, or with the error that ends following.
 func (f *follower) wait(ctx context.Context) error {
 	t, k, name := f.agent.thread, f.turn, f.agent.name()
 	patience := t.patience(k)
@@ -142,7 +141,7 @@ func (f *follower) wait(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case k.updates.Len() > 0: // what was heard before the loss is read first
+	case k.updates.Len() > 0: // updates from before the loss come first
 		return nil
 	case k.updates.Lost():
 		cause = errBurst
@@ -153,20 +152,20 @@ func (f *follower) wait(ctx context.Context) error {
 	return name.fault(cause, handoff.CodeAgentGone, handoff.CodeAgentGone)
 }
 
-// readEnd reads what became of a turn whose end did not come. It returns an error when the turn is lost.
+// readEnd reads the end of a turn from the thread. It returns an error if the turn is gone.
 func (f *follower) readEnd(ctx context.Context) error {
 	c, t := f.agent.conn, f.agent.thread
-	if err := c.subscribe(ctx, t); err != nil && c.peer.Lost() == nil { // the server had unloaded it
+	if err := c.subscribe(ctx, t); err != nil && c.peer.Lost() == nil { // the server may have unloaded it
 		c.log.Debug("loading a followed thread again", zap.Error(err))
 	}
 	page, err := c.client.turnsList(ctx, t.id, nil, searchTurns, "notLoaded")
 	if err != nil && !refusedAs(err, refusedNeverRan) {
-		f.later()
+		f.backOff()
 		return nil // a lost connection shows by itself
 	}
 	i := slices.IndexFunc(page.Data, func(w wireTurn) bool { return w.ID == string(f.turn.id) })
 	if i < 0 {
-		f.later()
+		f.backOff()
 		if f.missing++; f.missing >= maxMissing {
 			return f.agent.name().fill(handoff.Fault(handoff.CodeTurnGone, "", ""))
 		}
@@ -175,25 +174,25 @@ func (f *follower) readEnd(ctx context.Context) error {
 	w := page.Data[i]
 	switch {
 	case w.Status == statusInProgress:
-		f.later()
+		f.backOff()
 		t.mu.Lock()
 		f.turn.report(f.turn.reducer.Begin())
 		t.mu.Unlock()
 		return nil
-	case doubtful(w) && f.doubts < len(doubts):
-		f.pause = doubts[f.doubts]
+	case doubtful(w) && f.doubts < len(rereadDelays):
+		f.pause = rereadDelays[f.doubts]
 		f.doubts++
 		return nil
 	}
 	items, err := f.items(ctx, w.Status, i+1)
 	if err != nil {
 		if f.unread++; f.unread < maxUnread {
-			f.later()
+			f.backOff()
 			return nil
 		}
 	}
 	end := w.end()
-	if doubtful(w) { // still: whatever ran it was lost
+	if doubtful(w) { // it stays so: the server crashed
 		end.Code, end.Detail = handoff.CodeAgentEnded, "nobody stopped it"
 		if died := c.cfg.died.Load(); died != nil {
 			end.Detail = *died
@@ -204,11 +203,10 @@ func (f *follower) readEnd(ctx context.Context) error {
 	return nil
 }
 
-// errNoItems tells that the items of a turn that completed are not there: at least what began it is one.
+// errNoItems says that a completed turn is listed without items: it has at least the message that began it.
 var errNoItems = errors.New("no items are listed")
 
-// items reads what a turn finished, which is among so many newest turns of its thread: its items, else its last
-// message.
+// items reads the items of a turn, or else its last message. The turn is among that many newest turns of its thread.
 func (f *follower) items(ctx context.Context, status string, among int) ([]wireItem, error) {
 	ask, thread, id := f.agent.conn.client, f.agent.thread.id, string(f.turn.id)
 	items, err := ask.itemsList(ctx, thread, id)
@@ -226,55 +224,55 @@ func (f *follower) items(ctx context.Context, status string, among int) ([]wireI
 	return nil, err
 }
 
-// later reads again after a reading that decided nothing.
-func (f *follower) later() {
+// backOff sets a longer pause, after a reading that did not show the end.
+func (f *follower) backOff() {
 	f.pause = readings.Step(f.unclear)
 	f.unclear++
 }
 
-// follow begins to read a turn. Two readers would take each other's updates.
+// follow returns a turn for its follower, of whom there may be one at a time: two would take each other's updates.
 func (t *thread) follow(id handoff.TurnID, ours bool) (*turn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.turnLocked(id)
-	if k.reading {
+	if k.followed {
 		return nil, errFollowed
 	}
-	if t.running != id && !k.reducer.Ended() { // its end will not be heard: it is read. Its usage may have been told since
+	if t.running != id && !k.reducer.Ended() { // its end was not heard: read it
 		k.resting = true
 	}
-	if k.updates.Lost() { // it was given up: what it did is read, as if it was not heard
+	if k.updates.Lost() { // updates were dropped: read all of it
 		k.updates.Clear()
 		k.reducer, k.updates = turns.NewReducer(k.id), turns.NewBuffer(&t.tally.Tally)
-		k.whole, k.read, k.resting = false, false, t.running != k.id
+		k.complete, k.caughtUp, k.resting = false, false, t.running != k.id
 		t.questions.Retell(k.id)
 	}
-	k.reading = true
-	if ours && !k.foreign {
+	k.followed = true
+	if ours && !k.joined {
 		k.ours = true
 		if t.announceLocked(k) {
-			t.news()
+			t.changed()
 		}
 	}
 	return k, nil
 }
 
-// beganUnheard reports, once, whether a turn may have finished items that were not heard here. A turn that
-// the newest snapshot showed running has begun for its follower.
+// beganUnheard reports, only the first time, whether a turn may have finished items whose messages did not come here.
+// It also reports the begin of a turn that runs according to the newest snapshot.
 func (t *thread) beganUnheard(k *turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k.whole || k.read {
+	if k.complete || k.caughtUp {
 		return false
 	}
-	k.read = true
+	k.caughtUp = true
 	if t.running == k.id {
 		k.report(k.reducer.Begin())
 	}
 	return true
 }
 
-// catchUp reports items that a turn finished before it was heard of, before everything that was heard.
+// catchUp reports items that a turn finished before its first message here. They come before all other updates.
 func (t *thread) catchUp(k *turn, items []wireItem) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -286,21 +284,21 @@ func (t *thread) catchUp(k *turn, items []wireItem) {
 	}
 }
 
-// rests reports whether a turn has not ended and its thread rests.
+// rests reports whether a turn has not ended, though its thread may be idle.
 func (t *thread) rests(k *turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return k.resting && !k.reducer.Ended()
 }
 
-// leave ends reading a turn; somebody else may go on.
+// leave ends following a turn. It may be followed again.
 func (t *thread) leave(k *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k.reading = false
+	k.followed = false
 }
 
-// updates yields what is kept of a turn, oldest first.
+// updates takes the buffered updates of a turn, oldest first.
 func (t *thread) updates(k *turn) iter.Seq[handoff.Update] {
 	return func(yield func(handoff.Update) bool) {
 		for {
@@ -314,7 +312,7 @@ func (t *thread) updates(k *turn) iter.Seq[handoff.Update] {
 	}
 }
 
-// patience returns how long to wait for a turn before reading its thread; 0: for ever.
+// patience returns how long to wait for an update of a turn before reading its thread; 0: for ever.
 func (t *thread) patience(k *turn) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -327,7 +325,7 @@ func (t *thread) patience(k *turn) time.Duration {
 	return 0
 }
 
-// conclude ends a turn by what was read of it. unread says why its items could not be; nil: they were.
+// conclude ends a turn with its end and items, which were read. unread is the error of reading the items, or nil.
 func (t *thread) conclude(k *turn, end handoff.TurnEnded, items []wireItem, unread error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -340,7 +338,7 @@ func (t *thread) conclude(k *turn, end handoff.TurnEnded, items []wireItem, unre
 	t.endLocked(k, end, items)
 }
 
-// forget drops a turn that was read to its end.
+// forget drops a turn that was followed to its end.
 func (t *thread) forget(k *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -348,27 +346,27 @@ func (t *thread) forget(k *turn) {
 	t.turns = slices.DeleteFunc(t.turns, func(o *turn) bool { return o == k })
 }
 
-// runs returns the newest turn, and whether one runs or is about to.
+// runs returns the newest turn, and whether a turn runs or is about to.
 func (t *thread) runs() (newest handoff.TurnID, busy bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.newest, t.active || t.running != ""
 }
 
-// mayDo returns what the turns of the thread may do.
+// mayDo returns the policy of the thread's turns.
 func (t *thread) mayDo() policy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.policy
 }
 
-// knowOwner waits for the message that began a turn of ours, unless that cannot be told.
-func (a *agent) knowOwner(ctx context.Context, id handoff.TurnID) {
+// awaitOwner waits at most joinGrace for the message that began a turn of ours, if that will come here.
+func (a *agent) awaitOwner(ctx context.Context, id handoff.TurnID) {
 	a.thread.mu.Lock()
 	k := a.thread.findLocked(id)
-	wait := k != nil && k.whole && !k.foreign && k.mine != ""
+	wait := k != nil && k.complete && !k.joined && k.startID != ""
 	a.thread.mu.Unlock()
 	if wait {
-		_, _ = a.await(ctx, k.known, joinGrace) // else nobody can tell
+		_, _ = a.await(ctx, k.firstKnown, joinGrace) // without the message the turn counts as ours
 	}
 }

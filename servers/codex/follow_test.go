@@ -244,7 +244,7 @@ func TestFollowerFarBehind(t *testing.T) {
 		}
 		for i := range 9 { // as if the server had sent them
 			item := &wireItem{Type: typeAgentMessage, ID: fmt.Sprintf("m%d", i), Text: big}
-			heard.hear(noteItemCompleted, &note{TurnID: turn1, Item: item})
+			heard.handle(noteItemCompleted, &note{TurnID: turn1, Item: item})
 		}
 		if _, err, _ := next(); err == nil || handoff.AsError(err).Code != handoff.CodeAgentGone {
 			t.Fatalf("followed on: %v", err)
@@ -270,7 +270,7 @@ func TestFollowerFarBehindAtTheEnd(t *testing.T) {
 		synctest.Wait()
 		heard := link.Conn.(*connection).threads[thread1]
 		for i := range turns.HardUpdates + 1 {
-			heard.hear(noteItemCompleted, &note{TurnID: turn1, Item: &wireItem{Type: typeReasoning, ID: fmt.Sprint(i)}})
+			heard.handle(noteItemCompleted, &note{TurnID: turn1, Item: &wireItem{Type: typeReasoning, ID: fmt.Sprint(i)}})
 		}
 		f.turnCompleted(turn1, "completed")
 		synctest.Wait()

@@ -44,7 +44,7 @@ func TestCheckInput(t *testing.T) {
 func TestUsageIsCountedOnce(t *testing.T) {
 	th := &thread{id: thread1, gate: make(chan struct{}, 1), tally: new(tally)}
 	tell := func(total, last int64) {
-		th.hear(noteUsage, &note{TurnID: turn1,
+		th.handle(noteUsage, &note{TurnID: turn1,
 			Usage: &wireUsage{Total: wireTokens{Input: total}, Last: wireTokens{Input: last, Output: 10}}})
 	}
 	tell(1000, 100)
@@ -65,7 +65,7 @@ func TestTheUsersWordsAreNotReported(t *testing.T) {
 	th := &thread{id: thread1, gate: make(chan struct{}, 1), tally: new(tally)}
 	for _, kind := range []string{typeUserMessage, typeHookPrompt, typeFunctionOut} {
 		for _, method := range []string{noteItemStarted, noteItemCompleted} {
-			th.hear(method, &note{TurnID: turn1, Item: &wireItem{Type: kind, ID: kind, Text: "hi"}})
+			th.handle(method, &note{TurnID: turn1, Item: &wireItem{Type: kind, ID: kind, Text: "hi"}})
 		}
 	}
 	for u := range th.updates(th.turns[0]) {

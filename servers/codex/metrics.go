@@ -2,7 +2,7 @@ package codex
 
 import "switchboard/servers/jsonrpc"
 
-// Counters count what all connections to one server left out and hold.
+// Counters are the counters of all connections to one server.
 type Counters = jsonrpc.Counters[*connection]
 
 // newCounters returns the counters of a server by its name in the fleet.

@@ -6,7 +6,7 @@ import (
 	"switchboard/handoff"
 )
 
-// A policy is what the turns of a thread may do, in the server's words.
+// A policy says what the turns of a thread may do, in the words of the protocol.
 type policy struct {
 	sandbox  string // readOnly, workspaceWrite, dangerFullAccess, externalSandbox
 	approval string // untrusted, on-request, never; "" for rules instead of a word
@@ -18,17 +18,15 @@ func policyOf(approval json.RawMessage, sandbox sandboxPolicy) policy {
 	return p
 }
 
-// sandboxes maps the words of thread/start and of the configuration to those of its answer. Set once.
+// sandboxes maps the names of sandboxes in thread/start and in the configuration to those in answers. Set once.
 var sandboxes = map[string]string{
 	"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess",
 }
 
-// looseness orders the sandboxes. What is not here cannot be compared and counts as the loosest: an
-// external sandbox is whatever somebody else made of it. Set once.
+// looseness orders the sandboxes. Any other counts as the loosest: an external sandbox may allow anything. Set once.
 var looseness = map[string]int{"readOnly": 1, "workspaceWrite": 2, "dangerFullAccess": 3}
 
-// differs names the setting that a new thread did not get, or "". A server that cannot give what was
-// configured must not be used as if it had.
+// differs returns the name of a configured setting that a new thread did not get, or "".
 func (p policy) differs(cfg Config) string {
 	switch {
 	case cfg.Sandbox != "" && sandboxes[cfg.Sandbox] != p.sandbox:
@@ -39,7 +37,7 @@ func (p policy) differs(cfg Config) string {
 	return ""
 }
 
-// above reports whether the sandbox is looser than a ceiling; "" is none.
+// above reports whether the sandbox is looser than a ceiling. "": there is no ceiling.
 func (p policy) above(ceiling string) bool {
 	if ceiling == "" {
 		return false
@@ -48,8 +46,8 @@ func (p policy) above(ceiling string) bool {
 	return !known || rank > looseness[sandboxes[ceiling]]
 }
 
-// checkCeiling refuses to run in a thread that may do more than the ceiling. How often it asks is no part
-// of the ceiling: the sandbox holds whether somebody is asked or not.
+// checkCeiling returns an error for a thread that may do more than the ceiling. The ceiling is about sandboxes only,
+// not about approval: a sandbox holds whether somebody is asked or not.
 func (c *connection) checkCeiling(p policy) error {
 	if !p.above(c.cfg.Ceiling) {
 		return nil

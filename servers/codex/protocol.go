@@ -6,11 +6,11 @@ import (
 	"switchboard/handoff"
 )
 
-// The part of the app-server protocol that is used, codex 0.169.0. Beside each type stands the method it
-// belongs to. A test holds every field name against recorded frames.
+// The part of the app-server protocol that is used, of Codex 0.169.0. The comment of each type names its methods. A
+// test checks all field names against recorded frames.
 
-// initializeParams: initialize. clientInfo.name becomes the originator of threads and must be a valid
-// HTTP header value.
+// initializeParams: initialize. clientInfo.name becomes the originator of threads and must be a valid HTTP header
+// value.
 type initializeParams struct {
 	ClientInfo   clientInfo   `json:"clientInfo"`
 	Capabilities capabilities `json:"capabilities"`
@@ -23,11 +23,11 @@ type clientInfo struct {
 
 type capabilities struct {
 	ExperimentalAPI           bool     `json:"experimentalApi"`       // additionalContext needs it
-	RequiredHumanApproval     bool     `json:"requiredHumanApproval"` // a humanCommand is answered by a person, once
+	RequiredHumanApproval     bool     `json:"requiredHumanApproval"` // we have a person decide each kindHuman command
 	OptOutNotificationMethods []string `json:"optOutNotificationMethods"`
 }
 
-// initializeResult: initialize. The version stands only inside userAgent, as "name/VERSION (…".
+// initializeResult: initialize. The version is only in userAgent, as "name/VERSION (…".
 type initializeResult struct {
 	UserAgent string `json:"userAgent"`
 }
@@ -41,7 +41,7 @@ type threadStartParams struct {
 	Ephemeral      bool   `json:"ephemeral,omitempty"`
 }
 
-// threadResult: thread/start, thread/resume, thread/fork. InitialTurnsPage comes with thread/resume alone.
+// threadResult: thread/start, thread/resume, thread/fork. Only thread/resume has an InitialTurnsPage.
 type threadResult struct {
 	Thread           wireThread      `json:"thread"`
 	Cwd              string          `json:"cwd"`
@@ -109,8 +109,7 @@ type threadListResult struct {
 	NextCursor *string      `json:"nextCursor"`
 }
 
-// turnsListParams: thread/turns/list. Newest first unless told otherwise; works for threads that are not
-// loaded.
+// turnsListParams: thread/turns/list. Newest first by default. The thread need not be loaded.
 type turnsListParams struct {
 	ThreadID string  `json:"threadId"`
 	Cursor   *string `json:"cursor,omitempty"`
@@ -143,8 +142,8 @@ type itemEntry struct {
 	Item   wireItem `json:"item"`
 }
 
-// turnStartParams: turn/start. The client message id is stored with the message and comes back as
-// clientId of its userMessage item; it is no idempotency key.
+// turnStartParams: turn/start. The client message id is stored with the message, and is the clientId of its userMessage
+// item. It is no idempotency key.
 type turnStartParams struct {
 	ThreadID            string                  `json:"threadId"`
 	Input               []userInput             `json:"input"`
@@ -153,7 +152,7 @@ type turnStartParams struct {
 }
 
 type userInput struct {
-	Type string `json:"type"`          // text, image; what came in may also hold files
+	Type string `json:"type"`          // text, image; messages of others may also have files
 	Text string `json:"text"`          // text
 	URL  string `json:"url,omitempty"` // image: https: or data:
 }
@@ -165,7 +164,7 @@ type contextEntry struct {
 	Kind  string `json:"kind"`
 }
 
-// turnResult: turn/start. When a turn runs already its id comes back and the input joins it.
+// turnResult: turn/start. If a turn runs already, the input joins it and the result has its id.
 type turnResult struct {
 	Turn wireTurn `json:"turn"`
 }
@@ -182,7 +181,7 @@ type turnSteerResult struct {
 	TurnID string `json:"turnId"`
 }
 
-// turnInterruptParams: turn/interrupt. An empty turn id would interrupt whatever runs.
+// turnInterruptParams: turn/interrupt. An empty turn id would interrupt whichever turn runs.
 type turnInterruptParams struct {
 	ThreadID string `json:"threadId"`
 	TurnID   string `json:"turnId"`
@@ -197,7 +196,7 @@ type wireThread struct {
 	CreatedAt int64        `json:"createdAt"` // seconds
 	UpdatedAt int64        `json:"updatedAt"` // seconds
 	RecencyAt *int64       `json:"recencyAt"` // seconds
-	Ephemeral bool         `json:"ephemeral"` // nothing of it is kept
+	Ephemeral bool         `json:"ephemeral"` // it is not stored
 	Status    threadStatus `json:"status"`
 	GitInfo   *struct {
 		Branch *string `json:"branch"`
@@ -219,8 +218,8 @@ type wireTurn struct {
 	Error       *wireError `json:"error"`
 }
 
-// Statuses of a turn. A turn that ended has completedAt; an interrupted one without it is a snapshot taken
-// at the edge of a turn, or a turn that a crash of the server cut.
+// Statuses of a turn. A turn that has ended has completedAt. An interrupted turn without it has just begun or is about
+// to end (see [doubtful]), or was cut by a crash of the server.
 const (
 	statusInProgress  = "inProgress"
 	statusCompleted   = "completed"
@@ -228,7 +227,7 @@ const (
 	statusInterrupted = "interrupted"
 )
 
-// end describes how a turn ended, without its words.
+// end returns how a turn ended, without its answer.
 func (w *wireTurn) end() handoff.TurnEnded {
 	e := handoff.TurnEnded{Status: handoff.TurnInterrupted}
 	switch w.Status {
@@ -274,7 +273,7 @@ const (
 	noteRequestResolved  = "serverRequest/resolved"
 )
 
-// optOut is what the server need not send: nothing here is read, and some of it comes with every step.
+// optOut are the notifications that the server must not send: we do not read them, and some come with every step.
 var optOut = []string{
 	"account/rateLimits/updated", "account/updated", "app/list/updated", "configWarning", "deprecationNotice",
 	"hook/completed", "hook/started", "item/commandExecution/terminalInteraction", "item/fileChange/outputDelta",
@@ -289,7 +288,7 @@ var optOut = []string{
 	"thread/realtime/transcript/done",
 }
 
-// note is a notification or a request of the server, as far as it is used. Every method fills some of it.
+// note is a notification or a request of the server, as far as it is used. Each method fills some of the fields.
 type note struct {
 	ThreadID   string          `json:"threadId"`
 	TurnID     string          `json:"turnId"`     // item/*, error and requests
@@ -321,7 +320,7 @@ type wireTokens struct {
 	Reasoning int64 `json:"reasoningOutputTokens"`
 }
 
-// threadSettings: thread/settings/updated, when somebody changed what the next turns may do.
+// threadSettings: thread/settings/updated, when somebody has changed what the next turns may do.
 type threadSettings struct {
 	Cwd            string          `json:"cwd"`
 	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`

@@ -16,7 +16,7 @@ import (
 	"switchboard/servers/turns"
 )
 
-// Requests of the server that ask a person.
+// Requests of the server to a person.
 const (
 	askCommand     = "item/commandExecution/requestApproval"
 	askFileChange  = "item/fileChange/requestApproval"
@@ -27,33 +27,33 @@ const (
 	askTooLong = "too long" // stands for a method whose params are too long to be kept
 )
 
-// kindHuman is the kind of a command that a person is to decide, each time anew.
+// kindHuman is the kind of a command that a person has to decide each time.
 const kindHuman = "humanCommand"
 
-// wireQuestion is a request of the server that asks a person.
+// wireQuestion is a request of the server to a person.
 type wireQuestion struct {
-	id     json.RawMessage // sent back as it came
+	id     json.RawMessage // of the request, byte for byte
 	method string
-	asked  askParams
+	params askParams
 }
 
-// openQuestion is one that nobody has answered.
+// openQuestion is a question that is not answered.
 type openQuestion = turns.Open[wireQuestion]
 
-// askParams is the params of every request that asks a person.
+// askParams are the params of all requests to a person.
 type askParams struct {
 	ThreadID           string            `json:"threadId"`
 	TurnID             string            `json:"turnId"`
 	ItemID             string            `json:"itemId"`
 	Command            string            `json:"command"` // command
-	Kind               string            `json:"kind"`    // command: "command" or another act at it
+	Kind               string            `json:"kind"`    // command: "command", kindHuman or another act
 	Network            json.RawMessage   `json:"networkApprovalContext"`
 	Additional         json.RawMessage   `json:"additionalPermissions"` // command
 	Cwd                string            `json:"cwd"`                   // command, permissions
 	Reason             *string           `json:"reason"`                // command, fileChange, permissions
 	AvailableDecisions []json.RawMessage `json:"availableDecisions"`    // command: words, or objects for amendments
 	GrantRoot          *string           `json:"grantRoot"`             // fileChange
-	Permissions        json.RawMessage   `json:"permissions"`           // permissions; granted as it came
+	Permissions        json.RawMessage   `json:"permissions"`           // permissions; granted byte for byte
 	Questions          []inputQuestion   `json:"questions"`             // input
 	ServerName         string            `json:"serverName"`            // elicitation
 	Mode               string            `json:"mode"`                  // elicitation: form or url
@@ -64,10 +64,10 @@ type askParams struct {
 	Meta struct {
 		Tool   string          `json:"tool_name"`
 		Params json.RawMessage `json:"tool_params"`
-	} `json:"_meta"` // elicitation: the call of a tool that is asked for
+	} `json:"_meta"` // elicitation: the tool call that needs approval
 }
 
-// describe puts a request into words. It returns false for methods that ask nobody.
+// describe turns a request into a question. It returns false for methods that ask nobody.
 func (p *askParams) describe(method string) (handoff.Question, bool) {
 	q := handoff.Question{Turn: handoff.TurnID(p.TurnID), Cwd: p.Cwd}
 	if p.Reason != nil {
@@ -101,7 +101,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 		q.Words, q.Asks = len(p.Questions) > 0, p.asks()
 	case askElicitation:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionElicitation, p.Message, refuseOnly
-		if p.Meta.Tool != "" { // shown, and part of what a yes is bound to
+		if p.Meta.Tool != "" { // it is shown, and an approval is bound to it
 			q.Command = strings.TrimSpace(p.ServerName + " " + p.Meta.Tool + " " +
 				handoff.ClipRunes(string(p.Meta.Params), maxDetail))
 		}
@@ -122,11 +122,11 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 	return q, true
 }
 
-// asksSomebody is how requests to a person are called, also those of versions that are not known here.
-// What asks for something of the program itself (a tool's call, a login) is not shown.
+// asksSomebody matches the methods of requests to a person, also of unknown versions. Requests to the program itself (a
+// tool call, a login) are not shown.
 var asksSomebody = regexp.MustCompile(`(?i)request(approval|userinput|permission)|elicitation`)
 
-// beyond says what a yes to a command would allow beside the command.
+// beyond returns what the approval of a command would allow beside the command.
 func (p *askParams) beyond() string {
 	var what []string
 	if p.Kind != "" && p.Kind != "command" && p.Kind != kindHuman {
@@ -143,7 +143,7 @@ func (p *askParams) beyond() string {
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// available reports whether the server offers a decision. Without a list it takes any.
+// available reports whether the server offers a decision. Without a list it takes all.
 func (p *askParams) available(word string) bool {
 	return len(p.AvailableDecisions) == 0 || slices.ContainsFunc(p.AvailableDecisions, func(raw json.RawMessage) bool {
 		var d string
@@ -168,7 +168,7 @@ func (p *askParams) inputText() string {
 	return strings.Join(lines, "\n")
 }
 
-// permissionsText names what is asked for.
+// permissionsText returns the question for a request for permissions.
 func permissionsText(raw json.RawMessage) string {
 	var p struct {
 		Network    *struct{ Enabled *bool }
@@ -194,13 +194,13 @@ type wireDecision struct {
 	Decision string `json:"decision"`
 }
 
-// wirePermissions is the result of item/permissions/requestApproval. No permissions is no.
+// wirePermissions is the result of item/permissions/requestApproval. An empty object of permissions is a no.
 type wirePermissions struct {
 	Permissions json.RawMessage `json:"permissions"`
 	Scope       string          `json:"scope"` // turn or session
 }
 
-// wireAnswers is the result of item/tool/requestUserInput. No answers is no.
+// wireAnswers is the result of item/tool/requestUserInput. An empty map is a no.
 type wireAnswers struct {
 	Answers map[string]inputAnswer `json:"answers"` // by the question's id
 }
@@ -215,7 +215,7 @@ type wireElicitation struct {
 	Content map[string]any `json:"content"`
 }
 
-// decisionWords is what approvals of commands and files call the decisions.
+// decisionWords are the decisions in approvals of commands and files. Set once.
 var decisionWords = map[handoff.Decision]string{
 	handoff.DecisionAccept:           "accept",
 	handoff.DecisionAcceptForSession: "acceptForSession",
@@ -223,15 +223,15 @@ var decisionWords = map[handoff.Decision]string{
 	handoff.DecisionStop:             "cancel",
 }
 
-// reply maps a decision to the wire. interrupt says that the kind knows no way to end the turn, so that
-// stopping takes an interrupt after it.
+// reply returns the answer on the wire for a decision. interrupt says that the decision is to stop the turn, and that
+// the answer alone does not: the turn has to be interrupted too.
 func (q *wireQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
 	stop := d == handoff.DecisionStop
 	switch q.method {
 	case askPermissions:
 		granted, scope := json.RawMessage("{}"), "turn"
 		if d == handoff.DecisionAccept || d == handoff.DecisionAcceptForSession {
-			granted = q.asked.Permissions
+			granted = q.params.Permissions
 		}
 		if d == handoff.DecisionAcceptForSession {
 			scope = "session"
@@ -251,9 +251,9 @@ func (q *wireQuestion) reply(d handoff.Decision) (result any, interrupt bool) {
 	return wireDecision{decisionWords[d]}, false
 }
 
-// ask takes a request of the server. Only requests of turns that we started are announced; until the
-// response to a start says which those are, a request waits. All others are left alone: answering them,
-// even with an error, would decide them for the person at the desk.
+// ask adds a question. Only questions of turns of ours are reported to a follower. Until the response to a start says
+// which turn is ours, a question waits. Questions of other turns are never answered, not even with an error: that would
+// decide them for the person at the desk.
 func (t *thread) ask(m jsonrpc.Message, p askParams, q handoff.Question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -266,7 +266,7 @@ func (t *thread) ask(m jsonrpc.Message, p askParams, q handoff.Question) {
 		return
 	}
 	if k == nil || !t.announceLocked(k) {
-		t.news()
+		t.changed()
 	}
 }
 
@@ -276,11 +276,11 @@ func (t *thread) announceLocked(k *turn) bool {
 	if !k.ours {
 		return false
 	}
-	told := t.questions.Tell(k.id)
-	for _, q := range told {
+	questions := t.questions.Tell(k.id)
+	for _, q := range questions {
 		k.report(append(k.reducer.Begin(), q))
 	}
-	return len(told) > 0
+	return len(questions) > 0
 }
 
 // Asked implements [servers.Overhearer].
@@ -311,13 +311,13 @@ func (t *thread) asked() (all []servers.Asked) {
 	return all
 }
 
-// closeLocked withdraws the open questions that match. An interrupted turn ends before the server
-// withdraws its questions, so the end of a turn closes them too.
+// closeLocked closes the open questions that match. The end of a turn closes its questions too, since an interrupted
+// turn ends before the server withdraws them.
 func (t *thread) closeLocked(match func(*openQuestion) bool) {
 	before := t.questions.Len()
 	closed := t.questions.Close(match)
 	if before-t.questions.Len() > len(closed) {
-		t.news()
+		t.changed()
 	}
 	for _, q := range closed {
 		if k := t.findLocked(q.Turn); k != nil {
@@ -326,23 +326,22 @@ func (t *thread) closeLocked(match func(*openQuestion) bool) {
 	}
 }
 
-// claimQuestion gives a question to the one who answers it.
+// claimQuestion marks a question as being answered; false: it is not open.
 func (t *thread) claimQuestion(id handoff.QuestionID) (*openQuestion, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.questions.Take(id)
 }
 
-// unclaimQuestion gives a question back whose answer certainly never left.
+// unclaimQuestion makes a claimed question open again. Its answer must not have been sent.
 func (t *thread) unclaimQuestion(q *openQuestion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.questions.GiveBack(q)
 }
 
-// Decide answers a question of a turn that was started here. That the answer counted shows in
-// [handoff.QuestionClosed]; another client may have been first. Stopping ends the turn also where the
-// kind of question knows no way to.
+// Decide answers a question of a turn of ours. Another client may answer first; [handoff.QuestionClosed] says that the
+// question was answered. DecisionStop ends the turn, by an interrupt if the question has no such answer.
 func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Decision) error {
 	q, ok := a.thread.claimQuestion(id)
 	if !ok {
@@ -353,7 +352,7 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 		return handoff.Fault(handoff.CodeMalformed, "that decision is not offered", string(d))
 	}
 	result, interrupt := q.Wire.reply(d)
-	if q.Wire.asked.ThreadID != a.thread.id { // to stop it would stop only the subagent that asks
+	if q.Wire.params.ThreadID != a.thread.id { // the answer would stop only the subagent
 		interrupt = d == handoff.DecisionStop
 	}
 	if err := a.conn.client.answer(ctx, q.Wire.id, result); err != nil {
@@ -367,7 +366,7 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 	}
 	err := a.Interrupt(ctx, q.Turn)
 	if err != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
-		return nil // it ended by itself
+		return nil // the turn has ended by itself
 	}
 	return err
 }
@@ -382,7 +381,7 @@ type inputQuestion struct {
 	} `json:"options"`
 }
 
-// asks are the questions one by one.
+// asks returns the questions one by one.
 func (p *askParams) asks() []handoff.Ask {
 	var all []handoff.Ask
 	for _, q := range p.Questions {
@@ -395,7 +394,7 @@ func (p *askParams) asks() []handoff.Ask {
 	return all
 }
 
-// Reply answers a question of kind [handoff.QuestionInput] in words: one line for each of its questions.
+// Reply answers a question of kind [handoff.QuestionInput] in words, a line for each of its questions.
 func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) error {
 	q, ok := a.thread.claimQuestion(id)
 	if !ok {
@@ -414,27 +413,27 @@ func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) 
 	return a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
 }
 
-// words maps an answer in words to the wire. An option that is named is answered by its own label.
+// words returns the answer on the wire for an answer in words. An option is matched without regard to case.
 func (q *wireQuestion) words(text string) (any, error) {
 	if q.method != askInput {
 		return nil, handoff.Fault(handoff.CodeMalformed, "that question takes a yes or a no", q.method)
 	}
 	lines := []string{strings.TrimSpace(text)}
-	if len(q.asked.Questions) > 1 {
+	if len(q.params.Questions) > 1 {
 		lines = strings.Split(lines[0], "\n")
 	}
-	if text == "" || len(lines) != len(q.asked.Questions) {
+	if text == "" || len(lines) != len(q.params.Questions) {
 		return nil, handoff.Fault(handoff.CodeMalformed, "each question needs an answer, one on a line", "")
 	}
 	answers := map[string]inputAnswer{}
-	for i, asked := range q.asked.Questions {
+	for i, question := range q.params.Questions {
 		line := strings.TrimSpace(lines[i])
-		for _, o := range asked.Options {
+		for _, o := range question.Options {
 			if strings.EqualFold(o.Label, line) {
 				line = o.Label
 			}
 		}
-		answers[asked.ID] = inputAnswer{[]string{line}}
+		answers[question.ID] = inputAnswer{[]string{line}}
 	}
 	return wireAnswers{answers}, nil
 }

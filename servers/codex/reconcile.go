@@ -10,17 +10,17 @@ import (
 	"switchboard/handoff"
 )
 
-// reconcileFor is the wait between two looks; if they are equal, the start did not run. One that was written just
-// before its connection was lost had begun by the first look in 80 of 80 tries, or never began.
+// reconcileFor is the pause between two looks at a thread. If both show the same, the start did not run. A start that
+// was written just before its connection was lost had begun by the first look, or never began, in 80 of 80 tries.
 const reconcileFor = 2 * time.Second
 
-// searchPages bounds the reading of a thread's items, newest first.
+// searchPages bounds the pages of a thread's items that are read.
 const searchPages = 6
 
-// Reconcile tells what became of a start with our id whose acknowledgement was lost. It looks at the thread
-// until two looks that are Config.Reconcile apart are equal; a turn that carries our id ends it at once. While
-// somebody else's turn that is newer than the watermark runs, our words may still wait in it: then it goes
-// on, and when ctx ends that is [handoff.CodeUnknownStart]. A thread of which nothing is kept cannot be looked at:
+// Reconcile returns the turn of a start with our id whose acknowledgement was lost; "": the start did not run. It looks
+// at the thread until a turn carries our id, or two looks that are Config.Reconcile apart show the same. While somebody
+// else's turn that is newer than the watermark after runs, our input may still wait in it: then Reconcile goes on, and
+// if ctx ends, the error is [handoff.CodeUnknownStart]. An ephemeral thread cannot be looked at: the error is
 // [handoff.CodeUnsupported].
 func (a *agent) Reconcile(ctx context.Context, after handoff.TurnID, id string) (handoff.TurnID, error) {
 	if a.thread.keepsNothing() {
@@ -33,26 +33,26 @@ func (a *agent) Reconcile(ctx context.Context, after handoff.TurnID, id string) 
 			return "", a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
 		}
 		fresh := newer(turns, after)
-		entries, all, err := a.said(ctx, func(e itemEntry) bool { // older than the watermark is enough
+		entries, all, err := a.userItems(ctx, func(e itemEntry) bool { // up to an item that is not of a fresh turn
 			return !slices.ContainsFunc(fresh, func(w wireTurn) bool { return w.ID == e.TurnID })
 		})
 		if err != nil {
 			return "", a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
 		}
 		v := findStart(turns, entries, after, id)
-		v.open = v.open || !all
-		if v.twice {
+		v.undecided = v.undecided || !all
+		if v.duplicate {
 			a.conn.log.Error("two turns carry one id of ours", zap.String("thread", a.thread.id))
 		}
 		switch {
 		case v.joined:
 			return v.turn, handoff.Fault(handoff.CodeJoined, a.conn.cfg.Name, "turn "+string(v.turn)+" took it in")
-		case v.certain, look > 0 && !v.open && sameTurns(before, turns):
+		case v.certain, look > 0 && !v.undecided && sameTurns(before, turns):
 			return v.turn, nil
 		}
 		before = turns
 		if _, err := a.await(ctx, nil, a.conn.cfg.Reconcile); err != nil {
-			if ctx.Err() != nil && v.open {
+			if ctx.Err() != nil && v.undecided {
 				return "", a.name().fault(err, handoff.CodeUnknownStart, handoff.CodeUnknownStart)
 			}
 			return "", a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
@@ -60,8 +60,8 @@ func (a *agent) Reconcile(ctx context.Context, after handoff.TurnID, id string) 
 	}
 }
 
-// look resumes the thread, which shows also what a crash of the server left, and returns its newest turns,
-// newest first.
+// look resumes the thread and returns its newest turns, newest first. Resuming shows also turns that a crash of the
+// server has cut.
 func (a *agent) look(ctx context.Context) ([]wireTurn, error) {
 	if err := a.enter(ctx); err != nil {
 		return nil, err
@@ -92,10 +92,10 @@ func newer(turns []wireTurn, after handoff.TurnID) []wireTurn {
 	return turns[:i]
 }
 
-// said reads what users said in the thread, newest first, up to the page in which an item is enough; all
-// reports whether it came so far, or to the beginning. When it did not, what began the newest turns is added: a
-// turn may have done more since than is read here.
-func (a *agent) said(ctx context.Context, enough func(itemEntry) bool) (found []itemEntry, all bool, err error) {
+// userItems reads the users' messages in the thread, newest first, up to the page with an item that is enough. all
+// reports whether it came to that page, or to the beginning of the thread. If not, it adds the first messages of the
+// newest turns, since a turn may have more items than are read here.
+func (a *agent) userItems(ctx context.Context, enough func(itemEntry) bool) (found []itemEntry, all bool, err error) {
 	params := itemsListParams{ThreadID: a.thread.id}
 	for range searchPages {
 		page, err := a.conn.client.itemsBefore(ctx, params)
@@ -115,11 +115,11 @@ func (a *agent) said(ctx context.Context, enough func(itemEntry) bool) (found []
 			return found, true, nil
 		}
 	}
-	return append(found, a.began(ctx)...), false, nil
+	return append(found, a.firstItems(ctx)...), false, nil
 }
 
-// began reads the messages that began the newest turns, newest first, as far as they can be read.
-func (a *agent) began(ctx context.Context) (found []itemEntry) {
+// firstItems reads the messages that began the newest turns, newest first; nil: they cannot be read.
+func (a *agent) firstItems(ctx context.Context) (found []itemEntry) {
 	page, err := a.conn.client.turnsList(ctx, a.thread.id, nil, searchTurns, "summary")
 	if err != nil {
 		a.conn.log.Debug("summaries of turns not read", zap.String("thread", a.thread.id), zap.Error(err))
@@ -134,18 +134,18 @@ func (a *agent) began(ctx context.Context) (found []itemEntry) {
 	return found
 }
 
-// A finding is what one look at the thread says of a start.
+// A finding is the result of one look at the thread for a start.
 type finding struct {
-	turn    handoff.TurnID // that it became, as far as can be told
-	certain bool           // it carries our id
-	joined  bool           // turn is somebody else's that took our words in
-	open    bool           // our words may still wait in somebody else's running turn
-	twice   bool           // more than one turn carries our id
+	turn      handoff.TurnID // the likeliest turn of the start; "": none
+	certain   bool           // turn carries our id
+	joined    bool           // turn is somebody else's, and our input was put into it
+	undecided bool           // our input may still wait in somebody else's running turn
+	duplicate bool           // more than one turn carries our id
 }
 
-// findStart is pure. turns and entries come newest first. A turn newer than the watermark in which nobody said
-// anything is ours for all that can be told: a crash of the server right after the acknowledgement leaves
-// a turn without its message.
+// findStart finds the turn of a start with our id. It is pure. turns and entries come newest first. A turn newer than
+// the watermark after without any user's message counts as ours: a crash of the server right after the acknowledgement
+// leaves a turn without its message.
 func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id string) finding {
 	var v finding
 	fresh := newer(turns, after)
@@ -153,17 +153,17 @@ func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id s
 		first, any := beginning(entries, w.ID)
 		switch {
 		case any && first.Item.client() == id && id != "":
-			v.twice = v.twice || v.certain
+			v.duplicate = v.duplicate || v.certain
 			v.turn, v.certain = handoff.TurnID(w.ID), true
 		case v.certain:
 		case !any:
-			v.turn = handoff.TurnID(w.ID) // the oldest of them is the likeliest
+			v.turn = handoff.TurnID(w.ID) // the oldest such turn is the likeliest
 		case w.Status == statusInProgress:
-			v.open = true
+			v.undecided = true
 		}
 	}
 	if v.certain || id == "" {
-		v.open = false
+		v.undecided = false
 		return v
 	}
 	for _, e := range entries {
@@ -172,12 +172,12 @@ func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id s
 		}
 	}
 	if len(fresh) < len(turns) && turns[len(fresh)].Status == statusInProgress {
-		v.open = true // the watermark itself runs, so the start went into it or was refused
+		v.undecided = true // the watermark itself runs, so the start went into it or was refused
 	}
 	return v
 }
 
-// beginning returns the oldest thing said in a turn.
+// beginning returns the oldest user's message in a turn.
 func beginning(entries []itemEntry, turn string) (itemEntry, bool) {
 	for _, e := range slices.Backward(entries) {
 		if e.TurnID == turn {

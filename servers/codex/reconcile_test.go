@@ -45,14 +45,14 @@ func TestJudge(t *testing.T) {
 			finding{}},
 		"typed at the desk": {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "")}, "w", finding{}},
 		"somebody else's, runs": {[]wireTurn{turn("a", runs), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w",
-			finding{open: true}},
+			finding{undecided: true}},
 		"went into another": {[]wireTurn{turn("a", runs), turn("w", done)},
 			[]itemEntry{entry("a", "m1"), entry("a", "desk")}, "w", finding{turn: "a", joined: true}},
 		"went into the old one": {[]wireTurn{turn("w", done)}, []itemEntry{entry("w", "m1"), entry("w", "old")}, "w",
 			finding{turn: "w", joined: true}},
-		"the old one runs on": {[]wireTurn{turn("w", runs)}, []itemEntry{entry("w", "old")}, "w", finding{open: true}},
+		"the old one runs on": {[]wireTurn{turn("w", runs)}, []itemEntry{entry("w", "old")}, "w", finding{undecided: true}},
 		"two of ours": {[]wireTurn{turn("b", done), turn("a", done)},
-			[]itemEntry{entry("b", "m1"), entry("a", "m1")}, "", finding{turn: "a", certain: true, twice: true}},
+			[]itemEntry{entry("b", "m1"), entry("a", "m1")}, "", finding{turn: "a", certain: true, duplicate: true}},
 		"an unknown watermark": {[]wireTurn{turn("a", done)}, []itemEntry{entry("a", "desk")}, "gone", finding{}},
 	} {
 		if got := findStart(c.turns, c.entries, c.after, "m1"); got != c.want {

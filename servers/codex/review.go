@@ -9,15 +9,15 @@ import (
 	"switchboard/servers/turns"
 )
 
-// wireReview: item/autoApprovalReview/completed. Where a session has approvalsReviewer auto_review, Codex decides by
-// itself what would else be asked of a person. The protocol calls this shape unstable: what is not there is left out.
+// wireReview: item/autoApprovalReview/completed. In a session with approvalsReviewer auto_review, Codex itself decides
+// what a person would be asked. The protocol calls this type unstable: any field may be missing.
 type wireReview struct {
 	Status    string  `json:"status"`    // approved, denied, timedOut, aborted
 	Risk      *string `json:"riskLevel"` // low, medium, high, critical
 	Rationale *string `json:"rationale"`
 }
 
-// reviewedAct is what was reviewed. Each type fills some of it.
+// reviewedAct is the act that was reviewed. Each type fills some of the fields.
 type reviewedAct struct {
 	Type    string   `json:"type"`
 	Command string   `json:"command"`
@@ -29,20 +29,20 @@ type reviewedAct struct {
 	Tool    string   `json:"toolName"`
 }
 
-// what names the act to people.
+// what describes the act for people.
 func (a reviewedAct) what() string {
 	return cmp.Or(plainCommand(a.Command), strings.Join(a.Argv, " "), a.Stdin, strings.Join(a.Files, ", "), a.Target,
 		strings.TrimSpace(a.Server+" "+a.Tool), a.Type)
 }
 
-// reviewed is what people see of a review: that nobody was asked, and what was decided. False: it cannot be read.
+// reviewed returns a review as an item, which shows that nobody was asked, and the decision. False: it cannot be read.
 func reviewed(n *note) (turns.Item, bool) {
 	var w wireReview
 	if json.Unmarshal(n.Review, &w) != nil || w.Status == "" {
 		return turns.Item{}, false
 	}
 	var act reviewedAct
-	_ = json.Unmarshal(n.Action, &act) // as much as can be read is told
+	_ = json.Unmarshal(n.Action, &act) // unreadable fields stay empty
 	text := "Codex's own reviewer came to no decision on this: "
 	switch w.Status {
 	case "approved":

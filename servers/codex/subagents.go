@@ -10,40 +10,40 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// An agent may start subagents (multi_agent of codex): each works in a thread of its own, of which every
-// connection that was there when it began hears, asked or not. While one waits for permission the turn that
-// started it waits too, so that what a subagent asks is asked as a question of that turn.
+// An agent may start subagents (multi_agent of Codex). Each works in a thread of its own. All connections that were
+// there when it began get the messages of that thread. While a subagent waits for permission, the turn that started it
+// waits too: so the subagent's questions are reported as questions of that turn.
 
 const (
-	// maxSubagents is how many subagents of a connection are known. When there are more, the oldest is forgotten:
-	// what it asks is then left to the other clients.
+	// maxSubagents is how many subagents of a connection are known. One more drops the oldest, whose questions are then
+	// left to other clients.
 	maxSubagents = 64
-	// maxCalled is how many subagents of a turn are looked after again when it is followed anew.
+	// maxCalled is how many subagents of a turn are subscribed to again when the turn is followed anew.
 	maxCalled = 8
 )
 
 // A subagent is a thread that the agent of a turn started.
 type subagent struct {
-	id     string         // Set once: of its thread
-	thread *thread        // Guarded by the mu of Conn: where the turn runs for which it works
-	turn   handoff.TurnID // Guarded by the mu of Conn: that turn
-	left   bool           // Guarded by the mu of Conn: that turn has ended, and we listen to it no longer
-	edit   string         // Owned by the reader: the item of its newest edit
-	paths  []string       // Owned by the reader: what that touches
+	id        string         // Set once: of its thread
+	thread    *thread        // Guarded by connection.mu: of the turn that it works for
+	turn      handoff.TurnID // Guarded by connection.mu: that turn
+	dismissed bool           // Guarded by connection.mu: that turn has ended, and we have unsubscribed
+	edit      string         // Owned by the reader: the item of its newest edit
+	paths     []string       // Owned by the reader: the paths of that edit
 }
 
 // subagentOf returns a known subagent, and the thread and turn for which it works.
 func (c *connection) subagentOf(id string) (*subagent, *thread, handoff.TurnID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.subagents, func(h *subagent) bool { return h.id == id && !h.left }); i >= 0 {
+	if i := slices.IndexFunc(c.subagents, func(h *subagent) bool { return h.id == id && !h.dismissed }); i >= 0 {
 		return c.subagents[i], c.subagents[i].thread, c.subagents[i].turn
 	}
 	return nil, nil, ""
 }
 
-// meet notes the subagents that an item of a turn names.
-func (c *connection) meet(t *thread, turn handoff.TurnID, w *wireItem) {
+// noteSubagents adds the subagents that an item of a turn names.
+func (c *connection) noteSubagents(t *thread, turn handoff.TurnID, w *wireItem) {
 	if w == nil || w.Type != typeCollab || turn == "" {
 		return
 	}
@@ -52,13 +52,13 @@ func (c *connection) meet(t *thread, turn handoff.TurnID, w *wireItem) {
 	for _, id := range w.Receivers {
 		i := slices.IndexFunc(c.subagents, func(h *subagent) bool { return h.id == id })
 		switch {
-		case id == t.id: // one that answers to the agent that started it
-		case i >= 0: // it goes on for another turn
+		case id == t.id: // a subagent that reports to the agent that started it
+		case i >= 0: // a known subagent, perhaps for another turn
 			h := c.subagents[i]
-			if h.left {
-				c.sendLocked(resubscription{h.id, true})
+			if h.dismissed {
+				c.resubscribeLocked(resubscription{h.id, true})
 			}
-			h.thread, h.turn, h.left = t, turn, false
+			h.thread, h.turn, h.dismissed = t, turn, false
 		default:
 			c.subagents = append(c.subagents, &subagent{id: id, thread: t, turn: turn})
 			c.subagents = slices.Delete(c.subagents, 0, max(len(c.subagents)-maxSubagents, 0))
@@ -66,38 +66,39 @@ func (c *connection) meet(t *thread, turn handoff.TurnID, w *wireItem) {
 	}
 }
 
-// hearSubagent takes what is said about a subagent. It runs in the reader.
-func (c *connection) hearSubagent(m jsonrpc.Message, n *note) {
+// handleSubagent handles a message of a subagent's thread. It runs in the reader.
+func (c *connection) handleSubagent(m jsonrpc.Message, n *note) {
 	h, t, turn := c.subagentOf(n.ThreadID)
 	switch {
-	case h == nil: // somebody else's
+	case h == nil: // a thread of somebody else
 	case m.ID != nil:
-		c.asks(t, m, func(p *askParams, q *handoff.Question) {
+		c.handleQuestion(t, m, func(p *askParams, q *handoff.Question) {
 			q.Turn = turn
 			if p.ItemID == h.edit {
 				q.Changes = h.paths
 			}
 		})
 	case m.Method == noteRequestResolved:
-		t.hear(m.Method, n)
+		t.handle(m.Method, n)
 	case n.Item != nil && n.Item.Type == typeFileChange:
 		h.edit, h.paths = n.Item.ID, n.Item.paths()
 	default:
-		c.meet(t, turn, n.Item)
+		c.noteSubagents(t, turn, n.Item)
 	}
 }
 
-// maxResubscriptions bounds what waits to be told the server about subagents.
+// maxResubscriptions bounds the resubscriptions that wait.
 const maxResubscriptions = 2 * maxSubagents
 
-// A resubscription changes the subscription of a subagent's thread. The reader, which must not wait, sends it.
+// A resubscription is a change of the subscription to a subagent's thread. The reader, which must not wait, queues it
+// for resubscribe.
 type resubscription struct {
 	thread string
 	listen bool
 }
 
-// sendLocked leaves a resubscription out when there are too many: a server that is so slow has other troubles.
-func (c *connection) sendLocked(e resubscription) {
+// resubscribeLocked queues a resubscription, or leaves it out if too many wait: the server is too slow then.
+func (c *connection) resubscribeLocked(e resubscription) {
 	select {
 	case c.resubscriptions <- e:
 	default:
@@ -106,7 +107,7 @@ func (c *connection) sendLocked(e resubscription) {
 	}
 }
 
-// resubscribe sends them until the connection is lost.
+// resubscribe makes the queued resubscriptions until the connection is lost.
 func (c *connection) resubscribe() {
 	for {
 		select {
@@ -126,8 +127,8 @@ func (c *connection) resubscribe() {
 	}
 }
 
-// dismiss stops listening to the subagents of a turn that has ended: somebody else may want to open their
-// threads. One that goes on for another turn is listened to again.
+// dismiss unsubscribes from the subagents of a turn that has ended, so that others can open their threads. If a
+// subagent goes on for another turn, noteSubagents subscribes again.
 func (c *connection) dismiss(t *thread, turn handoff.TurnID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,18 +137,18 @@ func (c *connection) dismiss(t *thread, turn handoff.TurnID) {
 
 func (c *connection) dismissLocked(which func(*subagent) bool) {
 	for _, h := range c.subagents {
-		if _, attached := c.threads[h.id]; which(h) && !h.left && !attached {
-			h.left = true
-			c.sendLocked(resubscription{h.id, false})
+		if _, attached := c.threads[h.id]; which(h) && !h.dismissed && !attached {
+			h.dismissed = true
+			c.resubscribeLocked(resubscription{h.id, false})
 		}
 	}
 }
 
-// callSubagents subscribes to the subagents of a turn that work, so that what they ask is asked again here.
+// callSubagents subscribes to the working subagents of a turn, so that the server sends their questions again.
 func (c *connection) callSubagents(ctx context.Context, t *thread, turn handoff.TurnID, items []wireItem) {
 	called := 0
 	for i := range items {
-		c.meet(t, turn, &items[i])
+		c.noteSubagents(t, turn, &items[i])
 	}
 	c.mu.Lock()
 	known := slices.Clone(c.subagents)

@@ -11,53 +11,52 @@ import (
 	"switchboard/servers/turns"
 )
 
-// maxTurns is how many turns of a thread are kept for a follower. When there are more, one is forgotten:
-// a turn is followed soon after it starts or not at all.
+// maxTurns is how many turns of a thread are kept for followers. One more drops another: a turn is followed soon after
+// its start or never.
 const maxTurns = 8
 
-// A thread is one subscription, shared by all who attached it. The reader writes it, followers read it.
+// A thread is one subscription, shared by its attachments. The reader writes it, followers read it.
 type thread struct {
 	id   string        // Set once
-	gate chan struct{} // Set once, holds one: whoever resumes, starts, steers, interrupts or unsubscribes
+	gate chan struct{} // Set once: a semaphore of 1 for resuming, starting, steering, interrupting, unsubscribing
 
-	tally *tally // Set once: of the connection
-	news  func() // Set once: what others are asked here is not as it was; never waits
+	tally   *tally // Set once: of the connection
+	changed func() // Set once: to be called when the questions of others have changed; never waits
 
 	mu         sync.Mutex
-	refs       int                           // Guarded by the mu of Conn: attachments
+	refs       int                           // Guarded by connection.mu: attachments
 	title      string                        // Guarded by mu
 	cwd        string                        // Guarded by mu
 	ephemeral  bool                          // Guarded by mu: it cannot be read or resumed
 	policy     policy                        // Guarded by mu: what its turns may do
 	subscribed bool                          // Guarded by mu
-	active     bool                          // Guarded by mu: heard that it works; its turn may not be named yet
-	running    handoff.TurnID                // Guarded by mu: the turn that runs now, as far as was heard
+	active     bool                          // Guarded by mu: a turn runs; its id may not be known yet
+	running    handoff.TurnID                // Guarded by mu: the running turn; "": none, or not known
 	newest     handoff.TurnID                // Guarded by mu
-	heard      int                           // Guarded by mu: begins and ends of turns heard
+	turnEvents int                           // Guarded by mu: begins and ends of turns so far
 	turns      []*turn                       // Guarded by mu; at most maxTurns, oldest first
 	questions  turns.Questions[wireQuestion] // Guarded by mu
 }
 
-// A turn is what is kept of one turn.
+// A turn is one turn. All its fields are guarded by the thread's mu, unless they are set once.
 type turn struct {
-	id      handoff.TurnID // Set once
-	reducer turns.Reducer  // Guarded by the thread's mu
-	updates turns.Buffer   // Guarded by the thread's mu
-	tokens  wireTokens     // Guarded by the thread's mu: of the thread, when its usage was told last
-	ours    bool           // Guarded by the thread's mu: we started it, or somebody here follows it
-	foreign bool           // Guarded by the thread's mu: somebody else's that took our words in; never ours
-	whole   bool           // Guarded by the thread's mu: heard from its beginning
-	read    bool           // Guarded by the thread's mu: what it did before it was heard was read
-	mine    string         // Guarded by the thread's mu: the client id of our start, or ""
-	first   *string        // Guarded by the thread's mu: the client id of the message that began it
-	known   chan struct{}  // Set once, closed when first is known
-	shown   chan struct{}  // Guarded by the thread's mu: closed and let go when it was heard to run, or to have ended
-	resting bool           // Guarded by the thread's mu: the thread rests although the turn has not ended
-	reading bool           // Guarded by the thread's mu: somebody follows it
+	id         handoff.TurnID // Set once
+	reducer    turns.Reducer
+	updates    turns.Buffer
+	tokens     wireTokens    // the thread's newest usage
+	ours       bool          // we started it, or it is followed here
+	joined     bool          // it is somebody else's, and our input was put into it; never ours
+	complete   bool          // its messages have come from its beginning
+	caughtUp   bool          // items from before its first message were read
+	startID    string        // the client id of our start; "": we did not start it
+	firstID    *string       // the client id of the message that began it; nil: not known
+	firstKnown chan struct{} // Set once, closed when firstID is known
+	shown      chan struct{} // closed and set to nil at its first message
+	resting    bool          // it has not ended, but the thread is idle or messages are missing: it has to be read
+	followed   bool          // a follower reads it
 }
 
-// snapshot takes over what a response tells of the thread. The reader calls it, so that everything heard
-// later is newer.
+// snapshot applies the thread in a response. The reader calls it, so that all later messages are newer.
 func (t *thread) snapshot(r *threadResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,14 +69,14 @@ func (t *thread) snapshot(r *threadResult) {
 	}
 }
 
-// keepsNothing reports whether the thread can neither be read nor resumed.
+// keepsNothing reports whether the thread is ephemeral: it can neither be read nor resumed.
 func (t *thread) keepsNothing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ephemeral
 }
 
-// adoptLocked takes over the newest turns of a snapshot.
+// adoptLocked applies the newest turns of a snapshot.
 func (t *thread) adoptLocked(turns []wireTurn) {
 	if len(turns) == 0 {
 		return
@@ -88,7 +87,7 @@ func (t *thread) adoptLocked(turns []wireTurn) {
 	}
 }
 
-// findLocked returns what is kept of a turn, or nil.
+// findLocked returns a turn, or nil.
 func (t *thread) findLocked(id handoff.TurnID) *turn {
 	if i := slices.IndexFunc(t.turns, func(k *turn) bool { return k.id == id }); i >= 0 {
 		return t.turns[i]
@@ -96,7 +95,7 @@ func (t *thread) findLocked(id handoff.TurnID) *turn {
 	return nil
 }
 
-// turnLocked returns what is kept of a turn, and begins to keep it.
+// turnLocked returns a turn, and adds it if it is not known.
 func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	if k := t.findLocked(id); k != nil {
 		return k
@@ -104,19 +103,19 @@ func (t *thread) turnLocked(id handoff.TurnID) *turn {
 	if len(t.turns) >= maxTurns {
 		t.forgetOneLocked()
 	}
-	k := &turn{id: id, known: make(chan struct{}), shown: make(chan struct{}),
+	k := &turn{id: id, firstKnown: make(chan struct{}), shown: make(chan struct{}),
 		reducer: turns.NewReducer(id), updates: turns.NewBuffer(&t.tally.Tally)}
 	t.turns = append(t.turns, k)
 	return k
 }
 
-// forgetOneLocked makes room. Others' turns go first, the ended ones among them foremost; then ours.
+// forgetOneLocked drops a turn: one of others that has ended, or else another one of others, or else one of ours.
 func (t *thread) forgetOneLocked() {
 	i := -1
 	for _, may := range []func(*turn) bool{
-		func(k *turn) bool { return !k.reading && !k.ours && k.reducer.Ended() },
-		func(k *turn) bool { return !k.reading && !k.ours },
-		func(k *turn) bool { return !k.reading },
+		func(k *turn) bool { return !k.followed && !k.ours && k.reducer.Ended() },
+		func(k *turn) bool { return !k.followed && !k.ours },
+		func(k *turn) bool { return !k.followed },
 	} {
 		if i = slices.IndexFunc(t.turns, may); i >= 0 {
 			break
@@ -128,12 +127,12 @@ func (t *thread) forgetOneLocked() {
 	t.turns = slices.Delete(t.turns, i, i+1)
 }
 
-// hear takes a notification of this thread.
-func (t *thread) hear(method string, n *note) {
+// handle handles a notification of this thread.
+func (t *thread) handle(method string, n *note) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch method {
-	case noteThreadStatus: // rest comes just before the end of a turn, or instead of it
+	case noteThreadStatus: // "idle" comes just before the end of a turn, or instead of it
 		switch {
 		case n.Status == nil:
 		case n.Status.Type != "active":
@@ -169,14 +168,14 @@ func (t *thread) hear(method string, n *note) {
 	}
 }
 
-// mistrust has every turn that has not ended be read: something about one of them may have been left out.
-func (t *thread) mistrust() {
+// doubtRunning has the followers of all turns that have not ended read them: a message of one may be missing.
+func (t *thread) doubtRunning() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.doubtLocked()
+	t.restTurnsLocked()
 }
 
-func (t *thread) doubtLocked() {
+func (t *thread) restTurnsLocked() {
 	for _, k := range t.turns {
 		if !k.reducer.Ended() && !k.resting {
 			k.resting = true
@@ -185,7 +184,7 @@ func (t *thread) doubtLocked() {
 	}
 }
 
-// drop lets go of everything that nobody will read.
+// drop drops all turns and their updates.
 func (t *thread) drop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -194,24 +193,24 @@ func (t *thread) drop() {
 	}
 	t.turns = nil
 	if len(t.questions.Untold()) > 0 {
-		t.news()
+		t.changed()
 	}
 }
 
 func (t *thread) restLocked() {
 	t.running, t.active = "", false
-	t.doubtLocked()
+	t.restTurnsLocked()
 }
 
-// turnNoteLocked takes turn/started and turn/completed.
+// turnNoteLocked handles turn/started and turn/completed.
 func (t *thread) turnNoteLocked(method string, w *wireTurn) {
 	id := handoff.TurnID(w.ID)
 	k := t.turnLocked(id)
-	t.heard++
+	t.turnEvents++
 	if method == noteTurnStarted {
 		t.running, t.newest = id, id
 		k.resting = false
-		k.whole = k.whole || !k.reducer.Begun()
+		k.complete = k.complete || !k.reducer.Begun()
 		k.report(k.reducer.Begin())
 		return
 	}
@@ -221,32 +220,32 @@ func (t *thread) turnNoteLocked(method string, w *wireTurn) {
 	t.endLocked(k, w.end(), w.Items)
 }
 
-// endLocked ends a turn and what it asked.
+// endLocked ends a turn and closes its questions.
 func (t *thread) endLocked(k *turn, end handoff.TurnEnded, items []wireItem) {
 	t.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id })
 	k.report(k.reducer.End(end, reported(items)))
 }
 
-// deltaKinds says what each method streams. Set once.
+// deltaKinds are the kinds of deltas by method. Set once.
 var deltaKinds = map[string]handoff.DeltaKind{noteMessageDelta: handoff.DeltaMessage,
 	noteOutputDelta: handoff.DeltaOutput}
 
-// itemNoteLocked takes item/*, deltas, usage and error.
+// itemNoteLocked handles item/*, deltas, usage and error.
 func (t *thread) itemNoteLocked(method string, n *note) {
 	k := t.turnLocked(handoff.TurnID(n.TurnID))
-	if n.Item != nil && n.Item.Type == typeUserMessage && k.whole && k.first == nil {
-		first := n.Item.client() // the first message tells whose turn it is
-		k.first = &first
-		close(k.known)
-		if k.mine != "" && first != k.mine {
-			k.ours, k.foreign = false, true
+	if n.Item != nil && n.Item.Type == typeUserMessage && k.complete && k.firstID == nil {
+		first := n.Item.client() // of the first message, which says whose turn it is
+		k.firstID = &first
+		close(k.firstKnown)
+		if k.startID != "" && first != k.startID {
+			k.ours, k.joined = false, true
 		}
 	}
 	switch method {
 	case noteMessageDelta, noteOutputDelta:
 		k.report(k.reducer.Delta(n.ItemID, n.Delta, deltaKinds[method]))
 	case noteUsage:
-		if n.Usage != nil && n.Usage.Total != k.tokens { // the same may be told twice
+		if n.Usage != nil && n.Usage.Total != k.tokens { // the same usage may come twice
 			k.tokens = n.Usage.Total
 			k.report(k.reducer.Used(handoff.Usage(n.Usage.Last)))
 		}
@@ -265,7 +264,7 @@ func (t *thread) itemNoteLocked(method string, n *note) {
 	}
 }
 
-// item reports an item. What the agent was told shows only that the turn runs.
+// item reports an item. The agent's input only shows that the turn runs.
 func (k *turn) item(w *wireItem, take func(turns.Item) []handoff.Update) {
 	switch {
 	case w == nil:
@@ -276,32 +275,32 @@ func (k *turn) item(w *wireItem, take func(turns.Item) []handoff.Update) {
 	}
 }
 
-// claim takes the response to a start of ours. before is the newest turn when the start was sent: if that
-// came back, the server put our words into somebody else's turn, whose questions are not ours; the same
-// when another message was heard to begin the turn, or is heard to.
+// claim applies the response to a start of ours: the turn id. before was the newest turn when the start was sent. If
+// the response names that turn, or if another message began the turn, the server has put our input into somebody else's
+// turn, whose questions are not ours.
 func (t *thread) claim(id, before handoff.TurnID, message string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unheard := t.findLocked(id) == nil
 	k := t.turnLocked(id)
-	k.mine = message
-	if id == before || k.first != nil && message != "" && *k.first != message {
-		k.foreign = true
+	k.startID = message
+	if id == before || k.firstID != nil && message != "" && *k.firstID != message {
+		k.joined = true
 		return
 	}
 	k.ours = true
-	if unheard { // all of it is still to come
-		k.whole = true
+	if unheard { // all its messages are still to come
+		k.complete = true
 	}
 	if !k.reducer.Ended() {
 		t.running, t.newest = id, id
 	}
 	if t.announceLocked(k) {
-		t.news()
+		t.changed()
 	}
 }
 
-// report keeps updates for the follower.
+// report puts updates into the buffer of the follower.
 func (k *turn) report(updates []handoff.Update) {
 	if len(updates) > 0 {
 		k.updates.Put(updates...)
@@ -312,18 +311,19 @@ func (k *turn) report(updates []handoff.Update) {
 	}
 }
 
-// shows returns what closes when a turn that was acknowledged here shows itself; nil: it has, or is none.
+// shows returns a channel that is closed at the first message of a turn that we started. nil: that has come, or the
+// turn is none of ours.
 func (t *thread) shows(id handoff.TurnID) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := t.findLocked(id)
-	if k == nil || k.mine == "" {
+	if k == nil || k.startID == "" {
 		return nil
 	}
 	return k.shown
 }
 
-// lock takes the thread's gate: one of resume, start, steer, interrupt and unsubscribe at a time.
+// lock acquires the thread's gate.
 func (t *thread) lock(ctx context.Context) error {
 	select {
 	case t.gate <- struct{}{}:
@@ -341,7 +341,7 @@ func (t *thread) isSubscribed() bool {
 	return t.subscribed
 }
 
-// setUnsubscribed reports whether the thread was subscribed.
+// setUnsubscribed notes that the thread is not subscribed, and reports whether it was.
 func (t *thread) setUnsubscribed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 	typeCollab       = "collabAgentToolCall"
 )
 
-// phaseFinal marks the message that answers the request; other messages of a turn comment on the work. It
-// comes from the model's provider and may be missing.
+// phaseFinal marks the message that answers the request. Other messages of a turn comment on the work. The phase comes
+// from the model's provider and may be missing.
 const phaseFinal = "final_answer"
 
 // wireItem is one item. Which fields it has depends on its type.
@@ -57,13 +57,13 @@ type fileChange struct {
 	Diff string          `json:"diff,omitempty"` // of an update its hunks; else the file
 }
 
-// maxArguments is how long the arguments of a tool may be to be kept, in bytes: a part of them would be no JSON.
+// maxArguments bounds the arguments of a tool, in bytes. Longer ones are left out, since a part would be invalid JSON.
 const maxArguments = 64 << 10
 
-// maxOutput is how much of a command's output an item keeps, in bytes; its end is kept.
+// maxOutput is how much of the end of a command's output an item has, in bytes.
 const maxOutput = 64 << 10
 
-// fromUser reports whether an item is something the agent was told, which a turn does not report.
+// fromUser reports whether an item is input of the agent, which is not reported.
 func (w *wireItem) fromUser() bool {
 	return w.Type == typeUserMessage || w.Type == typeHookPrompt || w.Type == typeFunctionOut
 }
@@ -85,7 +85,7 @@ func (w *wireItem) item() turns.Item {
 	}
 }
 
-// reported translates items of a turn. What the agent was told is left out, and what cannot be kept.
+// reported translates the items of a turn, without the agent's input and without items of too long ids.
 func reported(items []wireItem) []turns.Item {
 	var all []turns.Item
 	for i := range items {
@@ -96,7 +96,7 @@ func reported(items []wireItem) []turns.Item {
 	return all
 }
 
-// shown is what people see of an item.
+// shown returns an item as people see it.
 func (w *wireItem) shown() handoff.Item {
 	i := handoff.Item{ID: w.ID, Kind: handoff.ItemOther, Text: w.Text}
 	i.Failed = w.Status == "failed" || w.Status == "declined"
@@ -129,7 +129,7 @@ func (w *wireItem) shown() handoff.Item {
 	return i
 }
 
-// paths returns the paths that a fileChange touches; none when they are too long together.
+// paths returns the paths of a fileChange; nil: they are longer than maxPaths together.
 func (w *wireItem) paths() []string {
 	size := 0
 	for _, c := range w.Changes {
@@ -155,7 +155,7 @@ func (w *wireItem) toolName() string {
 	return prefix + "." + w.Tool
 }
 
-// userText returns what a userMessage says; images and files are left out.
+// userText returns the text of a userMessage, without images and files.
 func (w *wireItem) userText() string {
 	var parts []userInput
 	if json.Unmarshal(w.Content, &parts) != nil {
@@ -170,8 +170,8 @@ func (w *wireItem) userText() string {
 	return strings.Join(texts, "\n")
 }
 
-// changes returns what an edit did to each file, with as much of the diffs as is kept; none where the paths are too
-// long together.
+// changes returns the changed files of an edit, with handoff.MaxDiff bytes of their diffs; nil: the paths are longer
+// than maxPaths together.
 func (w *wireItem) changes() []handoff.FileChange {
 	room := handoff.MaxDiff
 	var all []handoff.FileChange
@@ -183,14 +183,14 @@ func (w *wireItem) changes() []handoff.FileChange {
 	return all
 }
 
-// change translates what was done to one file, and returns its diff beside it. App-servers give the hunks of an update,
-// and of a file that is added or deleted its text.
+// change translates the change of one file, and returns its hunks. App-servers give the hunks of an update, but the
+// text of a file that is added or deleted.
 func (f fileChange) change() (c handoff.FileChange, hunks string) {
 	var kind struct {
 		Type string  `json:"type"`
 		Move *string `json:"move_path"`
 	}
-	_ = json.Unmarshal(f.Kind, &kind) // a kind that is not known is shown as none
+	_ = json.Unmarshal(f.Kind, &kind) // "" if it fails
 	c, hunks = handoff.FileChange{Path: f.Path, Kind: kind.Type}, f.Diff
 	if kind.Move != nil {
 		c.To = *kind.Move
@@ -207,8 +207,8 @@ func (f fileChange) change() (c handoff.FileChange, hunks string) {
 	return c, hunks
 }
 
-// plainCommand takes the shell off a command line that codex wrapped in one, so that people read what was
-// run. Anything it does not take apart safely stays as it is.
+// plainCommand removes the shell from a command line that Codex has wrapped in one. A command line that it cannot take
+// apart safely is returned unchanged.
 func plainCommand(command string) string {
 	for _, shell := range []string{"bash", "zsh", "sh"} {
 		_, rest, ok := strings.Cut(command, shell+" -lc ")
