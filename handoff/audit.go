@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// How a decision came.
+// The ways in which a decision is made.
 const (
 	ByVoice  = "voice"
 	ByTyping = "typed"
-	ByPage   = "page" // a tap, or words that were written there
-	ByAPI    = "api"  // a key that may
+	ByPage   = "page" // a tap, or words that were typed there
+	ByAPI    = "api"
 )
 
-// An Auditor keeps decisions for good. A decision that it could not keep is not carried out: Audit is
-// called, and has returned nil, before an accept goes out.
+// An Auditor stores decisions for good. A decision that allows something is given only after Audit has returned nil.
 type Auditor interface {
 	Audit(ctx context.Context, rec AuditRecord) error
 }
 
-// An AuditRecord is one decision. It holds no transcript and no command, only what reports whether one that
-// is shown was the one decided.
+// An AuditRecord is one decision. It has hashes of the command and the transcript, by which these can be recognised,
+// and not themselves.
 type AuditRecord struct {
 	Who         string     `json:"who"` // the caller
 	Call        string     `json:"call,omitempty"`
@@ -38,22 +37,21 @@ type AuditRecord struct {
 	By          string     `json:"by"`
 	Transcript  string     `json:"transcript_hash,omitempty"` // [TranscriptHash] of the reply
 	At          time.Time  `json:"at"`
-	// Act is what was done or refused where it is no answer to an agent: a machine that joined, say. "": it is one.
+	// Act says what was done or refused, if that is no answer to an agent: a machine that joined, say. "": it is one.
 	Act string `json:"act,omitempty"`
-	// Where several instances share a store: the one that decided, and the epoch of the caller's home there.
+	// If instances share a store: the one that decided, and the epoch of the caller's home there.
 	Instance string `json:"instance,omitempty"`
 	Epoch    int64  `json:"epoch,omitempty"`
 }
 
-// CommandHash binds a decision to what was asked: the server, the connection over which it was
-// asked, the turn, and all that describes the act.
-// Two questions that differ in any of it have different hashes.
+// CommandHash returns a hash that binds a decision to its question: to the server, the connection over which it was
+// asked, the turn, and the whole description of the act. Questions that differ in any of these have different hashes.
 func CommandHash(q Question, server string) string {
 	act := []any{server, q.Connection, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes, q.Beyond}
 	return hash(fmt.Sprintf("%q", act))
 }
 
-// TranscriptHash is what an audit record keeps of a reply.
+// TranscriptHash returns the hash of a reply, for the audit; "" for none.
 func TranscriptHash(transcript string) string {
 	if transcript == "" {
 		return ""
@@ -68,8 +66,8 @@ func hash(text string) string {
 
 // A Notifier reaches a caller who is not in a call.
 type Notifier interface {
-	// Notify takes a notice and returns at once; it is delivered in the background, or given up. The router
-	// gives each question and each outcome once. It may be called from any goroutine.
+	// Notify takes a notice and returns at once. The notice is delivered in the background, or given up. The router
+	// sends one for each question and each outcome at most. Notify may be called from any goroutine.
 	Notify(n Notice)
 }
 
@@ -83,12 +81,12 @@ const (
 	NoticeMachine  NoticeKind = "machine"  // a machine has been gone for long while work waits for it, or is back
 )
 
-// A Notice is what a caller who is not in a call should know.
+// A Notice is news for a caller who is not in a call.
 type Notice struct {
 	Caller   Caller
 	Kind     NoticeKind
-	Handoff  string     // the record's id; "" where it is about a machine
-	Question QuestionID // that is open, of a [NoticeQuestion]
+	Handoff  string     // the record's id; "" with [NoticeMachine]
+	Question QuestionID // with [NoticeQuestion]
 	Server   string
 	Title    string // of the session; may be empty
 	Text     string // sentences for a person

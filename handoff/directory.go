@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Directory answers what there is: the same JSON for the voice model's tools and for the page.
+// Directory lists servers and sessions: the same JSON for the voice model's tools and for the page.
 type Directory interface {
 	Servers(ctx context.Context, g Grant) []ServerInfo
-	// Sessions lists newest first over all servers at once, those that programs made after all others. One that does
-	// not answer in time is named in Errors, and listed as it answered last; the others are complete.
+	// Sessions lists the sessions of all servers, newest first, those that programs made after all others. A server
+	// that does not answer in time is named in Errors, and its sessions are those of its last answer.
 	Sessions(ctx context.Context, g Grant, q SessionQuery) (SessionList, error)
 	// Read returns the newest turns of one session, oldest first.
 	Read(ctx context.Context, g Grant, t Target, limit int) (Transcript, error)
@@ -18,17 +18,17 @@ type Directory interface {
 // SessionQuery narrows a list of sessions. Zero values mean everything; Limit is at most 40.
 type SessionQuery struct {
 	Server string
-	// Text is words to find in titles, labels, directories and branches, any case; where none has all of them, what
-	// sounds like them.
+	// Text has words to find in titles, labels, directories and branches, in any case. If no session has all of them,
+	// sessions are found whose words sound similar.
 	Text  string
 	Limit int
-	Skip  int `json:",omitempty"` // how many of the newest are left out: those of the pages before
+	Skip  int `json:",omitempty"` // number of sessions to leave out: those of the pages before
 }
 
-// Health is what is known of a server.
+// Health says whether a server can be used.
 type Health string
 
-// Healths.
+// The healths.
 const (
 	HealthUp         Health = "up"
 	HealthConnecting Health = "connecting"
@@ -41,29 +41,29 @@ type ServerInfo struct {
 	Aliases   []string `json:"aliases,omitempty"`
 	Kind      string   `json:"kind"`
 	Health    Health   `json:"health"`
-	Reason    Reason   `json:"reason,omitempty"`  // why it cannot be worked with; "": it can, or nobody knows
-	Problem   string   `json:"problem,omitempty"` // that in words
+	Reason    Reason   `json:"reason,omitempty"`  // why it cannot be used; "": it can, or the reason is not known
+	Problem   string   `json:"problem,omitempty"` // Reason in words
 	Next      string   `json:"next,omitempty"`    // the one thing to do about it
 	Projects  []string `json:"projects,omitempty"`
 	Simulated bool     `json:"simulated,omitempty"`
 	Version   string   `json:"version,omitempty"`
 	Note      string   `json:"note,omitempty"`    // what its agents may do, in a sentence
 	Working   []string `json:"working,omitempty"` // titles of sessions that run a turn now
-	// AskedThere is what its agents ask those who began their work elsewhere. It is answered there, never here.
+	// AskedThere are questions of work that other programs began. They are answered there, never here.
 	AskedThere []AskedThere `json:"asked_there,omitempty"`
 }
 
-// AskedThere is a question of work that others began.
+// AskedThere is a question of work that another program began.
 type AskedThere struct {
 	Thread string `json:"thread_id"`
 	Title  string `json:"title"`
 	Text   string `json:"text"` // the command, or the question in words
 }
 
-// SessionStatus is what a session does.
+// SessionStatus is the status of a session.
 type SessionStatus string
 
-// Statuses. Unknown: its server knows it only from disk.
+// The statuses. Unknown means that the server has the session only on disk.
 const (
 	SessionIdle    SessionStatus = "idle"
 	SessionRunning SessionStatus = "running"
@@ -86,14 +86,14 @@ type SessionInfo struct {
 	API       bool          `json:"api,omitempty"` // a program made it with /v1/responses
 }
 
-// ServerProblem names a server that could not be asked.
+// ServerProblem is the error of a server that did not answer.
 type ServerProblem struct {
 	Server  string `json:"server"`
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 }
 
-// SessionList is a page of sessions. More counts those left out.
+// SessionList is a page of sessions. More is the number of sessions after it.
 type SessionList struct {
 	Items  []SessionInfo   `json:"items"`
 	More   int             `json:"more,omitempty"`
@@ -106,7 +106,7 @@ type Line struct {
 	Text string `json:"text"`
 }
 
-// Transcript is the newest part of a session, oldest line first. More counts lines left out before it.
+// Transcript is the newest part of a session, oldest line first. More is the number of lines before it.
 type Transcript struct {
 	Server string        `json:"server"`
 	ID     string        `json:"id"`
@@ -116,11 +116,11 @@ type Transcript struct {
 	More   int           `json:"more,omitempty"`
 }
 
-// A Machine is what people who look after a server want to know of it, beside [ServerInfo]. Empty words are the
-// server's own settings, or not known.
+// A Machine has the details of a server for its owner, beside [ServerInfo]. An empty setting is the server's own
+// default, or not known.
 type Machine struct {
 	Name string `json:"name"`
-	// Address is where it is reached, or the program that is its child, without secrets.
+	// Address is its network address, or the command that is run as a child, without secrets.
 	Address        string    `json:"address,omitempty"`
 	Start          string    `json:"start,omitempty"`     // the command that starts its agent server, to be typed there
 	Directory      string    `json:"directory,omitempty"` // of new sessions
@@ -129,12 +129,12 @@ type Machine struct {
 	Approval       string    `json:"approval,omitempty"`  // of new sessions
 	Ceiling        string    `json:"ceiling,omitempty"`   // the loosest sandbox that may run
 	VoiceApprovals string    `json:"voice_approvals"`     // the riskiest that may be allowed by voice: none, low or medium
-	Archives       bool      `json:"archives,omitempty"`  // sessions can be put away there; known while it is up
-	Renames        bool      `json:"renames,omitempty"`   // sessions can be given names there; known while it is up
-	Seen           time.Time `json:"seen,omitzero"`       // when it was last there; now while it is up
-	NextTry        time.Time `json:"next_try,omitzero"`   // while it is down: when it is looked for again
+	Archives       bool      `json:"archives,omitempty"`  // sessions can be archived there; known while it is up
+	Renames        bool      `json:"renames,omitempty"`   // sessions can be renamed there; known while it is up
+	Seen           time.Time `json:"seen,omitzero"`       // when it was last up; now while it is up
+	NextTry        time.Time `json:"next_try,omitzero"`   // while it is down: when the next attempt to connect is made
 
-	// Joined is when its machine joined by itself; zero: it is configured. What follows is told by such a machine.
+	// Joined is when its machine joined by itself; zero: it is configured. Only such a machine has the fields below.
 	Joined   time.Time `json:"joined,omitzero"`
 	Machine  string    `json:"machine,omitempty"` // its name; each of its agents is a server
 	System   string    `json:"system,omitempty"`  // such as linux/amd64
@@ -142,5 +142,5 @@ type Machine struct {
 	DiskFree int64     `json:"disk_free,omitempty"`
 	Battery  int       `json:"battery,omitempty"` // percent; 0: it has none
 	Charging bool      `json:"charging,omitempty"`
-	NoYes    bool      `json:"no_yes,omitempty"` // its owner answers agents there alone
+	NoYes    bool      `json:"no_yes,omitempty"` // questions of its agents are answered only there, by its owner
 }

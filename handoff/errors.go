@@ -76,18 +76,16 @@ const (
 	CodeLimited          Code = "rate_limit_exceeded" // as OpenAI names it
 )
 
-// Asks reports whether the code is that of work which was not begun, and of which the caller is asked whether to
-// begin it.
+// Asks reports whether the caller is asked whether to begin work that ended with the code, since it was not begun.
 func (c Code) Asks() bool { return c == CodeNotBegun || c == CodePaused }
 
-// Unbegun reports whether work that failed with the code was never begun: asked for again, it is done once.
+// Unbegun reports whether work that failed with the code was never begun, so that a new request does it once.
 func (c Code) Unbegun() bool {
 	switch c {
 	case CodeUnknownServer, CodeAmbiguousServer, CodeUnknownSession, CodeAmbiguousSession, CodeSessionGone,
-		CodeSessionArchived,
-		CodeSessionInUse, CodeSessionMismatch, CodeSessionElsewhere, CodeTokenRefused, CodeOutdated, CodeUnreachable,
-		CodeUnsupported,
-		CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed, CodeTooLarge, CodeConflict, CodeTooDeep:
+		CodeSessionArchived, CodeSessionInUse, CodeSessionMismatch, CodeSessionElsewhere, CodeTokenRefused, CodeOutdated,
+		CodeUnreachable, CodeUnsupported, CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed,
+		CodeTooLarge, CodeConflict, CodeTooDeep:
 		return true
 	}
 	return c.Asks()
@@ -98,7 +96,7 @@ type Meaning struct {
 	Spoken string // %s is the error's subject: a machine, a session, an argument
 	Next   string // what to do now
 	HTTP   int
-	Close  int // WebSocket close code; 0 where the code never ends a socket
+	Close  int // WebSocket close code; 0: the code never ends a socket
 }
 
 // Vocabulary holds the meaning of every code. Set once.
@@ -313,19 +311,19 @@ type Error struct {
 	Code    Code
 	Subject string   // fills %s of the spoken phrase; may be said aloud
 	Choices []string // names that can be said: candidates, or what there is
-	Near    bool     // Choices are names like the one that is not known
-	Param   string   // what of a client's request is wrong, as a path: "session.type"; "" for all of it
+	Near    bool     // Choices are names that are similar to the unknown one
+	Param   string   // the part of a client's request that is wrong, as a path: "session.type"; "": all of it
 	Detail  string   // for the log and the page, never spoken; no secrets
 
-	Program string // of [CodeSessionInUse]: what has the session open, as people call it; "": not known
+	Program string // of [CodeSessionInUse]: the name of the program that has the session open; "": not known
 
-	Retry time.Duration // after which it may work; 0: nobody knows
+	Retry time.Duration // time until another try may succeed; 0: not known
 
-	// Why a machine is not there. What dials one gives the reason, and the fleet its words: the error is of the machine
-	// that Subject names.
-	Reason Reason // "": the code says all there is
+	// Reason, Why and Next say why the machine that Subject names is not there. The code that dials a machine sets the
+	// reason, and the fleet the words.
+	Reason Reason // "": the code says everything
 	Why    string // a clause about the machine, such as "nothing is listening there"
-	Next   string // what to do, in the place of what the code says
+	Next   string // what to do, instead of the [Meaning]'s Next
 }
 
 // Fault returns an error with a code and its subject.
@@ -333,8 +331,8 @@ func Fault(code Code, subject, detail string) *Error {
 	return &Error{Code: code, Subject: subject, Detail: detail}
 }
 
-// Because returns an error with a code and its subject whose detail is that of the error which led to it: people read
-// it, so it names no other code.
+// Because returns an error with a code and its subject, and with the detail of the error that caused it. The cause's
+// code is left out, since people read the detail.
 func Because(code Code, subject string, err error) *Error {
 	return Fault(code, subject, AsError(err).Detail)
 }
@@ -351,7 +349,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Meaning returns the row of the vocabulary.
+// Meaning returns the code's row of [Vocabulary].
 func (e *Error) Meaning() Meaning {
 	if m, ok := Vocabulary[e.Code]; ok {
 		return m
@@ -359,7 +357,7 @@ func (e *Error) Meaning() Meaning {
 	return Vocabulary[CodeInternal]
 }
 
-// NextStep returns the one thing to do.
+// NextStep returns what to do now.
 func (e *Error) NextStep() string { return cmp.Or(e.Next, e.Meaning().Next) }
 
 // Spoken returns the sentence a person hears, with up to three choices and how many more there are.
@@ -386,7 +384,7 @@ func AsError(err error) *Error {
 	return &Error{Code: CodeInternal, Detail: err.Error()}
 }
 
-// CodeOf returns the code of what went wrong; "": nothing did.
+// CodeOf returns the code of an error; "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -394,8 +392,8 @@ func CodeOf(err error) Code {
 	return AsError(err).Code
 }
 
-// Reasons why an answer to a question does not count, or must be given on the page; fit to be said after the
-// phrase of a code.
+// Reasons why an answer to a question does not count, or must be given on the page. They can be said after the phrase
+// of a code.
 const (
 	WhyBeyond  = "it would allow more than this one act"
 	WhyOld     = "the answer is too old"

@@ -4,32 +4,32 @@ import (
 	"sync"
 )
 
-// FeedBacklog is how many events a caller's feed keeps for those who come back.
+// FeedBacklog is how many events a feed keeps for listeners that come back.
 const FeedBacklog = 512
 
-// FeedQueue is how many events a listener may be behind before it is dropped; it then reads the snapshot
-// again. A page that cannot keep up must not slow the others.
+// FeedQueue is how many events a listener may be behind. A slower one is dropped, so that it does not slow the others,
+// and reads a snapshot when it comes back.
 const FeedQueue = 256
 
-// A Feed is what one caller's pages see, in order: a bounded log and its listeners.
+// A Feed has the events for one caller's pages, in order: a bounded log, and its listeners.
 type Feed struct {
 	mu   sync.Mutex
 	last uint64 // Guarded by mu: id of the newest event
-	// Guarded by mu: oldest first; the newest FeedBacklog count, twice as many stand here at most
+	// Guarded by mu: oldest first, at most twice FeedBacklog; only the newest FeedBacklog are used
 	backlog   []PageEvent
 	listeners map[*FeedListener]bool // Guarded by mu
 	dropped   uint64                 // Guarded by mu: listeners dropped for being slow
 }
 
-// A FeedListener receives a feed. Events is closed when it fell behind or was stopped.
+// A FeedListener receives the events of a feed. Events is closed when the listener is dropped or stopped.
 type FeedListener struct {
 	Events <-chan PageEvent
 	events chan PageEvent // closed under the feed's mu
 	feed   *Feed          // Set once
 }
 
-// Continue lets the ids go on after that of an event of another feed, so that no id of that one is taken for one of
-// this. It is called before anybody has the feed.
+// Continue makes the ids of this feed begin after last, an id of another feed, so that none is used twice. It is called
+// before the feed is used.
 func (f *Feed) Continue(last uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,7 +42,7 @@ func (f *Feed) Publish(e PageEvent) {
 	defer f.mu.Unlock()
 	f.last++
 	e.ID = f.last
-	if len(f.backlog) == 2*FeedBacklog { // rarely, for it copies
+	if len(f.backlog) == 2*FeedBacklog { // trimmed rarely, since that copies
 		f.backlog = append(f.backlog[:0:0], f.backlog[FeedBacklog:]...)
 	}
 	f.backlog = append(f.backlog, e)
@@ -56,9 +56,9 @@ func (f *Feed) Publish(e PageEvent) {
 	}
 }
 
-// Listen subscribes after the event with id last. The events missed since come first; complete is false
-// when the backlog no longer reaches back that far, or the id is from another life of the process: then
-// the caller shows a fresh snapshot.
+// Listen subscribes to the events after the one with id last. missed are those that the feed has already. complete is
+// false if some of them are not kept any more, or the id is from another life of the process: then a page needs a new
+// snapshot.
 func (f *Feed) Listen(last uint64) (l *FeedListener, missed []PageEvent, complete bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +97,7 @@ func (f *Feed) removeLocked(l *FeedListener) {
 	}
 }
 
-// Load returns how many listen now, and how many were dropped so far.
+// Load returns the number of listeners now, and the number that were dropped so far.
 func (f *Feed) Load() (listeners int, dropped uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

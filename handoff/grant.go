@@ -5,52 +5,52 @@ import (
 	"strings"
 )
 
-// A Grant is what the key, login or client secret of a request lets its holder do. The edge makes it once
-// for each request; everything that it may reach asks it. The zero Grant allows nothing, for it has no caller.
+// A Grant is what the key, login or client secret of a request lets its holder do. The edge makes one for each request,
+// and all other packages check it. The zero Grant allows nothing, since it has no caller.
 type Grant struct {
 	Caller Caller
 	// Key names the credential in limits, logs and the audit: the first 12 hex digits of the key's SHA-256.
 	// A login has the name of the key that it was made with.
 	Key string
-	// By names what let its holder in, for whoever makes the grant again: it lets nobody in. "": nobody can.
+	// By identifies the credential, so that the same grant can be made again later. It is no credential itself. "": the
+	// grant cannot be made again.
 	By string
 	// Servers are the canonical names of servers that may be used; nil: all.
 	Servers []string
-	// Barred are those of servers that are for others, whatever Servers says.
+	// Barred are the names of servers that are reserved for others, even if Servers allows them.
 	Barred []string
 	// Tools are the names of tools that may be used; nil: all.
 	Tools []string
 	// Approve says which yes of its holder counts.
 	Approve Approval
-	// Instructions says to which sessions Switchboard's own instructions are given.
+	// Instructions says which sessions get Switchboard's own instructions.
 	Instructions Instructing
-	// Metrics: may read what the whole service counts.
+	// Metrics allows reading the metrics of the whole service.
 	Metrics bool
-	// Page: it came by a login of the page whose every yes counts, so that an answer is a tap. Anything else is an API.
+	// Page means a login of the page with ApproveAll, whose answers count as taps. Without it, the grant is an API's.
 	Page bool
-	// Secret: it came by a client secret, which begins calls and does nothing else.
+	// Secret means a client secret, which allows starting calls and nothing else.
 	Secret bool
-	// Revoked tells why what let the request in does so no more: a key that was removed, a login that was ended. What
-	// lasts asks it now and then. An error means that this is certain; nil: nothing is known to be revoked, or can
-	// be.
+	// Revoked returns an error if the credential is certainly not valid any more, because a key was removed or a login
+	// was ended, say. Long-lived requests call it now and then. A nil func: the credential cannot be revoked.
 	Revoked func() error
-	// Session is what calls begin with, a Realtime session as JSON: what a client secret is bound to; nil: nothing.
+	// Session is the Realtime session, as JSON, with which calls begin, if a client secret is bound to one; nil: none.
 	Session []byte
-	// Language is the code of the language in which its calls are told and asked, such as "de": what their client
-	// chose. "": as configured; one that there is not: English.
+	// Language is the code of the language of speech in its calls, such as "de", as their client chose. "": as
+	// configured; unknown codes: English.
 	Language  string
 	Limits    Limits // of the caller
 	KeyLimits Limits // of the key, with all its callers
 }
 
-// An Approval says which yes of a grant counts, to what agents ask and in words to them. A no always counts.
+// An Approval says which yes of a grant counts: of approvals, and of answers in words. A no always counts.
 type Approval int
 
-// What may be approved, from the least on: each allows what those before it allow.
+// The approvals, in ascending order: each includes those before it.
 const (
 	ApproveNone  Approval = iota // no yes counts
-	ApproveVoice                 // one that is said or typed in a call of its own
-	ApproveAll                   // also one by the API; on a page, it is a tap
+	ApproveVoice                 // a yes counts that is said or typed in a call of the grant
+	ApproveAll                   // also a yes by the API; on a page, it is a tap
 )
 
 var approvals = []string{"none", "voice", "all"}
@@ -64,11 +64,11 @@ func (a Approval) InCall() bool { return a >= ApproveVoice }
 // An Instructing says which sessions get instructions of Switchboard's.
 type Instructing int
 
-// Whom Switchboard instructs, from the least on: each includes those before it.
+// The values of Instructing, in ascending order: each includes those before it.
 const (
 	InstructNone  Instructing = iota // no session
-	InstructAdded                    // one that brings its own gets a few words after them
-	InstructAll                      // one that brings none gets the whole
+	InstructAdded                    // sessions with their own instructions get a few words after them
+	InstructAll                      // sessions without instructions get all of ours
 )
 
 var instructings = []string{"none", "added", "all"}
@@ -76,20 +76,20 @@ var instructings = []string{"none", "added", "all"}
 // String returns the word for it in settings.
 func (i Instructing) String() string { return instructings[i] }
 
-// namelessMark begins the User of a caller whom nobody named. No name that somebody gives begins so.
+// namelessMark begins the User of a nameless caller. No real name begins with it.
 const namelessMark = "~"
 
-// NamelessCaller returns the caller of a request whose key names its callers, but which names none. id makes
-// it a scope of its own: nothing is remembered for it beyond its call.
+// NamelessCaller returns the caller of a request that names none, although its key names callers. id makes the caller
+// unique: nothing of them is remembered beyond their call.
 func NamelessCaller(principal, id string) Caller {
 	return Caller{Principal: principal, User: namelessMark + id}
 }
 
-// Nameless reports whether nobody named the caller.
+// Nameless reports whether the caller was made by [NamelessCaller].
 func (c Caller) Nameless() bool { return strings.HasPrefix(c.User, namelessMark) }
 
-// MayEnd reports whether a call of this grant may be ended by the holder of another: the same caller, or, where
-// the caller has no name, whoever has the key and knows the call.
+// MayEnd reports whether the holder of another grant may end a call of this one. Both must be of one caller; for
+// nameless callers, of one key: to know the call is enough.
 func (g Grant) MayEnd(other Grant) bool {
 	if g.Caller.Nameless() && other.Caller.Nameless() {
 		return g.Caller.Principal == other.Caller.Principal && g.Key == other.Key
@@ -97,9 +97,9 @@ func (g Grant) MayEnd(other Grant) bool {
 	return g.Caller == other.Caller
 }
 
-// MayJoin reports whether the holder of another grant may take part in a call of this one, as what is said there then
-// counts as the caller's: it came by the same key, by no client secret where the call did not, and no yes counts in
-// the call that does not count for the holder.
+// MayJoin reports whether the holder of another grant may take part in a call of this one. The words of the holder then
+// count as the caller's. So the other grant must have the same key, must not be a client secret unless this one is, and
+// must allow a yes in calls if this one does.
 func (g Grant) MayJoin(other Grant) bool {
 	return g.MayEnd(other) && g.Key == other.Key && (g.Secret || !other.Secret) &&
 		(other.Approve.InCall() || !g.Approve.InCall())
@@ -120,7 +120,7 @@ func (g Grant) AllowsServer(name string) bool {
 	return (g.Servers == nil || slices.Contains(g.Servers, name)) && !slices.Contains(g.Barred, name)
 }
 
-// AllowsServers reports whether every server may be used, those that are not there yet among them.
+// AllowsServers reports whether every server may be used, also those that will be added later.
 func (g Grant) AllowsServers() bool { return g.Servers == nil && len(g.Barred) == 0 }
 
 // AllowsTool reports whether a tool may be used, by its own name.

@@ -5,20 +5,20 @@ import (
 	"net"
 )
 
-// MaxHandshake bounds what a server may answer to the handshake of a WebSocket, in bytes: TLS, status and headers.
+// MaxHandshake bounds a server's answer to the handshake of a WebSocket, in bytes: TLS, status and headers.
 const MaxHandshake = 64 << 10
 
 // ErrLongHandshake ends a handshake whose answer is longer than [MaxHandshake].
 var ErrLongHandshake = errors.New("the answer to the handshake is too long")
 
-// A Handshake is a connection of which at most [MaxHandshake] bytes are read until it is Done.
+// A Handshake is a connection from which at most [MaxHandshake] bytes can be read until Done is called.
 type Handshake struct {
-	net.Conn     // Set once
-	read     int // bytes. Owned by who reads
-	done     bool
+	net.Conn      // Set once
+	read     int  // Owned by the reader: bytes so far
+	done     bool // Owned by the reader
 }
 
-// Done ends the bound. It is called by who reads.
+// Done lifts the bound. The reader of the connection calls it.
 func (h *Handshake) Done() { h.done = true }
 
 // Read implements [net.Conn].

@@ -3,17 +3,17 @@ package handoff
 // maxIDs bounds an [IDSet].
 const maxIDs = 1024
 
-// An IDSet is a bounded set of ids, to tell what comes twice: when it is full, the oldest is forgotten. The zero
+// An IDSet is a bounded set of ids, for recognising repetitions: when it is full, the oldest id is removed. The zero
 // value is empty.
 type IDSet struct {
 	has   map[string]bool
 	order []string
 }
 
-// Known reports whether an id was taken.
+// Known reports whether the set has an id.
 func (s *IDSet) Known(id string) bool { return s != nil && s.has[id] }
 
-// Add takes an id and reports whether it is new.
+// Add adds an id, and reports whether it is new.
 func (s *IDSet) Add(id string) bool {
 	if s.has[id] {
 		return false

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 )
 
-// MaxDepth is how deep JSON from outside may nest. Parsers recurse; what is deeper is refused before any of
-// them sees it.
+// MaxDepth is how deep JSON from outside may nest. Parsers recurse, so deeper JSON is refused before it is parsed.
 const MaxDepth = 128
 
-// TooDeep reports whether JSON nests deeper than [MaxDepth]. It does not recurse, reads each byte once, and
-// needs no valid JSON: brackets inside of strings do not count, and a string that does not end hides what
-// follows, as it does from a parser.
+// TooDeep reports whether JSON nests deeper than [MaxDepth]. It does not recurse, reads each byte once, and accepts
+// invalid JSON: brackets in strings do not count, and a string that does not end hides the rest, as it does from a
+// parser.
 func TooDeep(data []byte) bool {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -21,7 +20,7 @@ func TooDeep(data []byte) bool {
 				return true
 			}
 		case '}', ']':
-			depth = max(depth-1, 0) // what closes nothing must not hide what opens
+			depth = max(depth-1, 0) // a surplus closing bracket must not offset a later opening one
 		case '"':
 			i = stringEnd(data, i+1)
 		}
@@ -29,8 +28,8 @@ func TooDeep(data []byte) bool {
 	return false
 }
 
-// stringEnd returns where the string that begins at i ends, or the length of data. Most strings are long and
-// plain: sound in base64.
+// stringEnd returns the index of the quote that ends the string whose text begins at i, or the length of data. It is
+// fast for long strings with few escapes, such as sound in base64.
 func stringEnd(data []byte, i int) int {
 	for i < len(data) {
 		quote := bytes.IndexByte(data[i:], '"')
@@ -42,13 +41,14 @@ func stringEnd(data []byte, i int) int {
 			if escape < 0 {
 				return quote
 			}
-			i += escape + 2 // what stands behind the backslash ends nothing
+			i += escape + 2 // skip the escaped byte, which may be a quote
 		}
 	}
 	return len(data)
 }
 
-// Encode gives a tool's output as JSON text. A value of ours always marshals.
+// Encode returns a value of ours as JSON text. If it cannot be encoded, which is a bug, the text is that of an internal
+// failure.
 func Encode(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

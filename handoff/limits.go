@@ -11,7 +11,7 @@ const (
 	MaxStatusJSON    = 4 << 10
 	MaxAnswerJSON    = 8 << 10
 	MaxSessions      = 40     // in one answer
-	MaxSessionsBack  = 20_000 // how far back they are listed at all
+	MaxSessionsBack  = 20_000 // in all pages of a list
 	DefaultSessions  = 10
 	MaxReadLines     = 40
 	MaxReadWhole     = 2000 // lines of a session that a person reads on the page
@@ -19,15 +19,15 @@ const (
 )
 
 const (
-	// YesFor is how old a yes may be, from when it began, when the decision leaves. Its transcript (4 s), the
-	// voice model's call and the audit (5 s) fit in easily; what takes longer is a stall or a repetition, and
-	// by then the machine may not be what it was when the caller spoke.
+	// YesFor is how old a yes may be when the decision is sent, counted from its first word. Its transcript (4 s), the
+	// voice model's function call and the audit (5 s) take less. After a longer delay the machine may have changed
+	// since the caller spoke.
 	YesFor = 30 * time.Second
-	// AskAgainAfter is when a question that nobody answers is asked again, unless the settings say otherwise.
+	// AskAgainAfter is when an unanswered question is asked again, unless the settings say otherwise.
 	AskAgainAfter = time.Minute
 )
 
-// A SpeechLevel is how much a caller wants to hear of work that runs.
+// A SpeechLevel is how much a caller wants to hear of running work.
 type SpeechLevel string
 
 // The levels. Questions and outcomes are heard at every level.

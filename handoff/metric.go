@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// A Metric is a number that a package shows to operators, or a distribution. Packages yield theirs from a
-// method Metrics() iter.Seq[Metric], which takes no longer than a lock; only the edge knows the format.
+// A Metric is a number or a distribution of times for operators. Packages yield their metrics from a method Metrics()
+// iter.Seq[Metric], which waits for nothing but a lock. Only the edge knows the format on the wire.
 //
-// Names follow Prometheus: "switchboard_", the thing, its unit, and "_total" for what only grows since the
-// process began. The Help of a name is the same with all its labels.
+// Names follow Prometheus: "switchboard_", the thing, its unit, and "_total" for counters. All metrics of one name have
+// the same Help.
 type Metric struct {
 	Name   string
 	Help   string // what is counted, as a sentence
 	Labels []MetricLabel
-	Value  float64
-	Times  *TimesSnapshot // set: a distribution of times; Value does not count
+	Value  float64        // if Times is nil
+	Times  *TimesSnapshot // a distribution of times; nil: the metric is a number
 }
 
-// A MetricLabel tells metrics of one name apart. There are few values, all known from the code or the
-// configuration: never a caller, a thread or a text.
+// A MetricLabel distinguishes metrics of one name. Its values are few, and known from the code or the configuration:
+// never a caller, a thread or a text.
 type MetricLabel struct{ Name, Value string }
 
 // NewMetric makes a metric with labels given as name, value, name, value.
@@ -52,11 +52,11 @@ func JoinMetrics(all ...iter.Seq[Metric]) iter.Seq[Metric] {
 	}
 }
 
-// tallyOther is what a [Tally] counts under when it does not know a word.
+// tallyOther is the word under which a [Tally] counts all words that it does not know.
 const tallyOther = "other"
 
-// A Tally counts by words of a vocabulary. Words outside of it count together, so that a text from elsewhere
-// never makes a label. It is safe for concurrent use.
+// A Tally has a counter for each word of a vocabulary. All other words count as [tallyOther], so that a text from
+// outside never becomes a label. It is safe for concurrent use.
 type Tally[K ~string] struct {
 	mu     sync.Mutex
 	counts map[K]uint64 // Guarded by mu: all words of the vocabulary are there
@@ -81,8 +81,8 @@ func (t *Tally[K]) Add(word K) {
 	t.counts[word]++
 }
 
-// Metrics yields a metric for each word that was counted, with the word as the value of label; one without any is
-// yielded for the first word, so that the name is there. More labels follow as name, value.
+// Metrics yields a metric for each word that was counted, with the word as the value of label. If none was, it yields a
+// zero for the first word, so that the name exists. More labels follow as name, value.
 func (t *Tally[K]) Metrics(name, help, label string, more ...string) iter.Seq[Metric] {
 	t.mu.Lock()
 	counts := maps.Clone(t.counts)
@@ -101,19 +101,19 @@ func (t *Tally[K]) Metrics(name, help, label string, more ...string) iter.Seq[Me
 	}
 }
 
-// Times counts how long something took, by upper bounds. It is safe for concurrent use.
+// Times is a histogram of times. It is safe for concurrent use.
 type Times struct {
 	bounds []time.Duration // Set once: ascending
 
 	mu        sync.Mutex
-	counts    []uint64      // Guarded by mu: of each bound alone, and beyond all
+	counts    []uint64      // Guarded by mu: by bucket, not cumulative; the last one has the times above all bounds
 	sum       time.Duration // Guarded by mu
-	exemplars []Exemplar    // Guarded by mu: the newest of each bound, and beyond all; nil: nothing was traced
+	exemplars []Exemplar    // Guarded by mu: the newest of each bucket; nil: nothing was traced
 }
 
-// An Exemplar is one of the times that were counted, with the trace in which it was taken.
+// An Exemplar is one observed time, and its trace.
 type Exemplar struct {
-	Trace string // its id, 32 hexadecimal digits; "": there is none
+	Trace string // its id, 32 hexadecimal digits; "": none
 	Took  time.Duration
 	At    time.Time
 }
@@ -121,23 +121,23 @@ type Exemplar struct {
 // A TimesSnapshot is a [Times] at one moment.
 type TimesSnapshot struct {
 	Bounds []time.Duration // ascending
-	Counts []uint64        // of times up to each bound, those up to smaller ones included
-	Count  uint64          // of all
+	Counts []uint64        // number of times up to each bound, cumulative
+	Count  uint64          // number of all times
 	Sum    time.Duration
 
-	Exemplars []Exemplar // one a bound and one beyond all, or none at all
+	Exemplars []Exemplar // one for each bound and one above all of them, or nil
 }
 
-// NewTimes returns a distribution with these upper bounds, which ascend.
+// NewTimes returns an empty histogram with these upper bounds, which must ascend.
 func NewTimes(bounds ...time.Duration) *Times {
 	return &Times{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
 }
 
-// Observe counts one. A time before zero, as of a clock that was set back, counts as none at all.
+// Observe adds a time. A negative one, from a clock that was set back, counts as 0.
 func (t *Times) Observe(d time.Duration) { t.ObserveIn("", d) }
 
-// ObserveIn counts one that was taken below a span, which is given as its W3C traceparent. It is an exemplar if that
-// is recorded.
+// ObserveIn adds a time that was measured in a span, whose W3C traceparent is parent. If the trace is recorded, the
+// time is an exemplar.
 func (t *Times) ObserveIn(parent string, d time.Duration) {
 	d = max(d, 0)
 	i, _ := slices.BinarySearch(t.bounds, d)
@@ -153,7 +153,7 @@ func (t *Times) ObserveIn(parent string, d time.Duration) {
 	}
 }
 
-// recordedTrace is the id of the trace of a traceparent, or "" where its spans are not recorded.
+// recordedTrace returns the trace id of a traceparent, or "" if its spans are not recorded.
 func recordedTrace(parent string) string {
 	parts := strings.Split(parent, "-") // version, trace, span, flags
 	if len(parts) != 4 || parts[3] != "01" {
@@ -162,7 +162,7 @@ func recordedTrace(parent string) string {
 	return parts[1]
 }
 
-// Metric returns the distribution, with labels as [NewMetric] takes them.
+// Metric returns the histogram as a metric, with labels as for [NewMetric].
 func (t *Times) Metric(name, help string, labels ...string) Metric {
 	s := &TimesSnapshot{Bounds: t.bounds}
 	t.mu.Lock()
@@ -175,7 +175,7 @@ func (t *Times) Metric(name, help string, labels ...string) Metric {
 	return Metric{Name: name, Help: help, Labels: labelsOf(labels), Times: s}
 }
 
-// Metrics yields the distribution once something was observed, with labels as [NewMetric] takes them.
+// Metrics yields the histogram, with labels as for [NewMetric], unless it is empty.
 func (t *Times) Metrics(name, help string, labels ...string) iter.Seq[Metric] {
 	return func(yield func(Metric) bool) {
 		if m := t.Metric(name, help, labels...); m.Times.Count > 0 {

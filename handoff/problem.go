@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A Problem is an error as HTTP answers it, {"error": Problem}. Clients of OpenAI act on type, code and param.
+// A Problem is the error in an HTTP response, {"error": Problem}. Clients of OpenAI act on type, code and param.
 type Problem struct {
 	Code    Code    `json:"code"`
 	Message string  `json:"message"`
 	Type    string  `json:"type"`  // invalid_request_error, rate_limit_error or server_error
-	Param   *string `json:"param"` // what of the request is wrong; null for all of it, or none of it
+	Param   *string `json:"param"` // the part of the request that is wrong; null: all of it, or none
 	Next    string  `json:"next,omitempty"`
-	Reason  Reason  `json:"reason,omitempty"` // of a machine that is not there
-	Why     string  `json:"why,omitempty"`    // that in words
+	Reason  Reason  `json:"reason,omitempty"` // why a machine is not there
+	Why     string  `json:"why,omitempty"`    // Reason in words
 	Detail  string  `json:"detail,omitempty"`
 }
 
-// Problem returns the error for an answer of HTTP, without its detail.
+// Problem returns the error for an HTTP response, without its detail.
 func (e *Error) Problem() Problem {
 	p := Problem{
 		Code: e.Code, Message: e.Spoken(), Type: problemType(e.Meaning().HTTP), Next: e.NextStep(),
@@ -31,9 +31,9 @@ func (e *Error) Problem() Problem {
 	return p
 }
 
-// Reply answers an HTTP request with the error: status, the headers that go with its code, and {"error":
-// [Problem]}. detail says that whoever asked may see the error's detail too. A WWW-Authenticate that is there, if only
-// as nothing, stays.
+// Reply answers an HTTP request with the error: status, the headers that go with its code, and {"error": [Problem]}.
+// detail says that the client may see the error's detail. A WWW-Authenticate header that is set already, even to
+// nothing, is left as it is.
 func (e *Error) Reply(w http.ResponseWriter, detail bool) {
 	p := e.Problem()
 	if detail {
@@ -55,7 +55,7 @@ func (e *Error) Reply(w http.ResponseWriter, detail bool) {
 	_, _ = io.WriteString(w, body) // a client that left cannot be told
 }
 
-// problemType sorts statuses as OpenAI does.
+// problemType returns the type that OpenAI gives to errors with a status.
 func problemType(status int) string {
 	switch {
 	case status == http.StatusTooManyRequests:
@@ -66,7 +66,7 @@ func problemType(status int) string {
 	return "server_error"
 }
 
-// Malformed returns an error about one part of a client's request.
+// Malformed returns an error about one part of a client's request, a path such as "session.type".
 func Malformed(param, what string) *Error {
 	return &Error{Code: CodeMalformed, Subject: what, Param: param}
 }

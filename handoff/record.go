@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A Status is where a handoff stands in the ledger's words. A record's status only moves forward.
+// A Status is the status of a handoff in the ledger. It only moves forward.
 type Status string
 
 // The statuses, in order.
 const (
-	StatusAccepted    Status = "accepted"    // a request of ours, nothing sent yet
+	StatusAccepted    Status = "accepted"    // nothing was sent yet
 	StatusDispatching Status = "dispatching" // the start is on its way to the agent
 	StatusStarted     Status = "started"     // the agent acknowledged the turn
 	StatusCompleted   Status = "completed"   // the outcome is known
@@ -26,7 +26,7 @@ const (
 	OutcomeFailed      Outcome = "failed"
 	OutcomeInterrupted Outcome = "interrupted"
 	OutcomeCancelled   Outcome = "cancelled" // before anything was started
-	OutcomeUnknown     Outcome = "unknown"   // it cannot be told whether the work ran
+	OutcomeUnknown     Outcome = "unknown"   // it is not known whether the work ran, or how it ended
 )
 
 // Reasons why a session was used, as records and answers give them.
@@ -55,54 +55,53 @@ type Record struct {
 	Prompt     string       `json:"prompt"`
 	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
 	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
-	Waits      string       `json:"waits,omitempty"`  // not begun: what it comes after, ours or theirs
-	Place      int          `json:"place,omitempty"`  // with Waits: its turn, once somebody has moved one; 0: last
+	Waits      string       `json:"waits,omitempty"`  // not begun yet: the work before it is "ours" or "theirs"
+	Place      int          `json:"place,omitempty"`  // with Waits: place in the queue, once somebody has reordered it; 0: last
 	State      Status       `json:"state"`
 	Outcome    Outcome      `json:"outcome,omitempty"`
 	Text       string       `json:"text,omitempty"`   // the agent's whole answer
-	Spoken     string       `json:"spoken,omitempty"` // what is fit to be said of it
+	Spoken     string       `json:"spoken,omitempty"` // the part of it that can be said
 	Error      *RecordError `json:"error,omitempty"`
-	Fault      *Error       `json:"-"` // what Error tells, for sentences about it
+	Fault      *Error       `json:"-"` // the error behind Error, for sentences about it
 	EndsWithUs bool         `json:"-"` // see [Registered]
-	// Undelivered are words that were added to the work and that it never heard, because it was ended.
+	// Undelivered are words that were added to the work and that the agent never got, because the turn ended.
 	Undelivered []string       `json:"undelivered,omitempty"`
 	Items       []RecordItem   `json:"items,omitempty"`   // what the agent did, oldest first, the newest 200
-	Tested      Tests          `json:"-"`                 // how the tests ended that it ran last; see Tests
+	Tested      Tests          `json:"-"`                 // how its last run of tests ended; see Tests
 	Usage       *Usage         `json:"usage,omitempty"`   // tokens so far; nil: the agent did not say
 	Answers     []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
-	Unkept      bool           `json:"-"`                 // it is forgotten once it was heard
-	Paused      bool           `json:"paused,omitempty"`  // it was not begun, and is when the caller says so; see NotBegun
+	Unkept      bool           `json:"-"`                 // it is forgotten once its outcome was heard
+	Paused      bool           `json:"paused,omitempty"`  // it was not begun, and waits for the caller's word; see NotBegun
 	WentOn      bool           `json:"went_on,omitempty"` // it was paused, and other work was begun in its place
 	CreatedAt   time.Time      `json:"created_at"`
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
 }
 
-// Shown reports whether a grant may see the record: a machine that it may not use does not exist for it. What
-// never came to a machine holds only what was asked.
+// Shown reports whether a grant may see the record. Work on a machine that the grant may not use is hidden, unless the
+// work never reached a machine.
 func (r Record) Shown(g Grant) bool {
 	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
 }
 
-// Behind reports whether the record is work that waits until other work of its caller has ended in the same session: it
-// is paused when that is stopped. What was given before the other had made its session waits without knowing which one
-// that is. Work that somebody else began is not stopped.
+// Behind reports whether the record waits for the work first in the same session, so that it is paused if first is
+// stopped. If it waits for the session that first makes, it has no ThreadID yet. Nothing is behind a turn of somebody
+// else, which is not stopped.
 func (r Record) Behind(first Record) bool {
 	same := r.ThreadID == first.ThreadID || r.ThreadID == "" && r.Project == first.Project
 	return r.Waits != "" && first.Waits == "" && first.Why != WhyMerged && r.Server == first.Server && same
 }
 
-// NotBegun reports whether the record is work that waited when the process was restarted, or when what it waited for
-// was stopped: the caller is asked whether to begin it.
+// NotBegun reports whether the work was waiting when the process was restarted, or when the work before it was stopped.
+// The caller is asked whether to begin it.
 func (r Record) NotBegun() bool {
 	return r.Fault != nil && r.Fault.Code.Asks()
 }
 
-// Added reports whether the record is words that went into other work: that is no outcome to tell, as the work that
-// took them has its own.
+// Added reports whether the words went into other work. Then there is no outcome to tell: the other work has its own.
 func (r Record) Added() bool { return r.Why == WhyAdded && r.Outcome == OutcomeResult }
 
-// Tests tells how the tests ended that the work ran last. That is noted with its outcome, since not all items are kept;
-// until then, and for work from before it was noted, the items tell.
+// Tests returns how the last run of tests in the work ended. It is stored with the outcome, since not all items are
+// kept. Without that (the work has not ended, or is from an older Switchboard) it is derived from the items.
 func (r Record) Tests() Tests {
 	if r.Tested == TestsPassed || r.Tested == TestsFailed {
 		return r.Tested
@@ -110,13 +109,13 @@ func (r Record) Tests() Tests {
 	return TestsOf(r.Items)
 }
 
-// Declined reports whether a person, or nobody in time, said no to what the work asked for last.
+// Declined reports whether the last question of the work was declined, or nobody answered it in time.
 func (r Record) Declined() bool {
 	n := len(r.Answers)
 	return n > 0 && (r.Answers[n-1].Decision == DecisionDecline || r.Answers[n-1].Decision == DecisionStop)
 }
 
-// Clone returns a record that shares nothing that changes.
+// Clone returns a copy that shares no mutable part with the record.
 func (r *Record) Clone() Record {
 	c := *r
 	c.Items, c.Answers = slices.Clone(r.Items), slices.Clone(r.Answers)
@@ -133,7 +132,7 @@ type RecordFrom struct {
 	Title    string `json:"title,omitempty"`
 }
 
-// RecordError is an error as the API gives it.
+// RecordError is an error in the API.
 type RecordError struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
@@ -141,7 +140,7 @@ type RecordError struct {
 	Detail  string `json:"detail,omitempty"`
 }
 
-// RecordItem is one thing the agent did, as the page shows it.
+// RecordItem is an [Item] in the API.
 type RecordItem struct {
 	ID     string   `json:"id"`
 	Kind   ItemKind `json:"kind"`
@@ -153,8 +152,8 @@ type RecordItem struct {
 	Changes []FileChange `json:"changes,omitempty"` // of an edit
 }
 
-// A RecordAnswer is who answered a question of the agent, how and when. Of an answer in words it does not have the
-// words: they may be a secret.
+// A RecordAnswer says who answered a question of the agent, how and when. It never has the words of an answer, which
+// may be a secret.
 type RecordAnswer struct {
 	Kind     QuestionKind `json:"kind"`
 	Text     string       `json:"text,omitempty"`     // what was asked, shortened
@@ -164,7 +163,7 @@ type RecordAnswer struct {
 	At       time.Time    `json:"at"`
 }
 
-// A RecordQuestion is a question as the page shows it.
+// A RecordQuestion is a [Question] in the API.
 type RecordQuestion struct {
 	ID        QuestionID   `json:"id"`
 	Label     string       `json:"label"` // its name in calls, like "q1"
@@ -180,18 +179,18 @@ type RecordQuestion struct {
 	Decisions []Decision   `json:"decisions"`
 	Words     bool         `json:"words,omitempty"`   // it is answered in words
 	Asks      []Ask        `json:"asks,omitempty"`    // what is asked, one by one; as many lines answer it
-	Voice     bool         `json:"voice"`             // a yes, or the words, may also be said in a call
+	Voice     bool         `json:"voice"`             // a yes, or the answer in words, may also be said in a call
 	Tap       string       `json:"tap,omitempty"`     // why it can only be answered on the page; "": also by voice
 	Beyond    string       `json:"beyond,omitempty"`  // what a yes would allow beyond this one act
 	Person    bool         `json:"person,omitempty"`  // a person has to decide it on the page, each time anew
-	Program   string       `json:"program,omitempty"` // of a copy: what has the session open; "": not known
+	Program   string       `json:"program,omitempty"` // of a copy: the program that has the session open; "": not known
 	Risk      string       `json:"risk,omitempty"`    // of allowing it: low, medium or high; "": there is nothing to allow
 	Asked     time.Time    `json:"asked"`
-	// GivesUp is when it is declined because nobody answered; later, where that fails.
+	// GivesUp is when it is declined unless somebody answers. If declining fails, it stays open longer.
 	GivesUp time.Time `json:"gives_up,omitzero"`
 }
 
-// A RecordSticky is a sticky session as the page shows it.
+// A RecordSticky is a [Sticky] in the API.
 type RecordSticky struct {
 	Server   string    `json:"server"` // "bigpc", or "bigpc/api" for a project
 	ThreadID string    `json:"thread_id"`
@@ -212,11 +211,11 @@ const (
 	EventQuestion EventKind = "question" // a question is open
 	EventClosed   EventKind = "closed"   // a question is no longer open
 	EventSticky   EventKind = "sticky"   // the sticky sessions changed; read them again
-	EventCleared  EventKind = "cleared"  // finished work was put away, or brought back; read until when
+	EventCleared  EventKind = "cleared"  // finished work was hidden or shown again; read the time up to which it is hidden
 	EventServers  EventKind = "servers"  // the health of the fleet changed; read it again
 )
 
-// A PageEvent is one entry of a caller's feed. ID grows by one a feed.
+// A PageEvent is one event of a caller's feed. The ID grows by one with each event of the feed.
 type PageEvent struct {
 	ID       uint64          `json:"-"`
 	Kind     EventKind       `json:"kind"`

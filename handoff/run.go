@@ -9,84 +9,84 @@ import (
 // A RunID names a run: the life of one request that goes to an agent. It is the id of its [Record].
 type RunID string
 
-// A Mode says how a request meets work of the same caller that runs where it goes.
+// A Mode says what happens if other work of the caller runs in the thread to which a request goes.
 type Mode int
 
 // The modes of a request.
 const (
-	ModeNow   Mode = iota // its words go into that work, or else begin their own
-	ModeNext              // after that work, never into it
-	ModeAside             // beside it: without a named thread in a new one, which does not become sticky
+	ModeNow   Mode = iota // the words go into the running turn; without one, they begin their own
+	ModeNext              // the words wait until that work has ended
+	ModeAside             // a side question: if no thread is named, in a new one, which does not become sticky
 )
 
-// A Request is work that somebody asks for.
+// A Request asks for work.
 type Request struct {
-	// Key is the asker's own name for the request: given again with the same words it is the same run, unless nothing
-	// of that was ever sent to an agent and nobody stopped it: then the request begins anew. "": none.
+	// Key is the idempotency key of the request: the same key with the same words is the same run. But if nothing of
+	// that run was ever sent to an agent and nobody stopped it, the request begins anew. "": none.
 	Key string
-	// Again: it may have been asked for in a former life of the process. Starting it waits until it is known what that
-	// left, for some seconds at most; then it gives [CodeStoreDown]. What that life finished and told is found too.
+	// Again means that an earlier life of the process may have had the request. Start then waits until the work of that
+	// life is taken up, for some seconds at most, or returns [CodeStoreDown]. Finished work is found, too.
 	Again bool
-	// Target is named as the asker names it; Project "" and a Server "bigpc/api" are the same as both apart.
+	// Target has the names as they were asked for. A Server "bigpc/api" is the same as Server "bigpc" and Project
+	// "api".
 	Target  Target
 	Input   []Part
 	Context []Context
 	Mode    Mode
-	// After is the turn of the named thread that the words go on from. Where the thread has gone on since, or is in
-	// use, they go on in a copy up to there, which does not become sticky. With [ModeAside] they always do, and
-	// nothing is kept of that copy. "": the newest.
+	// After is the turn of the named thread after which the words go on; "": the newest. If the thread has a newer
+	// turn, or is in use, the words go into a copy of it up to After, which does not become sticky. With [ModeAside]
+	// they always go into such a copy, of which nothing is kept.
 	After TurnID
-	// From names a session elsewhere with which the words go on: the new session that they begin is told its newest
-	// part. A Thread of "" is the one that the caller uses there. Only a new session of its own can have one, and where
-	// it cannot be read nothing is begun. The zero Target: none.
+	// From names a session with which the words go on in a new session elsewhere: the new one is told the newest part
+	// of From. A Thread of "" is the sticky one. From needs a new session as Target; if it cannot be read, nothing is
+	// begun. The zero Target: none.
 	From Target
 	// Unkept runs are forgotten once their outcome was heard, and are not looked for after a restart. The store keeps
 	// nothing of them; with Again it keeps the key, the ids and the outcome, without words.
 	Unkept bool
-	// Within is how long the caller's promise may wait for a result; 0: the promise is given as soon as the thread of
-	// the work is known.
+	// Within is how long the promise to the caller may wait for a result instead; 0: the promise is given as soon as
+	// the thread of the work is known.
 	Within time.Duration
-	// By is the listener that hears of the run first, if it attends for the caller. With nil every attending listener
-	// hears of it, from the promise on.
+	// By is the listener that gets the run's events first, if it attends for the caller. Otherwise the run goes to a
+	// listener of the caller once it is promised.
 	By Listener
-	// Instead names a run that was not begun, of which this is the beginning; "": none. When it was begun before,
-	// this request is that run.
+	// Instead names a run that was not begun, which this request begins; "": none. If another request has begun it,
+	// Start returns the id of that run with [CodeJoined], or [CodeWorkEnded] if that run is over.
 	Instead RunID
-	// Origin tells which program asks; the zero Origin is a person, in a call or on the page.
+	// Origin is the program that asks; the zero Origin is a person, in a call or on the page.
 	Origin Origin
 }
 
 // An Origin is the program that asks for work, as it describes itself: it is shown, and proves nothing.
 type Origin struct {
 	Client string // its name; "": none
-	// Thread is the thread in which the program's own model works, if it is an agent; "": none. Where work of the same
-	// caller runs there, that work asked for this, and such a chain is bounded: [CodeTooDeep].
+	// Thread is the thread in which the program's own model works, if it is an agent; "": none. If work of the same
+	// caller runs there, that work is the parent of this. Such chains are bounded: [CodeTooDeep].
 	Thread string
 }
 
-// Runs are what every front is given to have work done. Implementations are safe for concurrent use; errors are
-// [*Error].
+// Runs starts and follows work; each front has one. Implementations are safe for concurrent use; errors are [*Error].
 type Runs interface {
-	// Start takes a request and never waits, unless for [Request.Again]: what becomes of it is published. From its
-	// promise on it has exactly one outcome. The same key again gives the same run, or [CodeConflict] when something
-	// else was asked under it.
+	// Start takes a request. It does not wait, except for [Request.Again]; what becomes of the run is published. Once
+	// promised, the run has exactly one outcome. The same key again returns the same run, or [CodeConflict] if the
+	// request is another one.
 	Start(ctx context.Context, g Grant, req Request) (RunID, error)
-	// Follow yields the events of a run that come after a number, without gaps, and then those that happen; where the
-	// log no longer reaches back that far, it begins with a [RunSnapshot]. It ends after [RunEnded] or [RunYielded], or
-	// with an error. Leaving it never touches the run. Deltas are those that come while somebody follows, and a slow
-	// follower misses the oldest.
+	// Follow yields the events of a run after the one with number after, without gaps, and then new ones as they
+	// happen. If the log no longer reaches back that far, it begins with a [RunSnapshot]. It ends after [RunEnded] or
+	// [RunYielded], or with an error. Leaving the loop never touches the run. Only deltas that come while somebody
+	// follows are yielded, and a slow follower misses the oldest of them.
 	Follow(ctx context.Context, c Caller, id RunID, after uint64) iter.Seq2[RunEvent, error]
-	// Heard notes that the caller was told the outcome. Until then it waits in the outbox. It returns at once: the
-	// ledger has it a little later.
+	// Heard notes that the caller was told the outcome. Until then the outcome waits in the outbox. Heard returns at
+	// once: the ledger has it a little later.
 	Heard(ctx context.Context, c Caller, id RunID) error
 }
 
-// A Listener is somebody of a caller's who hears of runs while they happen, as a call does. Its methods return at
-// once and never call back. False means that nobody listens here any more.
+// A Listener gets events of a caller's runs while they happen, as a call does. Its methods return at once, and never
+// call back. They return false if the listener has left.
 type Listener interface {
-	// Hear takes an event of a run that the listener attends to.
+	// Hear takes an event of a run that was given to the listener.
 	Hear(e RunEvent) bool
-	// Outbox takes what ended while nobody listened. Who takes it tells it.
+	// Outbox takes records that ended while nobody listened. If it returns true, the listener tells them.
 	Outbox(ended []Record) bool
 }
 
@@ -94,8 +94,8 @@ type Listener interface {
 type RunEvent struct {
 	Run    RunID
 	Seq    uint64 // of the run, from 1, without gaps; a delta and a snapshot have that of the event before
-	Record Record // as it stood then, without items
-	Noted  bool   // the ledger has an entry: what is promised outlives the process
+	Record Record // at that time, without items
+	Noted  bool   // the ledger has an entry: a promise outlives the process
 	Kind   RunKind
 }
 
@@ -103,19 +103,19 @@ type RunEvent struct {
 type RunKind interface{ runKind() }
 
 type (
-	// RunSnapshot: nothing happened; it is how the run stands. Items are what the agent has done or is doing, oldest
-	// first, the newest 200.
+	// RunSnapshot: the present state of the run; nothing happened. Items are what the agent has done or is doing,
+	// oldest first, the newest 200.
 	RunSnapshot struct {
 		Items []RecordItem
 		Usage Usage
 	}
-	// RunPlaced: it is known where it goes.
+	// RunPlaced: the target is resolved.
 	RunPlaced struct{}
-	// RunNoted: the ledger has an entry of it.
+	// RunNoted: the ledger has an entry of the run.
 	RunNoted struct{}
-	// RunPromised: whoever waits may be told that it will be done, now or after what it waits for.
+	// RunPromised: the caller may be told that the work will be done, now or after what it waits for.
 	RunPromised struct{ Waits Wait }
-	// RunWaiting: it was promised, and has to wait.
+	// RunWaiting: the run was promised, and has to wait.
 	RunWaiting struct{ Waits Wait }
 	// RunJoined: its words went into a turn that somebody else began.
 	RunJoined struct{}
@@ -130,7 +130,7 @@ type (
 	RunDelta struct {
 		ItemID string
 		Kind   DeltaKind
-		At     int // how many bytes of the item came before, so that a gap shows; -1: nobody knows
+		At     int // number of bytes of the item before this piece, so that a gap shows; -1: not known
 		Text   string
 	}
 	// RunItem: the agent finished an item. Listeners get [RunRemark] instead.
@@ -149,26 +149,26 @@ type (
 	RunGaveUp struct{ Question RecordQuestion }
 	// RunSteered: its words were added to another run of the caller.
 	RunSteered struct{ Into RunID }
-	// RunSilent: it has reported nothing for long, and is watched on.
+	// RunSilent: the turn has reported nothing for long. It is still followed.
 	RunSilent struct{}
-	// RunLost: the agent was lost and is looked for.
+	// RunLost: the agent was lost, and the router tries to reconnect.
 	RunLost struct{}
-	// RunTaken: whoever hears this attends to the run from here on; it is older than that. Questions are open.
+	// RunTaken: the listener that gets this event has the run from here on. Questions are its open ones.
 	RunTaken struct{ Questions []OpenQuestion }
 	// RunEnded: the record has its outcome.
 	RunEnded struct{}
-	// RunHeard: the caller was told the outcome, here or elsewhere. It is not in the log: only a listener that has
-	// still to tell it gets it.
+	// RunHeard: the caller was told the outcome, here or elsewhere. The event is not in the log: it goes only to the
+	// listener that was given the outcome.
 	RunHeard struct{}
-	// RunByHand: the caller did something about it outside of calls: on the page, from a terminal or by the API. It is
-	// not in the log; every listener that may hear of the run gets it.
+	// RunByHand: the caller did something with the run outside of calls: on the page, from a terminal or by the API.
+	// The event is not in the log; it goes to every listener that may hear of the run.
 	RunByHand struct {
 		Deed Deed
-		// Of a question that was answered.
+		// With [DeedAnswer]: the question, and its answer.
 		Question RecordQuestion
 		Decision Decision
 	}
-	// RunYielded: another life of the process has the run, and tells what becomes of it.
+	// RunYielded: another home or life of the process has the run, and publishes the rest.
 	RunYielded struct{}
 )
 
@@ -196,21 +196,21 @@ func (RunHeard) runKind()    {}
 func (RunByHand) runKind()   {}
 func (RunYielded) runKind()  {}
 
-// A Deed is what somebody does about work.
+// A Deed is what the caller did with work outside of calls.
 type Deed string
 
 // The deeds.
 const (
-	DeedAnswer   Deed = "answer"   // a question of it
-	DeedContinue Deed = "continue" // it was paused, and is begun
-	DeedDrop     Deed = "drop"     // it was paused, and is never begun
+	DeedAnswer   Deed = "answer"   // they answered a question of its agent
+	DeedContinue Deed = "continue" // they began paused work
+	DeedDrop     Deed = "drop"     // they dropped paused work
 	DeedStop     Deed = "stop"
 )
 
 // Wait says what a run waits for before it begins.
 type Wait int
 
-// What there is to wait for.
+// The things to wait for.
 const (
 	WaitsNot    Wait = iota // nothing
 	WaitsOurs               // earlier work from here
@@ -218,28 +218,29 @@ const (
 	WaitsYes                // the caller's yes to a copy
 )
 
-// An OpenQuestion is a question that waits for the caller, with what is needed to judge an answer to it.
+// An OpenQuestion is a question that waits for the caller, with what is needed to judge an answer.
 type OpenQuestion struct {
 	Shown     RecordQuestion
 	Question  Question
 	Workspace string   // of the thread
-	Level     string   // what may be approved by voice there: "none", "low" or "medium"
-	Names     []string // by which a reply may mean the machine
-	Project   string   // by which it may mean it too, or ""
+	Level     string   // highest risk that may be approved by voice there: "none", "low" or "medium"
+	Names     []string // names of the machine in a reply
+	Project   string   // another such name; ""
 }
 
-// Decided is what somebody decided about a question, and how. In a call it is what the call judged a reply to be.
+// Decided is the decision of a question, and how it came about.
 type Decided struct {
 	Decision   Decision
 	Words      string      // with [DecisionWords]
 	By         string      // [ByVoice] and its like
-	Transcript string      // of the reply; only a hash of it is kept
-	Call       string      // names the call in which it was said or typed; "": none
-	Said       time.Time   // when the reply began; zero: it does not age
-	More       func() bool // reports whether the caller has said more since; nil: it does not matter
+	Transcript string      // of the reply; only its hash is kept
+	Call       string      // id of the call in which it was said or typed; "": none
+	Said       time.Time   // when the reply began; zero: it does not expire
+	More       func() bool // reports whether the caller has said more since; nil: that does not matter
 }
 
-// Allows reports whether the agent may do something because of it: it is written down first, or not given.
+// Allows reports whether the decision allows the agent something. Such a decision must be in the audit before it is
+// given.
 func (d Decided) Allows() bool {
 	return d.Decision == DecisionAccept || d.Decision == DecisionAcceptForSession || d.Decision == DecisionWords
 }

@@ -5,25 +5,24 @@ import (
 	"net/http"
 )
 
-// A Span is a stretch of the path of a handoff that operators see as part of a trace. Its name is a word of the
-// vocabulary: request, handoff, resolve, attach, start, follow, say. A span holds codes, kinds and names from the
-// configuration: never words, names of sessions, ids of callers or secrets.
+// A Span is one operation on the path of a handoff, in a trace for operators. Its name is a word of the vocabulary:
+// request, handoff, resolve, attach, start, follow, say. A span has codes, kinds and names from the configuration:
+// never the caller's words, names of sessions, ids of callers or secrets.
 //
-// Whoever does something on that path begins a span below the one in its context; nobody but the edges needs more than
-// the context. Where nothing is traced, that is a span which records nothing, and costs nothing. Methods may be used
-// from any goroutine and never wait.
+// Code on that path begins a child of the span in its context, by [BeginSpan]. Without tracing, that is a span that
+// records nothing and costs nothing. Methods may be called from any goroutine and never wait.
 type Span interface {
-	// Begin begins a span below this one. That may outlive this one.
+	// Begin begins a child of this span. The child may end later than this one.
 	Begin(name string) Span
-	// End ends the span, once, with fields as name, value, name, value; a field without a value is left out.
+	// End ends the span, once, with fields as name, value, name, value; a field with an empty value is left out.
 	// The code says what went wrong; "": nothing.
 	End(code Code, fields ...string)
-	// Parent is the span as the W3C traceparent of what is asked from elsewhere; "": nothing is traced.
+	// Parent returns the W3C traceparent for requests to other services; "": nothing is traced.
 	Parent() string
 }
 
-// A Tracer begins the first span of a trace. The headers are those of the request that asked for it, which may name a
-// span of the client's that it belongs below. A nil Tracer traces nothing.
+// A Tracer begins the first span of a trace. from has the headers of the request, in which the client may name a parent
+// span. A nil Tracer traces nothing.
 type Tracer func(name string, from http.Header) Span
 
 // Begin begins the first span of a trace, and returns a context with it.
@@ -35,10 +34,10 @@ func (t Tracer) Begin(ctx context.Context, name string, from http.Header) (conte
 	return WithSpan(ctx, span), span
 }
 
-// spanKey is where a context has its span.
+// spanKey is the key of the span in a context.
 type spanKey struct{}
 
-// WithSpan returns a context below whose span the next ones begin.
+// WithSpan returns a context with a span.
 func WithSpan(ctx context.Context, s Span) context.Context {
 	if s == (noSpan{}) {
 		return ctx
@@ -54,7 +53,7 @@ func SpanOf(ctx context.Context) Span {
 	return noSpan{}
 }
 
-// BeginSpan begins a span below that of a context, and returns a context with it.
+// BeginSpan begins a child of a context's span, and returns a context with it.
 func BeginSpan(ctx context.Context, name string) (context.Context, Span) {
 	s := SpanOf(ctx).Begin(name)
 	return WithSpan(ctx, s), s

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Tests is how tests ended that an agent ran; "": it ran none, or it cannot be told.
+// Tests is how a run of tests ended; "": none was run, or it is not known.
 type Tests string
 
-// How tests end.
+// The ends of a run of tests.
 const (
 	TestsPassed Tests = "passed"
 	TestsFailed Tests = "failed"
-	// TestsUnknown is of work from before it was noted: what it ran tells.
+	// TestsUnknown is for work of an older Switchboard, which did not store it. See [Record.Tests].
 	TestsUnknown Tests = "unknown"
 )
 
-// testCommand matches the beginning of a command that runs tests, where a command may stand: what else names such a
-// tool looks for it, installs it or tells of it.
+// testCommand matches the beginning of a command that runs tests, at a place where a command may begin. A test tool
+// that is named elsewhere in a line is not run there, but searched for, installed or written about.
 var testCommand = regexp.MustCompile(`(?:^|[;&|(\n]|-l?c ['"]|\bssh \S+ ['"])\s*` +
 	`(?:(?:\w+=\S*|sudo|time|env|exec|nice|timeout \S+|npx|bunx|(?:pnpm|yarn|bundle) exec` +
 	`|(?:uv|poetry|pipenv|hatch) run|python[\d.]* -m|docker compose (?:exec|run)(?: -\S+)* \S+) +)*(?:[^\s;&|('"]*/)?` +
@@ -27,12 +27,12 @@ var testCommand = regexp.MustCompile(`(?:^|[;&|(\n]|-l?c ['"]|\bssh \S+ ['"])\s*
 	`|(?:pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|gotestsum|cargo nextest run|bats|unittest))` +
 	`(?:[:\s;&|)'"]|$)`)
 
-// testWords are what each match of [testCommand] has one of.
+// testWords are words of which each match of [testCommand] has at least one.
 var testWords = []string{"test", "check", "spec", "tox", "nox", "mocha", "ava", "bats", "jest", "unit"}
 
 var (
-	// emptyRun matches options with which such a command runs no test. Go runs benchmarks alone where -run names no
-	// test.
+	// emptyRun matches options with which such a command runs no test. With -bench and -run, Go is assumed to run
+	// benchmarks only.
 	emptyRun = regexp.MustCompile(`\s-run[= ].*\s-bench\b|\s-bench\b.*\s-run[= ]` +
 		`|\s-run[= ]['"]?(?:xxx|XXX|none|NONE|\^\$)['"]?(?:\s|$)` +
 		`|\bgo(?: -\S+)* test\b.*\s-(?:c|list)\b` +
@@ -45,17 +45,17 @@ var (
 		`|\b[1-9]\d* (?:failed|failing)\b`)
 )
 
-// Bounds of what is looked at, in bytes: a list looks at many.
+// Bounds of the text that is searched, in bytes, since a list of work searches many.
 const (
-	maxTestLine   = 512     // of a command line
+	maxTestLine   = 512     // the beginning of a command line
 	maxTestOutput = 8 << 10 // the end of its output
 )
 
-// noneCollected is how pytest ends when it finds no test.
+// noneCollected is the exit code of pytest when it finds no test.
 const noneCollected = 5
 
-// TestsOf tells how the last run of tests among what was done ended. Work whose tests failed is not green, whatever its
-// outcome.
+// TestsOf returns how the last run of tests among the items ended. Work whose tests failed is not shown as a success,
+// whatever its outcome.
 func TestsOf(items []RecordItem) Tests {
 	for _, it := range slices.Backward(items) {
 		if it.Kind != ItemCommand || it.Exit == nil {
@@ -68,9 +68,10 @@ func TestsOf(items []RecordItem) Tests {
 	return ""
 }
 
-// testsOf tells how the tests of one command line ended. A command that runs none can fail, but never pass.
+// testsOf returns how the tests of one command line ended. A command that runs no test can fail, but never pass.
 func testsOf(line string, exit int, output string) Tests {
-	if !slices.ContainsFunc(testWords, func(word string) bool { return strings.Contains(line, word) }) { // which is fast
+	// The regular expression is slow, so most lines are sorted out first.
+	if !slices.ContainsFunc(testWords, func(word string) bool { return strings.Contains(line, word) }) {
 		return ""
 	}
 	found := testCommand.FindAllStringIndex(line, -1)

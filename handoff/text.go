@@ -10,8 +10,8 @@ import (
 // ellipsis marks that something is missing.
 const ellipsis = "…"
 
-// Clip shortens text to at most limit bytes at a rune boundary, and marks that something is missing. The
-// limit is at least the mark's 3 bytes.
+// Clip shortens text to at most limit bytes at a rune boundary, and marks that something is missing. limit is at least
+// the 3 bytes of the mark.
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -19,7 +19,7 @@ func Clip(text string, limit int) string {
 	return Cut(text, limit-len(ellipsis)) + ellipsis
 }
 
-// ClipRunes is [Clip] with a limit in runes, the mark among them, for what people see in columns.
+// ClipRunes is [Clip] with a limit in runes, the mark included, for text in columns.
 func ClipRunes(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -37,7 +37,8 @@ func ClipRunes(text string, limit int) string {
 	return text
 }
 
-// Cut shortens text to at most limit bytes at a rune boundary, without a mark. A store's script does the same.
+// Cut shortens text to at most limit bytes at a rune boundary, without a mark. The scripts of the Redis store do the
+// same.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -69,8 +70,8 @@ func ListWords(names []string) string {
 	return strings.Join(names, "")
 }
 
-// Ago says how long ago t was, in words, rounded down. Without a time it says nothing; a clock that runs
-// ahead is "just now".
+// Ago returns how long ago t was, in words, rounded down. It returns "" for the zero time, and "just now" for a time in
+// the future.
 func Ago(now, t time.Time) string {
 	if t.IsZero() {
 		return ""

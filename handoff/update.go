@@ -34,34 +34,34 @@ const (
 	DeltaOutput    DeltaKind = "output"    // of what a command or tool prints
 )
 
-// Usage is how many tokens the turn has used so far, as far as was heard. Each replaces the one before.
+// Usage is the number of tokens that the turn has used so far. Each replaces the one before.
 type Usage struct {
-	Input     int64 `json:"input"`     // with those that were cached
+	Input     int64 `json:"input"`     // includes Cached
 	Cached    int64 `json:"cached"`    // of the input
-	Output    int64 `json:"output"`    // with those of reasoning
+	Output    int64 `json:"output"`    // includes Reasoning
 	Reasoning int64 `json:"reasoning"` // of the output
 }
 
 // ItemDone is a finished item with its authoritative content.
 type ItemDone struct{ Item Item }
 
-// ItemDropped withdraws an item that will never be finished, and its deltas. A command or an edit that the end of
-// its turn cuts short is not withdrawn: it has run so far.
+// ItemDropped withdraws an item that will never be finished, and its deltas. A command or an edit that is cut short by
+// the end of its turn is not withdrawn: it may have had effects.
 type ItemDropped struct{ ItemID string }
 
-// QuestionClosed says that a question was answered (by whomever) or withdrawn.
+// QuestionClosed says that a question was answered, here or elsewhere, or withdrawn.
 type QuestionClosed struct{ ID QuestionID }
 
 // TurnEnded is the last update of a turn.
 type TurnEnded struct {
 	Status TurnStatus
 	Text   string // the last message of the agent, its authoritative answer; may be empty
-	// Code says why it failed, where the agent said so; "" is [CodeAgentFailed]. [CodeUnread] of a completed turn: Text
-	// may not be its answer.
+	// Code is the reason of a failure; "" means [CodeAgentFailed]. A completed turn with [CodeUnread] may have another
+	// answer than Text.
 	Code   Code
 	Detail string // of Code; for logs and the page
-	// Undelivered are words that the turn took and never heard, because it was ended: steers, in their order. Nothing
-	// comes of them by itself.
+	// Undelivered are the words of steers that were accepted, and that the agent never got because the turn ended, in
+	// their order.
 	Undelivered []string
 }
 
@@ -99,11 +99,11 @@ type Item struct {
 	Arguments string
 	Output    string       // a command's output so far, at most 64 KiB, its end kept
 	Exit      *int         // a command's exit code
-	Changes   []FileChange // of an edit, file by file, as the agent told them
+	Changes   []FileChange // of an edit, file by file
 	Failed    bool
 }
 
-// MaxDiff is how much of the diffs of one edit is kept, in bytes, all files together.
+// MaxDiff bounds the diffs that are kept of one edit, in bytes, all files together.
 const MaxDiff = 64 << 10
 
 // A FileChange is what an edit did to one file.
@@ -117,8 +117,8 @@ type FileChange struct {
 	Removed int    `json:"removed,omitempty"` // lines, of the whole diff
 }
 
-// Show sets the diff, counts its lines, and keeps of it what fits into room, in whole lines. It returns the room that
-// is left.
+// Show sets the diff and counts its lines. It keeps as many whole lines as fit into room bytes, and returns the rest of
+// the room.
 func (f *FileChange) Show(hunks string, room int) int {
 	f.Diff = hunks
 	for line := range strings.Lines(hunks) {
@@ -138,8 +138,8 @@ func (f *FileChange) Show(hunks string, room int) int {
 // A Question is an approval request or another question of the agent. The turn waits for it.
 type Question struct {
 	ID QuestionID
-	// Connection tells the connection over which it was asked from every other. The same question, asked again over
-	// another one, keeps its ID; what was heard and decided before does not count for it.
+	// Connection identifies the connection over which it was asked. If the question is asked again over another one, it
+	// keeps its ID, but earlier answers do not count for it.
 	Connection string
 	Kind       QuestionKind
 	Turn       TurnID
@@ -150,14 +150,14 @@ type Question struct {
 	Changes    []string // paths that an edit touches
 	Decisions  []Decision
 	Words      bool   // it is answered in words, by a [Replier]
-	Asks       []Ask  // what is asked, one by one, where words answer it
-	Beyond     string // what a yes would allow beyond this one act, in words; it is then never given by voice
+	Asks       []Ask  // with Words: what is asked, one by one
+	Beyond     string // what a yes would allow beyond this one act, in words; such a yes is never given by voice
 	Person     bool   // the agent wants a person to decide this act, each time anew: never by voice or a program
-	Program    string // of [QuestionCopy]: what has the session open, as people call it; "": not known
+	Program    string // of [QuestionCopy]: the program that has the session open; "": not known
 	Asked      time.Time
 }
 
-// An Ask is one of the things that a question asks in words.
+// An Ask is one part of a question that is answered in words.
 type Ask struct {
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"` // answers that are offered; others may be given
@@ -186,16 +186,16 @@ const (
 // A Decision answers an approval.
 type Decision string
 
-// The decisions. Nothing is ever decided by itself.
+// The decisions.
 const (
 	DecisionAccept           Decision = "accept"
 	DecisionAcceptForSession Decision = "accept_for_session"
 	DecisionDecline          Decision = "decline"
 	DecisionStop             Decision = "stop" // decline and end the turn
-	// The audit alone knows these.
+	// For the audit alone.
 	DecisionWords    Decision = "words"    // an answer in words
-	DecisionWithheld Decision = "withheld" // what was written down before did not go out, or did not count
-	// Of a program elsewhere, which Client names: a person let it in or did not, or what it was given ended.
+	DecisionWithheld Decision = "withheld" // the decision that was recorded before was not given, or did not count
+	// For the audit alone: a person let another program in, which Client names, kept it out, or ended its access.
 	DecisionLetIn      Decision = "let_in"
 	DecisionKeepOut    Decision = "keep_out"
 	DecisionDisconnect Decision = "disconnect"
@@ -211,15 +211,15 @@ func (QuestionClosed) agentUpdate() {}
 func (Usage) agentUpdate()          {}
 func (TurnEnded) agentUpdate()      {}
 
-// What of an act can be said whole. More is clipped, paraphrased or not listened to.
+// Bounds of an act that is said as a whole. A voice model shortens longer ones, and people do not listen to them.
 const (
 	maxSaidWords = 6  // of a command
-	maxSaidWord  = 40 // letters of one of them
+	maxSaidWord  = 40 // bytes of one word
 	maxSaidFiles = 3  // of an edit
 )
 
-// Sayable reports whether a voice can say the whole act that a question asks for. What it cannot say takes a tap:
-// nobody allows by voice what they have not heard. A question that names no command and no files is sayable.
+// Sayable reports whether a voice can say the whole act that a question asks for. Other acts need a tap: nobody allows
+// by voice what they have not heard. A question that names no command and no files is sayable.
 func (q Question) Sayable() bool {
 	if q.Kind == QuestionFileChange {
 		return len(q.Changes) <= maxSaidFiles

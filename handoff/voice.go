@@ -2,9 +2,9 @@ package handoff
 
 import "time"
 
-// Voice is the router's view of one call. Events is closed after [CallEnded] was delivered. Say only
-// enqueues and never blocks; it may be used from any goroutine, also after the call has ended (then it
-// does nothing). What was said is confirmed by [Said].
+// Voice is one call, as package call sees it. Events is closed after [CallEnded] was delivered. Say only enqueues and
+// never blocks; it may be called from any goroutine, and does nothing after the call has ended. [Said] confirms what
+// was said.
 type Voice interface {
 	Events() <-chan Event
 	Say(Utterance)
@@ -25,37 +25,37 @@ type Hint struct {
 // Spoke says that the caller began to speak. What they said follows as [Heard], or never does.
 type Spoke struct{ At time.Time }
 
-// Heard is a finalized utterance of the caller: a transcript, "" where there was no word in it or the voice model could
-// not write it down, or text they typed.
+// Heard is a finished utterance of the caller: typed text, or a transcript, which is "" if there was no word in the
+// speech or the voice model could not transcribe it.
 type Heard struct {
 	Text  string
-	Lost  bool // nobody will know the words: it may have been anything, also a "don't" or a "stop"
+	Lost  bool // there will be no transcript: the words may have been anything, also a "don't" or a "stop"
 	Typed bool
-	Into  bool      // with Typed: the voice was heard then, or until a moment before
-	Shown bool      // with Typed: a page shows the caller what is open
+	Into  bool      // with Typed: the voice was speaking, or had just stopped
+	Shown bool      // with Typed: a page shows the caller the open questions
 	Loose bool      // with Typed: another program of the call may have written it, so it allows nothing
-	Began time.Time // when they began to speak, zero where that is not known; for typed text when it came
+	Began time.Time // when they began to speak, zero if not known; for typed text, when it came
 }
 
-// Quiet says whether both sides are quiet: neither does the caller speak nor is the model's voice heard
-// or about to be. It comes at each change.
+// Quiet says whether both sides are quiet: the caller does not speak, and the voice model neither speaks nor is about
+// to. It comes at each change.
 type Quiet struct {
 	On      bool
-	Invited bool // no turns are detected, so the client asks for each response: what we say rides on the next one
+	Invited bool // turns are not detected, so the client asks for each response, and ours must wait for the next one
 }
 
-// Said confirms that the response which carried the utterance was given to the caller, fully or until
-// they interrupted it, or for a silent one that the voice model has it.
+// Said confirms that the response with an utterance was heard by the caller, to its end or until they interrupted it;
+// or, for a silent utterance, that the voice model has it.
 type Said struct {
 	ID   string
-	At   time.Time // when its sound had been heard to the end (or to the cut); zero: it may be that nothing was
+	At   time.Time // when the sound was heard to the end, or to the cut; zero: perhaps none was heard
 	Cut  bool      // the caller or the client interrupted it
-	Text string    // what that response said, as the voice model tells; "" where it does not
+	Text string    // the transcript of the response; "": the voice model gave none
 
-	Share float64 // with Cut: how much of the sound that there was had been heard, 0 to 1; 0 where nobody can tell
-	Made  bool    // with Cut: the voice model had made the response to its end
+	Share float64 // with Cut: the share of the sound that was heard, 0 to 1; 0: not known
+	Made  bool    // with Cut: the voice model had finished the response
 
-	Unsaid bool // the voice model has it and chose to say nothing; At is zero then
+	Unsaid bool // the voice model has it, and chose to say nothing; At is zero then
 }
 
 // CallEnded is the last event of a call. Cause is nil when somebody hung up.
@@ -75,30 +75,29 @@ type Floor int
 const (
 	// FloorNone adds the utterance to the context and asks for nothing.
 	FloorNone Floor = iota
-	// FloorUnlessSpoke asks for a response only if the response that carried the request said nothing
-	// to the caller. It is for early answers: the model may already have said "one moment".
+	// FloorUnlessSpoke asks for a response only if the response with the function call said nothing to the caller. It
+	// is for early answers: the model may already have said "one moment".
 	FloorUnlessSpoke
 	// FloorAsk asks for a response as soon as nobody speaks.
 	FloorAsk
 )
 
-// An Utterance is something the router gives to the voice model: the one answer to a request (CallID is
-// set) or a message that comes later.
+// An Utterance is something that the voice model is given: the one answer to a function call, or a message.
 type Utterance struct {
-	// ID is ours, [a-z0-9-], at most 24 bytes. Repeated, it is delivered once; repeated with nothing else, it is taken
-	// back unless it is being said.
+	// ID is ours, [a-z0-9-], at most 24 bytes. An utterance with the same ID is delivered once. An utterance that has
+	// only an ID takes back the one with that ID, unless it is being said.
 	ID     string
-	CallID string // the request this answers, or "" for a message
-	Text   string // an answer's output (JSON text), or the message for the model
+	CallID string // of the function call that it answers; "": it is a message
+	Text   string // the output of the function call, as JSON, or the message
 	Floor  Floor
-	Tells  []string // the work whose outcome it tells; for who watches what is said, not for who says it
+	Tells  []string // ids of the runs whose outcome it tells; for tests that watch what is said
 }
 
-// A BrokenCall is a call that ended without its caller's will, as their next call is told of it.
+// A BrokenCall is a call that ended although the caller did not hang up. Their next call is told of it.
 type BrokenCall struct {
 	Began time.Time
-	Ended time.Time  // zero: not known, Switchboard ended with it
-	Lines []SaidLine // what was said last, oldest first, bounded by who gives them; nil: not known any more
+	Ended time.Time  // zero: not known, since Switchboard ended with it
+	Lines []SaidLine // the last lines, oldest first; nil: not known any more
 }
 
 // A SaidLine is what the caller or the voice said.
@@ -107,9 +106,9 @@ type SaidLine struct {
 	Text   string
 }
 
-// CallInfo is a live call as lists give it.
+// CallInfo is a live call in a list.
 type CallInfo struct {
 	ID    string    `json:"id"`
-	Began time.Time `json:"began"`          // when it was taken
-	Held  bool      `json:"held,omitempty"` // its client vanished, and may rejoin it for a while
+	Began time.Time `json:"began"`
+	Held  bool      `json:"held,omitempty"` // its client has vanished, and may rejoin for a while
 }

@@ -20,7 +20,7 @@ func (c Caller) String() string {
 	return c.Principal + "/" + c.User
 }
 
-// NewThread as the Thread of a [Target] asks for a fresh thread whatever the sticky one is.
+// NewThread as the Thread of a [Target] asks for a new thread, even if there is a sticky one.
 const NewThread = "new"
 
 // A Target says where work goes. Empty parts are defaults: no Project is the server's own directory, no
@@ -38,14 +38,14 @@ type TurnID string
 // the same when the question is asked again after a reconnect or a restart of Switchboard, and never another's.
 type QuestionID string
 
-// A Turn is what an agent is asked to do.
+// A Turn is the request for one turn of an agent.
 type Turn struct {
-	ID      string    // ours, unique for each handoff; servers that keep it make a lost start findable
-	Input   []Part    // what is asked, verbatim
-	Context []Context // said beside it
+	ID      string // ours, unique for each handoff; on servers that keep it, a lost start can be found by it
+	Input   []Part // the caller's words, verbatim
+	Context []Context
 }
 
-// Context is something the agent is told beside the input.
+// Context is something that the agent is told beside the input.
 type Context struct {
 	Key     string // a short name, [a-z_]
 	Value   string
@@ -53,8 +53,8 @@ type Context struct {
 }
 
 // DisableResponseThreading is the key of a trusted [Context] that makes one turn of an agent on a Responses API send
-// its whole history instead of naming the response that it continues. Its value is a switch: "", "0" and "false" are
-// off. No agent is told it.
+// its whole history instead of the id of the response that it continues. The values "", "0" and "false" mean off. The
+// agent does not see it.
 const DisableResponseThreading = "disable_response_threading"
 
 // A FunctionCall is one completed function call of the voice model for one of our tools.
@@ -73,10 +73,10 @@ type Sticky struct {
 	Since  time.Time
 }
 
-// A Guide is what a voice model is told of our tools, beside what they say of themselves. "" is nothing.
+// A Guide has instructions for a voice model about our tools, beside the tools' descriptions. "": none.
 type Guide struct {
-	Whole string // to a session without instructions
-	Added string // to one that has its own, after them
+	Whole string // for a session without instructions
+	Added string // for a session with its own instructions, after these
 }
 
 // A Tool is a function the voice model may call.
@@ -84,7 +84,7 @@ type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON schema
-	Early       bool            // its arguments are worth knowing while the model still writes them
-	Silence     bool            // calling it is choosing to say nothing
-	Words       bool            // it counts only with what the caller was heard to say: their speech has to be transcribed
+	Early       bool            // its arguments are useful while the model still writes them
+	Silence     bool            // the model calls it to say nothing
+	Words       bool            // it counts only together with the caller's own words, so their speech must be transcribed
 }
