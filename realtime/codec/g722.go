@@ -1,11 +1,11 @@
 package codec
 
-// G.722 (ITU-T, 2012) at 64 kbit/s: two samples at 16 kHz become one byte. A quadrature mirror filter splits the
-// sound into a lower and a higher band of 8 kHz each; the lower is coded in six bits a sample, the higher in
-// two, each as the difference from what a predictor expects. Numbers and names of steps are those of the
-// recommendation; its test tables are what the codec's tests hold it against.
+// G.722 (ITU-T, 2012) at 64 kbit/s: two samples at 16 kHz become one byte. A quadrature mirror filter splits the sound
+// into a lower and a higher band of 8 kHz each; the lower is coded in six bits a sample, the higher in two, each as the
+// difference from a prediction. Numbers and names in parentheses are those of the recommendation; the tests use its
+// test tables.
 
-// A G722Encoder turns PCM at 16 kHz into G.722. The zero value is not usable: see [NewG722Encoder].
+// A G722Encoder encodes PCM at 16 kHz as G.722. The zero value is not usable: see [NewG722Encoder].
 type G722Encoder struct {
 	low, high band    // Owned by whoever encodes
 	split     mirror  // Owned by whoever encodes
@@ -39,7 +39,7 @@ func (e *G722Encoder) pair(first, second int16) byte {
 	return byte(e.high.encodeHigh(high)<<6 | e.low.encodeLow(low))
 }
 
-// A G722Decoder turns G.722 into PCM at 16 kHz. The zero value is not usable: see [NewG722Decoder].
+// A G722Decoder decodes G.722 to PCM at 16 kHz. The zero value is not usable: see [NewG722Decoder].
 type G722Decoder struct {
 	low, high band   // Owned by whoever decodes
 	join      mirror // Owned by whoever decodes
@@ -72,7 +72,8 @@ func (m *mirror) push(first, second int) {
 	m.x[22], m.x[23] = first, second
 }
 
-// sums returns what the taps make of every second sample, from the newest and from the one before it.
+// sums returns the filter's sums over every second sample: from the newest one (even), and from the one before it
+// (odd).
 func (m *mirror) sums() (even, odd int) {
 	for i, tap := range mirrorTaps {
 		odd += m.x[2*i] * tap

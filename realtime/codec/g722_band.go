@@ -1,6 +1,6 @@
 package codec
 
-// What a band starts with: the quantiser's step in its resting state.
+// The quantiser's initial step in each band.
 const (
 	lowStep  = 32
 	highStep = 8
@@ -44,8 +44,8 @@ func (b *band) decodeLow(code int) int {
 	return x
 }
 
-// adaptLow moves quantiser and predictor on; they see the upper four bits alone, so that a network may take
-// the lower two.
+// adaptLow updates quantiser and predictor with a code. They use only its upper four bits, as G.722 lets a network take
+// the lower two for data.
 func (b *band) adaptLow(code int) {
 	code >>= 2
 	diff := b.step * lowFour[code] >> 15
@@ -98,7 +98,7 @@ func scale(log, shift int) int {
 	return v >> shift << 2
 }
 
-// magnitude is the size of a difference as the quantiser counts it.
+// magnitude returns the size of a difference as the quantiser counts it.
 func magnitude(v int) int {
 	if v < 0 {
 		return -(v + 1)
@@ -106,7 +106,7 @@ func magnitude(v int) int {
 	return v
 }
 
-// A predictor expects the next sample of a band from the last two samples and the last six differences.
+// A predictor predicts the next sample of a band from the last two samples and the last six differences.
 type predictor struct {
 	expected int    // the next sample (S)
 	zeros    int    // the part of it that the differences make (SZ)
@@ -117,7 +117,7 @@ type predictor struct {
 	a1, a2   int    // weights of the samples
 }
 
-// learn takes the quantised difference of the sample that was expected.
+// learn updates the predictor with the quantised difference between the sample and its prediction.
 func (p *predictor) learn(diff int) {
 	sample, partial := clip(p.expected+diff), clip(p.zeros+diff)
 	p.learnPoles(partial)
@@ -129,7 +129,7 @@ func (p *predictor) learn(diff int) {
 	p.expect()
 }
 
-// learnPoles moves the weights of the samples (UPPOL1, UPPOL2).
+// learnPoles updates the weights of the samples (UPPOL1, UPPOL2).
 func (p *predictor) learnPoles(partial int) {
 	first, second := partial < 0 == (p.partial[0] < 0), partial < 0 == (p.partial[1] < 0)
 	pull := clip(4 * p.a1)
@@ -142,7 +142,7 @@ func (p *predictor) learnPoles(partial int) {
 	p.a1, p.a2 = min(max(a1, -bound), bound), a2
 }
 
-// learnZeros moves the weights of the differences (UPZERO).
+// learnZeros updates the weights of the differences (UPZERO).
 func (p *predictor) learnZeros(diff int) {
 	size := 128
 	if diff == 0 {
@@ -153,7 +153,7 @@ func (p *predictor) learnZeros(diff int) {
 	}
 }
 
-// expect makes the next expectation (FILTEP, FILTEZ, PREDIC).
+// expect computes the next prediction (FILTEP, FILTEZ, PREDIC).
 func (p *predictor) expect() {
 	poles := clip(p.a1*clip(2*p.past[0])>>15 + p.a2*clip(2*p.past[1])>>15)
 	zeros := 0

@@ -2,20 +2,20 @@ package codec
 
 import "github.com/pion/opus"
 
-// OpusRate is the rate of the PCM that Opus is decoded to, in hertz: what voice models hear.
+// OpusRate is the sample rate to which Opus is decoded, in hertz: the rate of voice models.
 const OpusRate = 24000
 
 // maxOpus is the longest packet, 120 ms (RFC 6716, section 2.1.4), in samples.
 const maxOpus = OpusRate * 120 / 1000
 
-// An OpusDecoder turns packets of Opus into PCM at [OpusRate]; two channels become one. A packet depends on those
-// before it, so they are given in order; one that was lost is left out.
+// An OpusDecoder decodes packets of Opus to PCM at [OpusRate]; two channels become one. A packet depends on those
+// before it, so they must be given in order; lost packets are left out.
 type OpusDecoder struct {
 	decoder opus.Decoder
 	pcm     [maxOpus]int16 // of the newest packet
 }
 
-// NewOpusDecoder returns a decoder of silence.
+// NewOpusDecoder returns a decoder in its initial state.
 func NewOpusDecoder() *OpusDecoder {
 	d := &OpusDecoder{}
 	if d.reset() != nil {
@@ -29,9 +29,8 @@ func (d *OpusDecoder) reset() (err error) {
 	return err
 }
 
-// Decode appends the sound of a packet to dst. It reports false for one that is no Opus, of which nothing is appended.
-// What comes from a network may be anything: a packet that the library breaks on is one of those, and the decoder
-// begins anew.
+// Decode appends the sound of a packet to dst; false: it is not Opus, and nothing is appended. If the library panics on
+// a packet, which may hold anything, that counts as not Opus, and the decoder is reset.
 func (d *OpusDecoder) Decode(dst []int16, packet []byte) (pcm []int16, ok bool) {
 	defer func() {
 		if recover() != nil {

@@ -2,27 +2,26 @@ package codec
 
 import "math"
 
-// sideTaps is how far the filter looks to each side, in samples of the lower rate: its delay is that many of
-// them, 1 ms at 16 kHz.
+// sideTaps is the half width of the filter, and so its delay, in samples of the lower rate: 1 ms at 16 kHz.
 const sideTaps = 16
 
-// passBand is the part of the lower rate's band that passes: what is above half that rate must not come back
-// as something else.
+// passBand is the part of the lower rate's band that passes. What is above half that rate must be removed, or it would
+// alias.
 const passBand = 0.92
 
-// beta shapes the Kaiser window: what must not pass is 60 dB down.
+// beta is the parameter of the Kaiser window: the stop band is 60 dB down.
 const beta = 5.65
 
-// A Resampler turns PCM at one rate into PCM at another one. The quotient of the rates is that of two small
-// numbers: 8, 16, 24 and 48 kHz are all good. It keeps what crosses the border of two pieces.
+// A Resampler converts PCM from one sample rate to another. The ratio of the rates must be that of two small numbers,
+// as with 8, 16, 24 and 48 kHz. It keeps the state between two pieces.
 type Resampler struct {
 	up, down int         // Set once: each sample of the input stands for up/down of the output
-	phases   [][]float32 // Set once: the taps by the place between two samples of the input, newest sample first
-	past     []float32   // the newest samples of the input, oldest first, as many as a phase has taps
-	at       int         // the next output's place behind the newest sample, in up-ths of a sample
+	phases   [][]float32 // Set once: the taps for each position between two input samples, newest sample first
+	past     []float32   // the newest input samples, oldest first, as many as a phase has taps
+	at       int         // position of the next output sample after the newest input sample, in units of 1/up
 }
 
-// NewResampler returns a resampler of silence. The rates are in hertz.
+// NewResampler returns a resampler that has had silence so far. The rates are in hertz.
 func NewResampler(from, to int) *Resampler {
 	common := gcd(from, to)
 	r := &Resampler{up: to / common, down: from / common}

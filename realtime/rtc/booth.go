@@ -7,28 +7,28 @@ import (
 	"switchboard/realtime/outbound"
 )
 
-// A Booth is a client in the same process: it hears what a browser would, frame by frame, without a network. It is for
-// conversations in fake time.
+// A Booth is a client in the same process: it gets what a browser would get, frame by frame, without a network. It is
+// for simulated conversations in fake time.
 type Booth struct {
 	*outbound.Queue
-	heard  func(now time.Time, response string) // Set once: a frame of a response was played; "": silence after one
-	event  func(event []byte)                   // Set once: takes what the data channel would carry
-	says   chan []byte                          // events of the client
-	speaks chan []byte                          // its sound
-	done   chan struct{}                        // closed when Run has ended
+	onFrame func(now time.Time, response string) // Set once: called for each frame played; "": silence
+	onEvent func(event []byte)                   // Set once: called with each event for the client
+	events  chan []byte                          // events from the client
+	sounds  chan []byte                          // sound from the client
+	done    chan struct{}                        // closed when Run has ended
 }
 
-// NewBooth returns a client that is not carried yet. Its functions are called by the goroutine of Run.
+// NewBooth returns a booth that does not run yet. Both functions are called by the goroutine of Run.
 func NewBooth(heard func(now time.Time, response string), event func([]byte)) *Booth {
-	return &Booth{Queue: outbound.New(outbound.MaxBytes, nil), heard: heard, event: event,
-		says: make(chan []byte), speaks: make(chan []byte), done: make(chan struct{})}
+	return &Booth{Queue: outbound.New(outbound.MaxBytes, nil), onFrame: heard, onEvent: event,
+		events: make(chan []byte), sounds: make(chan []byte), done: make(chan struct{})}
 }
 
 // Say sends an event of the client.
-func (b *Booth) Say(event []byte) { give(b, b.says, event) }
+func (b *Booth) Say(event []byte) { give(b, b.events, event) }
 
 // Speak sends sound of the client, in µ-law.
-func (b *Booth) Speak(sound []byte) { give(b, b.speaks, sound) }
+func (b *Booth) Speak(sound []byte) { give(b, b.sounds, sound) }
 
 func give(b *Booth, to chan []byte, what []byte) {
 	select {
@@ -37,7 +37,7 @@ func give(b *Booth, to chan []byte, what []byte) {
 	}
 }
 
-// Performs marks a leg that plays the model's voice itself, and reports what was heard of it.
+// Performs marks the booth as a leg that plays the model's voice itself, and reports how much of it was heard.
 func (b *Booth) Performs() {}
 
 // Abandon ends a booth whose Run was never called.
@@ -49,23 +49,23 @@ func (b *Booth) Close(reason *handoff.Error) {
 	<-b.done
 }
 
-// Run carries the booth until Close was called.
+// Run plays sound and passes events until Close is called.
 func (b *Booth) Run(take func(event []byte)) {
 	defer close(b.done)
 	p := newPlayer(narrow)
-	p.formats.asked = p.ids.Next()
+	p.formats.updateID = p.ids.Next()
 	tell := func(t effects) {
 		for _, event := range t.up {
 			take(event)
 		}
 		for _, event := range t.down {
-			b.event(event)
+			b.onEvent(event)
 		}
 		if t.end != nil {
 			b.End(t.end)
 		}
 	}
-	take(formatsEvent(p.formats.asked, narrow))
+	take(formatsEvent(p.formats.updateID, narrow))
 	ticker := time.NewTicker(frameTime)
 	defer ticker.Stop()
 	opened := false
@@ -74,7 +74,7 @@ func (b *Booth) Run(take func(event []byte)) {
 			opened = true
 			take(openedEvent())
 		}
-		says := b.says
+		says := b.events
 		if !p.formats.known {
 			says = nil // they may set formats
 		}
@@ -85,16 +85,16 @@ func (b *Booth) Run(take func(event []byte)) {
 			}
 		case event := <-says:
 			tell(p.fromClient(event))
-		case sound := <-b.speaks:
+		case sound := <-b.sounds:
 			if !p.formats.known {
 				continue
 			}
-			take(appendEvent(p.formats.say(sound)))
+			take(appendEvent(p.formats.forModel(sound)))
 		case now := <-ticker.C:
 			frame, follows := p.next()
 			tell(follows)
 			if frame != nil {
-				b.heard(now, p.plays)
+				b.onFrame(now, p.playing)
 			}
 		case <-b.Ending():
 			return

@@ -2,24 +2,24 @@ package rtc
 
 import "switchboard/realtime/codec"
 
-// tickSamples is how many samples of what was decoded a tick of the RTP clock of 8 kHz is, tickBytes in bytes.
+// tickSamples is how many decoded samples a tick of an RTP clock of 8 kHz has, and tickBytes how many bytes.
 const (
 	tickSamples = codec.OpusRate / 8000
 	tickBytes   = 2 * tickSamples
 )
 
-// A decoder turns the packets of a client that may speak Opus into PCM16 at 24 kHz. Such a client may speak G.722, too,
-// from packet to packet. It is pure; packets are given in order.
+// A decoder decodes the packets of a client that may send Opus to PCM16 at 24 kHz. Any packet may also be G.722. It is
+// pure. Packets are given in order.
 type decoder struct {
 	opus    *codec.OpusDecoder
 	g722    *codec.G722Decoder
-	rate    *codec.Resampler // of what G.722 carries
+	rate    *codec.Resampler // from the rate of G.722 to 24 kHz
 	samples []int16          // of the newest packet
 
 	begun bool
-	spoke bool   // the newest packet that was timed was Opus
-	last  uint32 // its time, on its own clock
-	ticks uint32 // the same on a clock of 8 kHz
+	spoke bool   // the last packet given to time was Opus
+	last  uint32 // its timestamp, on the clock of its codec
+	ticks uint32 // its timestamp on a clock of 8 kHz
 }
 
 func newDecoder() *decoder {
@@ -28,7 +28,7 @@ func newDecoder() *decoder {
 	}
 }
 
-// time puts the time of a packet on a clock of 8 kHz. The clock of Opus is 48 kHz (RFC 7587, section 4.1).
+// time converts the timestamp of a packet to a clock of 8 kHz. The clock of Opus is 48 kHz (RFC 7587, section 4.1).
 func (d *decoder) time(timestamp uint32, opus bool) uint32 {
 	switch passed := int32(timestamp - d.last); {
 	case !d.begun || opus != d.spoke:
@@ -42,7 +42,7 @@ func (d *decoder) time(timestamp uint32, opus bool) uint32 {
 	return d.ticks
 }
 
-// decode returns the sound of a packet; nil for one that cannot be understood.
+// decode returns the sound of a packet; nil: it cannot be decoded.
 func (d *decoder) decode(packet []byte, opus bool) []byte {
 	d.samples = d.samples[:0]
 	if opus {
@@ -53,7 +53,7 @@ func (d *decoder) decode(packet []byte, opus bool) []byte {
 	return pcmBytes(nil, d.samples)
 }
 
-// fillPCM appends what stands for ticks of sound that did not come: what was heard before it, ever softer, or silence.
+// fillPCM appends ticks in place of sound that did not come: newest, fading out, if there is any, and silence.
 func fillPCM(sound []byte, ticks int, newest []byte) []byte {
 	const fade = fadeBytes * tickSamples
 	for i := range ticks * tickSamples {

@@ -88,7 +88,7 @@ func TestDecoder(t *testing.T) {
 // TestDecodedToModel: a model that hears something else gets the same sound in its format.
 func TestDecodedToModel(t *testing.T) {
 	for factor, want := range map[int]int{0: 160, 1: 320, 2: 640, 6: 1920} {
-		if got := len(decodedToModel(format{factor: factor}).turn(make([]byte, 20*48))); got < want-4 || got > want+4 {
+		if got := len(decodedToModel(format{factor: factor}).convert(make([]byte, 20*48))); got < want-4 || got > want+4 {
 			t.Errorf("factor %d: %d bytes, want %d", factor, got, want)
 		}
 	}

@@ -18,16 +18,16 @@ import (
 
 // A Config says where WebRTC clients are served. The zero value serves browsers of this machine.
 type Config struct {
-	// UDP is the host:port of the one port that all calls share; empty means 127.0.0.1 and any free port.
-	// 0.0.0.0 or [::] listens on, and tells, every address of the machine.
+	// UDP is the host:port of the one port that all calls share; empty means 127.0.0.1 and any free port. 0.0.0.0 or
+	// [::] listens on every address of the machine, and offers each to clients.
 	UDP string
-	// Advertise are IP addresses that clients are told beside those of the machine, for one behind a NAT
-	// that forwards the port.
+	// Advertise are IP addresses that clients are offered beside those of the machine, if it is behind a NAT that
+	// forwards the port.
 	Advertise []string
 	// Connect bounds the time from the answer to the connection. Zero means 15 s.
 	Connect time.Duration
-	// Disconnected is the silence after which a client counts as away and hears nothing more, and Failed
-	// the time after that in which it may come back before its call ends. Zero means 5 s and 20 s.
+	// Disconnected is the silence after which a client counts as away and is sent no sound. Failed is how long after
+	// that it may come back before its call ends. Zero means 5 s and 20 s.
 	Disconnected, Failed time.Duration
 }
 
@@ -37,20 +37,20 @@ const (
 	maxMessage = 1 << 20
 )
 
-// An Engine is the WebRTC of the process: one UDP port under all calls. [Listen] takes the port, Start begins
-// to read it. Legs may be made of it from any goroutine until Close.
+// An Engine is the WebRTC of the process: all calls share one UDP port. [Listen] binds the port, Start begins to read
+// it. NewLeg and NewPeer may be called from any goroutine, until Close.
 type Engine struct {
-	config   Config               // Set once; without zeros
+	config   Config               // Set once; zeros are replaced by the defaults
 	conn     net.PacketConn       // Set once
-	local    bool                 // Set once: loopback addresses are told
+	local    bool                 // Set once: clients are offered loopback addresses
 	log      *zap.Logger          // Set once
 	mux      ice.UDPMux           // Set once, by Start
-	apis     map[line]*webrtc.API // Set once, by Start: each with one codec, so that both sides use it
-	withOpus *webrtc.API          // Set once, by Start: the wide line, and Opus for what the client says
+	apis     map[line]*webrtc.API // Set once, by Start: each with one codec, for both directions
+	withOpus *webrtc.API          // Set once, by Start: the wide line, and Opus from the client
 	counts   mediaCounts          // safe by itself
 }
 
-// Listen checks the configuration and binds the port, which Close gives back. log may not be nil. Errors are
+// Listen checks the configuration and binds the port, which Close releases. log may not be nil. Errors are
 // [*handoff.Error].
 func Listen(c Config, log *zap.Logger) (*Engine, error) {
 	if c.UDP == "" {
@@ -77,7 +77,7 @@ func Listen(c Config, log *zap.Logger) (*Engine, error) {
 	return &Engine{config: c, conn: conn, local: local, log: log}, nil
 }
 
-// onlyLoopback reports whether the machine has no other address.
+// onlyLoopback reports whether the machine has only loopback and link-local addresses.
 func onlyLoopback() bool {
 	addresses, err := net.InterfaceAddrs()
 	return err == nil && !slices.ContainsFunc(addresses, func(a net.Addr) bool {
@@ -117,8 +117,8 @@ func (m *Engine) Start() error {
 				return nil, err
 			}
 		}
-		// Receiver reports tell a browser what was lost, so that it sends Opus with error correction. The other
-		// interceptors (NACK, TWCC) are for video, and cost with every packet.
+		// // Receiver reports tell a browser what was lost, so that it sends Opus with error correction. The other
+		// interceptors (NACK, TWCC) are for video, and every packet would pay for them.
 		reports, err := report.NewReceiverInterceptor()
 		if err != nil {
 			return nil, err
@@ -140,7 +140,8 @@ func (m *Engine) Start() error {
 	return nil
 }
 
-// reachable keeps candidates of a client from making us knock at addresses that no client has.
+// reachable reports whether a client may be at an address. Candidates with others are ignored, so that nobody can make
+// us send to them.
 func (m *Engine) reachable(ip net.IP) bool {
 	if ip.IsLoopback() {
 		return m.local
@@ -148,7 +149,7 @@ func (m *Engine) reachable(ip net.IP) bool {
 	return !ip.IsUnspecified() && !ip.IsMulticast() && !ip.IsLinkLocalUnicast()
 }
 
-// Close gives the port back. The calls have ended.
+// Close releases the port. The calls must have ended.
 func (m *Engine) Close() {
 	if m.mux != nil {
 		_ = m.mux.Close() // it closes the port, too

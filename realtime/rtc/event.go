@@ -10,31 +10,31 @@ import (
 	"switchboard/realtime/events"
 )
 
-// pcmuFormat is what a model is made to hear and speak while its caller is on a telephone's sound.
+// pcmuFormat is the format that a model is asked for on the narrow line.
 const pcmuFormat = `{"type":"` + events.PCMU + `"}`
 
-// formatsEvent makes the model hear and speak what a line needs.
+// formatsEvent returns the event that asks the model for the formats of a line.
 func formatsEvent(id string, l line) []byte {
-	format := events.Object{"format": json.RawMessage(l.asked().raw)}
+	format := events.Object{"format": json.RawMessage(l.modelFormat().raw)}
 	return events.Encode(events.Object{"type": events.TypeFormats, "event_id": id, "session": events.Object{
 		"type": "realtime", "audio": events.Object{"input": format, "output": format}}})
 }
 
-// openingEvent is the session.update of the offer.
+// openingEvent returns the event with the session.update of the offer.
 func (p *player) openingEvent(update []byte) []byte {
 	return events.Set(events.Set(p.sessionAsIs(update), "event_id", events.Quote(p.ids.Next())), "type",
 		events.Quote(events.TypeOpening))
 }
 
-// openedEvent tells the call that its client can be reached.
+// openedEvent returns the event that tells the call that its client can be reached.
 func openedEvent() []byte { return events.Encode(events.Object{"type": events.TypeOpened}) }
 
-// playedEvent tells the call what was heard of a response.
+// playedEvent returns the event that tells the call how many milliseconds of a response were heard.
 func playedEvent(response string, ms int, cut bool) []byte {
 	return events.Encode(events.Object{"type": events.TypePlayed, "response_id": response, "audio_ms": ms, "cut": cut})
 }
 
-// appendEvent is sound of the caller for the model.
+// appendEvent returns the event with the caller's sound for the model.
 func appendEvent(audio []byte) []byte {
 	const head, tail = `{"type":"` + events.TypeAppend + `","audio":"`, `"}`
 	b := make([]byte, 0, len(head)+base64.StdEncoding.EncodedLen(len(audio))+len(tail))
@@ -43,8 +43,8 @@ func appendEvent(audio []byte) []byte {
 	return append(b, tail...)
 }
 
-// fromClient takes an event of the data channel and returns what follows. What it does not know passes,
-// bad JSON and what nests too deep included: the call judges it.
+// fromClient handles an event of the data channel and returns what follows. Other events are passed on unchanged, also
+// those that are not JSON or nest too deep: the call refuses these.
 func (p *player) fromClient(event []byte) effects {
 	if handoff.TooDeep(event) {
 		return effects{up: [][]byte{event}}
@@ -55,7 +55,7 @@ func (p *player) fromClient(event []byte) effects {
 	case events.TypePlayed,
 		events.TypeFormats,
 		events.TypeOpened,
-		events.TypeOpening: // they would be taken for ours
+		events.TypeOpening: // the call would take them for the leg's
 		return p.refuse(event, "Events of Switchboard are not events of clients.")
 	case events.TypeOutputClear:
 		return p.clear()
@@ -63,7 +63,7 @@ func (p *player) fromClient(event []byte) effects {
 		event = p.sessionAsIs(event)
 	case events.TypeCreate:
 		if gjson.GetBytes(event, "response.audio.output.format").Exists() {
-			event = p.formats.keep(event, "response.audio.output.format", p.formats.out)
+			event = p.formats.keepFormat(event, "response.audio.output.format", p.formats.out)
 		}
 	}
 	return effects{up: [][]byte{event}}
@@ -76,14 +76,15 @@ func (p *player) refuse(event []byte, why string) effects {
 	})}}
 }
 
-// sessionAsIs keeps the formats of a client's session.update. One without audio leaves them as they are.
+// sessionAsIs sets the formats in a client's session.update to the present ones. An update without audio needs no
+// change.
 func (p *player) sessionAsIs(event []byte) []byte {
 	if !gjson.GetBytes(event, "session.audio").IsObject() {
 		return event
 	}
-	event = p.formats.keep(event, "session.audio.input.format", p.formats.in)
+	event = p.formats.keepFormat(event, "session.audio.input.format", p.formats.in)
 	if gjson.GetBytes(event, "session.type").String() == "transcription" {
 		return event // it has no output
 	}
-	return p.formats.keep(event, "session.audio.output.format", p.formats.out)
+	return p.formats.keepFormat(event, "session.audio.output.format", p.formats.out)
 }

@@ -9,14 +9,14 @@ import (
 	"switchboard/realtime/events"
 )
 
-// cutMark ends a text that was cut.
+// cutMark is the end of a text that was cut.
 const cutMark = "…"
 
-// fit makes of an event for a data channel messages of at most limit bytes each; what fits is the same bytes.
-// A delta becomes several, and loses nothing. Of other events first the sound is left out, then long texts are
-// cut, longest first, then lists of items and content are emptied: a client waits for the end of a response
-// and has had its text in deltas. A function call whose arguments do not fit is shown as incomplete without
-// them, for half of them must not be run. What is too large even then gives none.
+// fit turns an event for a data channel into messages of at most limit bytes. An event that fits is unchanged. A delta
+// is split and loses nothing. Of other events long sound is left out and long texts are cut, the longest first; then
+// lists of items and content are emptied. A client waits for the end of a response, and has had its text in deltas. A
+// function call whose arguments do not fit is shown as incomplete and without them, as half of them must not be run. If
+// an event is too large even then, there is no message.
 func fit(event []byte, limit int) [][]byte {
 	if len(event) <= limit {
 		return [][]byte{event}
@@ -32,7 +32,7 @@ func fit(event []byte, limit int) [][]byte {
 		return split(fields, delta, limit)
 	}
 	if strings.HasSuffix(kind, "arguments.done") {
-		return nil // the item tells that it is incomplete
+		return nil // the item's own event says that it is incomplete
 	}
 	for most := limit / 4; most >= 64; most /= 4 {
 		shorten(fields, most)
@@ -47,7 +47,7 @@ func fit(event []byte, limit int) [][]byte {
 	return nil
 }
 
-// split makes several deltas of one.
+// split splits a delta into several.
 func split(fields map[string]any, delta string, limit int) (all [][]byte) {
 	fields["delta"] = ""
 	// A byte of text takes six in JSON at most.
@@ -63,7 +63,8 @@ func split(fields map[string]any, delta string, limit int) (all [][]byte) {
 	return all
 }
 
-// runeEnd returns where a text can be cut at or before n bytes, but after its first rune.
+// runeEnd returns the last index at or before n at which a text can be cut between runes, but not before its first
+// rune.
 func runeEnd(s string, n int) int {
 	if len(s) <= n {
 		return len(s)
@@ -73,11 +74,11 @@ func runeEnd(s string, n int) int {
 			return i
 		}
 	}
-	return n // it is no text
+	return n // not UTF-8
 }
 
-// shorten cuts all texts to most bytes and leaves out sound that is longer. Events nest [handoff.MaxDepth]
-// levels at most.
+// shorten cuts all texts to most bytes and leaves out longer sound. It recurses, as events nest at most
+// [handoff.MaxDepth] levels.
 func shorten(v any, most int) any {
 	switch v := v.(type) {
 	case string:
@@ -97,7 +98,7 @@ func shorten(v any, most int) any {
 			switch {
 			case ok && key == "audio" && len(text) > most:
 				delete(v, key)
-			case ok && (key == "type" || strings.HasSuffix(key, "id")): // half of a name is another one
+			case ok && (key == "type" || strings.HasSuffix(key, "id")): // part of an id would be another id
 			default:
 				v[key] = shorten(field, most)
 			}
@@ -106,7 +107,7 @@ func shorten(v any, most int) any {
 	return v
 }
 
-// empty takes the lists out of an event, which may be long without one long text.
+// empty empties the lists in an event, which may be long without a long text.
 func empty(v any) {
 	fields, ok := v.(map[string]any)
 	if !ok {

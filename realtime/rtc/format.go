@@ -12,21 +12,20 @@ import (
 	"switchboard/realtime/events"
 )
 
-// formatLimit is how long the model may take, from the beginning of its session, to say what it made of the formats
-// that the leg asked for. Until then nothing of the client is passed on; after that, what its session was made with
-// counts.
+// formatLimit is how long the model may take, from the beginning of its session, to answer the update of the formats.
+// Until then nothing of the client is passed on; after that, the formats that the session began with are assumed.
 const formatLimit = 3 * time.Second
 
-// pcmFormat is what a Realtime model speaks when nobody says otherwise.
+// pcmFormat is the default format of a Realtime model.
 const pcmFormat = `{"type":"audio/pcm","rate":24000}`
 
-// A format is a form of the model's sound.
+// A format is an audio format of the model.
 type format struct {
-	raw    string // as the model names it; "" where it did not say
-	factor int    // PCM16 at so many times 8 kHz; 0 for µ-law, -1 for what cannot be converted
+	raw    string // as the model reported it, raw JSON; "": it did not
+	factor int    // PCM16 at so many times 8 kHz; 0: µ-law; -1: cannot be converted
 }
 
-// readFormat reads what a session says of one side's sound, input or output.
+// readFormat reads the format of one side, input or output, from a session.
 func readFormat(session gjson.Result, side string) format {
 	if f := session.Get("audio." + side + ".format"); f.IsObject() {
 		return format{f.Raw, factorOf(f.Get("type").String(), f.Get("rate"))}
@@ -54,74 +53,76 @@ func factorOf(kind string, rate gjson.Result) int {
 	return -1
 }
 
-// formats follow what sound the model takes and gives while its client is on WebRTC. They are pure.
+// formats are the audio formats that the model takes and gives, and the conversion from and to those of the client's
+// line. They are pure.
 type formats struct {
-	line      line   // Set once: how the client hears, and speaks unless opus is set
-	opus      bool   // Set once: what it says comes from a [decoder]
-	asked     string // event id of our update
-	begun     bool   // the model has a session
-	known     bool   // what the model takes is known
-	in, out   format // as they are
-	made      struct{ in, out format }
-	fromModel *translator // of what the model says; nil where the line is the same
-	toModel   *translator // of what it is to hear; nil where the line is the same
-	used      bool        // the translators are made
+	line         line   // Set once: how the client is sent sound, and sends it unless opus is set
+	opus         bool   // Set once: the client's sound comes from a [decoder], as PCM
+	updateID     string // event id of our update of the formats
+	sessionBegun bool   // the model's session has begun
+	known        bool   // the formats are known
+	in, out      format // the formats in force
+	initial      struct{ in, out format }
+	fromModel    *translator // converts the model's sound; nil: it needs no conversion
+	toModel      *translator // converts sound for the model; nil: it needs no conversion
+	inUse        bool        // the translators were made
 }
 
-// begin learns what the session was made with, which holds until our update does.
+// begin notes the formats that the session began with. They are used until our update is answered.
 func (f *formats) begin(session gjson.Result) *handoff.Error {
-	f.begun, f.made.in, f.made.out = true, readFormat(session, "input"), readFormat(session, "output")
+	f.sessionBegun, f.initial.in, f.initial.out = true, readFormat(session, "input"), readFormat(session, "output")
 	if !f.known {
-		f.use(f.made.in, f.made.out)
+		f.use(f.initial.in, f.initial.out)
 	}
-	return nil // it may yet be changed
+	return nil // our update may still change a format that cannot be converted
 }
 
-// update learns what the model made of an update. What it does not mention is as it was asked.
+// update reads the formats from a session.updated. A format that it does not mention is taken to be as asked for.
 func (f *formats) update(session gjson.Result) *handoff.Error {
 	in, out := readFormat(session, "input"), readFormat(session, "output")
-	asked := f.line.asked()
+	asked := f.line.modelFormat()
 	switch {
 	case f.known:
 		in, out = cmp.Or(in, f.in), cmp.Or(out, f.out)
-	case in.raw == "" && out.raw != "" && out.factor != asked.factor: // where it does not speak it, it does not hear it
-		in = cmp.Or(f.made.in, format{pcmFormat, 3})
+	case in.raw == "" && out.raw != "" && out.factor != asked.factor: // output was not changed, so input was not either
+		in = cmp.Or(f.initial.in, format{pcmFormat, 3})
 	}
 	f.known = true
 	return f.use(cmp.Or(in, asked), cmp.Or(out, asked))
 }
 
-// refuse notes that the model does not do what we asked for: it does what it did.
+// refuse notes that the model refused our update: the initial formats stay in force.
 func (f *formats) refuse() *handoff.Error {
 	f.known = true
 	pcm := format{pcmFormat, 3}
-	return f.use(cmp.Or(f.made.in, pcm), cmp.Or(f.made.out, pcm))
+	return f.use(cmp.Or(f.initial.in, pcm), cmp.Or(f.initial.out, pcm))
 }
 
-// assume ends the wait for an answer: one that said what it does and not that it changed that goes on.
+// assume ends the wait for an answer: a model that has reported its formats, and no change, keeps them. One that has
+// reported none is taken to have done what we asked for.
 func (f *formats) assume() *handoff.Error {
 	switch {
 	case f.known:
 		return nil
-	case f.made.in.raw != "" || f.made.out.raw != "":
+	case f.initial.in.raw != "" || f.initial.out.raw != "":
 		return f.refuse()
 	}
 	f.known = true
-	return f.use(f.line.asked(), f.line.asked())
+	return f.use(f.line.modelFormat(), f.line.modelFormat())
 }
 
-// use converts from now on as these formats need.
+// use sets the formats in force, and the translators for them. The error says that a format cannot be converted.
 func (f *formats) use(in, out format) *handoff.Error {
-	if !f.used || in.factor != f.in.factor {
+	if !f.inUse || in.factor != f.in.factor {
 		f.toModel = f.line.toModel(in)
 		if f.opus {
 			f.toModel = decodedToModel(in)
 		}
 	}
-	if !f.used || out.factor != f.out.factor {
+	if !f.inUse || out.factor != f.out.factor {
 		f.fromModel = f.line.fromModel(out)
 	}
-	f.used, f.in, f.out = true, in, out
+	f.inUse, f.in, f.out = true, in, out
 	for _, side := range []format{in, out} {
 		if side.factor < 0 && f.known {
 			kind := gjson.Get(side.raw, "type").String()
@@ -134,9 +135,9 @@ func (f *formats) use(in, out format) *handoff.Error {
 // maxKind bounds the name of a format in an error.
 const maxKind = 40
 
-// hear turns sound of the model, behind half a sample that is left of what came before it, into that of the line, and
-// returns what is left of this. What cannot be converted is nothing: it would be noise.
-func (f *formats) hear(half, sound []byte) (heard, left []byte) {
+// forClient converts sound of the model to that of the line. half is the byte left over from the piece before, and left
+// the one of this piece. Sound that cannot be converted is dropped, as it would be noise.
+func (f *formats) forClient(half, sound []byte) (heard, left []byte) {
 	switch {
 	case f.out.factor < 0:
 		return nil, nil
@@ -147,10 +148,11 @@ func (f *formats) hear(half, sound []byte) (heard, left []byte) {
 		whole := len(sound) &^ 1
 		sound, left = sound[:whole], slices.Clone(sound[whole:])
 	}
-	return f.fromModel.turn(sound), left
+	return f.fromModel.convert(sound), left
 }
 
-// silence fills a piece of the client's sound with silence, which in G.722 follows on the sound before it.
+// silence fills a piece of the client's sound with silence. In G.722 that is encoded, as it depends on the sound before
+// it.
 func (f *formats) silence(sound []byte) {
 	if t := f.fromModel; t != nil && f.line == wide {
 		t.samples = append(t.samples[:0], make([]int16, 2*len(sound))...)
@@ -160,34 +162,34 @@ func (f *formats) silence(sound []byte) {
 	f.line.silence(sound)
 }
 
-// say turns sound of the line into sound for the model.
-func (f *formats) say(sound []byte) []byte {
+// forModel converts sound of the client for the model.
+func (f *formats) forModel(sound []byte) []byte {
 	if f.toModel != nil {
-		return f.toModel.turn(sound)
+		return f.toModel.convert(sound)
 	}
 	return sound
 }
 
-// keep puts a format into a client's event, so that it changes nothing.
-func (f *formats) keep(event []byte, path string, now format) []byte {
-	if !gjson.ValidBytes(event) { // patching could make it look good
+// keepFormat sets a format in a client's event to the present one, so that the event does not change it.
+func (f *formats) keepFormat(event []byte, path string, now format) []byte {
+	if !gjson.ValidBytes(event) { // patching could make it valid
 		return event
 	}
-	return events.Set(event, path, cmp.Or(now.raw, f.line.asked().raw))
+	return events.Set(event, path, cmp.Or(now.raw, f.line.modelFormat().raw))
 }
 
-// ofFormats reports whether an error of the model is its refusal of our update. Some servers do not say which
-// event they mean.
-func (f *formats) ofFormats(fault gjson.Result) bool {
+// isRefusal reports whether an error of the model is its refusal of our update. Some servers do not name the event.
+func (f *formats) isRefusal(fault gjson.Result) bool {
 	id := fault.Get("event_id").String()
 	if id != "" {
-		return id == f.asked
+		return id == f.updateID
 	}
 	names := func(field string) bool { return strings.Contains(fault.Get(field).String(), "format") }
-	return !f.known && f.asked != "" && (names("param") || names("message"))
+	return !f.known && f.updateID != "" && (names("param") || names("message"))
 }
 
-// formatted returns what follows from the model's word on formats: nothing, or the end with an error for the client.
+// formatted returns what follows from an error of the formats: the end of the leg, with an error for the client. Nil:
+// nothing.
 func (p *player) formatted(fault *handoff.Error) effects {
 	if fault == nil {
 		return effects{}

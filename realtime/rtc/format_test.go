@@ -64,7 +64,7 @@ func TestModelFormats(t *testing.T) {
 				heard = append(heard, frame...)
 			}
 			isTone(t, "the client hears", unMulaw(heard), 8000)
-			said := p.formats.say(toneMulaw())
+			said := p.formats.forModel(toneMulaw())
 			if tc.factor == 0 {
 				isTone(t, "the model hears", unMulaw(said), 8000)
 				return
@@ -81,7 +81,7 @@ func TestModelFormats(t *testing.T) {
 // settleOn lets a model say what it makes of our formats. The client hears of no refusal.
 func settleOn(t *testing.T, p *player, script []string) {
 	t.Helper()
-	p.formats.asked = "sb_rtc_1"
+	p.formats.updateID = "sb_rtc_1"
 	var down [][]byte
 	for _, line := range script {
 		switch line {
@@ -124,7 +124,7 @@ func TestModelFormatsWide(t *testing.T) {
 				sound = append(sound, frame...)
 			}
 			isTone(t, "the client hears", unWide(sound), wideRate)
-			said := p.formats.say(wideTone(1000, 8000))
+			said := p.formats.forModel(wideTone(1000, 8000))
 			if factor == 0 {
 				isTone(t, "the model hears", unMulaw(said), 8000)
 				return
@@ -161,7 +161,7 @@ func isTone(t *testing.T, what string, samples []float64, rate float64) {
 // What the model makes of our formats is not the client's: its own update is answered alone.
 func TestFormatsAreNotTheClients(t *testing.T) {
 	p := newPlayer(narrow)
-	p.formats.asked = "sb_rtc_1"
+	p.formats.updateID = "sb_rtc_1"
 	if got := p.fromModel([]byte(asPCMU)).down; len(got) != 0 || !p.formats.known {
 		t.Errorf("the client sees %s", got)
 	}

@@ -1,6 +1,6 @@
 package rtc
 
-// mulawBias and mulawClip are those of G.711 in 16 bits.
+// mulawBias and mulawClip are the bias and the largest magnitude of G.711, for samples of 16 bits.
 const (
 	mulawBias = 0x84
 	mulawClip = 32635

@@ -66,12 +66,12 @@ func TestMulaw(t *testing.T) {
 func TestTranslator(t *testing.T) {
 	for _, factor := range []int{1, 2, 3, 6} {
 		rate := 8000 * float64(factor)
-		down := unMulaw(narrow.fromModel(pcmOf(factor)).turn(tone(1000, rate, 4000*factor)))[200:]
+		down := unMulaw(narrow.fromModel(pcmOf(factor)).convert(tone(1000, rate, 4000*factor)))[200:]
 		if all, part := power(down, 1000, 8000); len(down) != 3800 || 10*math.Log10(part/(all-part)) < 30 ||
 			math.Abs(10*math.Log10(part/72e6)) > 1 {
 			t.Errorf("down by %d: %d samples, power %g, of the tone %g", factor, len(down), all, part)
 		}
-		up := fromPCM(narrow.toModel(pcmOf(factor)).turn(toneMulaw()))[200*factor:]
+		up := fromPCM(narrow.toModel(pcmOf(factor)).convert(toneMulaw()))[200*factor:]
 		if all, part := power(up, 1000, rate); len(up) != 3800*factor || 10*math.Log10(part/(all-part)) < 30 ||
 			math.Abs(10*math.Log10(part/72e6)) > 1 {
 			t.Errorf("up by %d: %d samples, power %g, of the tone %g", factor, len(up), all, part)
@@ -80,7 +80,7 @@ func TestTranslator(t *testing.T) {
 			continue
 		}
 		// What telephones cannot carry must not come back as another tone.
-		alias := unMulaw(narrow.fromModel(pcmOf(factor)).turn(tone(6000, rate, 4000*factor)))[200:]
+		alias := unMulaw(narrow.fromModel(pcmOf(factor)).convert(tone(6000, rate, 4000*factor)))[200:]
 		if all, _ := power(alias, 2000, 8000); 10*math.Log10(all/72e6) > -30 {
 			t.Errorf("down by %d: an alias of %g", factor, all)
 		}
@@ -95,15 +95,15 @@ func FuzzTranslator(f *testing.F) {
 		n := max(1, int(factor)%7)
 		size := 2 * max(1, int(piece))
 		whole, parts := narrow.fromModel(pcmOf(n)), narrow.fromModel(pcmOf(n))
-		want := whole.turn(sound)
+		want := whole.convert(sound)
 		var got []byte
 		for i := 0; i < len(sound); i += size {
-			got = append(got, parts.turn(sound[i:min(i+size, len(sound))])...)
+			got = append(got, parts.convert(sound[i:min(i+size, len(sound))])...)
 		}
 		if !bytes.Equal(got, want) || len(want) != (len(sound)/2+n-1)/n {
 			t.Fatalf("%d and %d bytes of %d", len(got), len(want), len(sound))
 		}
-		if up := narrow.toModel(pcmOf(n)).turn(want); len(up) != 2*n*len(want) {
+		if up := narrow.toModel(pcmOf(n)).convert(want); len(up) != 2*n*len(want) {
 			t.Fatalf("%d bytes of %d", len(up), len(want))
 		}
 	})

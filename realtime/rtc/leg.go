@@ -16,47 +16,47 @@ import (
 const (
 	// channelLabel names the data channel that carries events (OpenAI's WebRTC guide).
 	channelLabel = "oai-events"
-	// packetQueue bounds packets of the client that run has not taken yet. When full their reader waits: pion
-	// drops packets beyond its own buffer. Of its messages only one waits, so SCTP slows them down.
+	// packetQueue bounds the client's packets that run has not taken yet. When it is full the reader waits, and pion
+	// drops packets beyond its own buffer. Messages have no queue: SCTP slows the client down.
 	packetQueue = 64
-	// maxPacket is room for any packet of sound: a datagram is no larger where pion reads it.
+	// maxPacket is the size of the largest packet of sound, in bytes: pion reads no larger datagram.
 	maxPacket = 1500
-	// maxBuffered bounds what the data channel has not delivered, and what waits for it to open. When full the
-	// leg ends, as a socket does.
+	// maxBuffered bounds, in bytes, the events that the data channel has not delivered, and those that wait for it to
+	// open. When it is full the leg ends, as a socket does.
 	maxBuffered = 16 << 20
 	// peerGrace bounds the end of pion's goroutines.
 	peerGrace = 5 * time.Second
 )
 
-// A Leg is a browser on WebRTC, presented to its call as a client that sends and hears its sound in events.
+// A Leg is a browser on WebRTC. To its call it is a client that sends and receives sound as events.
 type Leg struct {
 	*outbound.Queue                             // Set once: events for the client
 	peer            *webrtc.PeerConnection      // Set once
-	track           *webrtc.TrackLocalStaticRTP // Set once: what the client hears
+	track           *webrtc.TrackLocalStaticRTP // Set once: carries the sound to the client
 	log             *zap.Logger                 // Set once
 	counts          *mediaCounts                // Set once: of all legs
-	connect         time.Duration               // Set once: how long connecting may take, from the answer on
+	connectLimit    time.Duration               // Set once: how long connecting may take, from Answered on
 	formatLimit     time.Duration               // Set once: how long the model may take to answer our formats
-	grace           time.Duration               // Set once: how long a leg that ends still may take to deliver the rest
+	grace           time.Duration               // Set once: how long a leg that ends may take to deliver the rest
 	offer           Offer                       // Set once
 
-	restarting chan struct{} // full while offer and answer are exchanged: one exchange at a time
+	restarting chan struct{} // capacity 1: holds a token during a Restart, so that there is one at a time
 
-	told chan struct{} // closed when the client has the answer
-	born time.Time     // Set once
-	seen atomic.Int64  // after born: when the client last showed that it is there; 0: it shows nothing
-	done chan struct{} // closed when Run has ended
+	answered  chan struct{} // closed by Answered
+	createdAt time.Time     // Set once
+	seen      atomic.Int64  // when the client showed a sign of life last: ns since createdAt; 0: never
+	done      chan struct{} // closed when Run has ended
 
 	// Filled by pion's callbacks, taken by run.
-	admitted atomic.Bool              // a data channel for events
-	changed  chan struct{}            // the connection's state may be another
-	channels chan *webrtc.DataChannel // takes the one that is admitted
-	tracks   chan *webrtc.TrackRemote
-	messages chan []byte
-	packets  chan *rtp.Packet
+	admitted     atomic.Bool              // there is a data channel for events
+	stateChanged chan struct{}            // holds a token when the connection's state may have changed
+	channels     chan *webrtc.DataChannel // takes the data channel once it is open
+	tracks       chan *webrtc.TrackRemote
+	messages     chan []byte
+	packets      chan *rtp.Packet
 }
 
-// NewLeg makes a leg of an offer that was checked. Whoever has it calls Answer, Run and Answered, or Abandon. Errors
+// NewLeg makes a leg of an offer that was checked. Its owner must call Answer, Run and Answered, or Abandon. Errors
 // have code [handoff.CodeMalformed] or [handoff.CodeInternal].
 func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 	api := m.apis[offer.line]
@@ -68,10 +68,11 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 		return nil, handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
 	l := &Leg{
-		peer: peer, log: log, counts: &m.counts, connect: m.config.Connect, formatLimit: formatLimit, offer: offer,
+		peer: peer, log: log, counts: &m.counts, connectLimit: m.config.Connect, formatLimit: formatLimit, offer: offer,
 		grace: outbound.CloseGrace,
-		Queue: outbound.New(outbound.MaxBytes, nil), born: time.Now(), told: make(chan struct{}), done: make(chan struct{}),
-		changed: make(chan struct{}, 1), channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
+		Queue: outbound.New(outbound.MaxBytes, nil), createdAt: time.Now(),
+		answered: make(chan struct{}), done: make(chan struct{}), stateChanged: make(chan struct{}, 1),
+		channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue), restarting: make(chan struct{}, 1),
 	}
 	if fault := l.accept(offer.SDP); fault != nil {
@@ -81,14 +82,14 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 	return l, nil
 }
 
-// accept takes the offer. Nothing travels before answer.
+// accept sets the callbacks and the remote description. Nothing is sent before Answer.
 func (l *Leg) accept(offer string) *handoff.Error {
 	track, err := webrtc.NewTrackLocalStaticRTP(l.offer.line.codec().RTPCodecCapability, "audio", "realtime")
 	if err != nil {
 		return handoff.Fault(handoff.CodeInternal, "", err.Error())
 	}
 	l.track = track
-	l.peer.OnConnectionStateChange(func(webrtc.PeerConnectionState) { l.change() })
+	l.peer.OnConnectionStateChange(func(webrtc.PeerConnectionState) { l.signalChange() })
 	l.peer.OnDataChannel(l.admit)
 	l.peer.OnTrack(func(t *webrtc.TrackRemote, _ *webrtc.RTPReceiver) { offerTo(l, l.tracks, t) })
 	if _, err = l.peer.AddTrack(track); err != nil {
@@ -100,8 +101,8 @@ func (l *Leg) accept(offer string) *handoff.Error {
 	return nil
 }
 
-// admit takes the data channel for events, and closes any other. Its callbacks must be set before pion
-// lets it open, which is when this returns.
+// admit takes the data channel for events, and closes any other. It sets the channel's callbacks, which pion may call
+// as soon as this returns.
 func (l *Leg) admit(c *webrtc.DataChannel) {
 	if c.Label() != channelLabel || !l.admitted.CompareAndSwap(false, true) {
 		c.OnOpen(func() {
@@ -110,20 +111,20 @@ func (l *Leg) admit(c *webrtc.DataChannel) {
 		})
 		return
 	}
-	c.OnOpen(func() { l.channels <- c }) // once, so there is room; also for a leg that ends, to say why
+	c.OnOpen(func() { l.channels <- c }) // does not block: there is one channel, and room for it
 	c.OnMessage(func(m webrtc.DataChannelMessage) { offerTo(l, l.messages, m.Data) })
-	c.OnClose(l.change)
+	c.OnClose(l.signalChange)
 }
 
-// change makes run look at the connection.
-func (l *Leg) change() {
+// signalChange makes run read the connection's state.
+func (l *Leg) signalChange() {
 	select {
-	case l.changed <- struct{}{}:
-	default: // it will look
+	case l.stateChanged <- struct{}{}:
+	default: // a token is there
 	}
 }
 
-// offerTo hands run what a callback brings, unless the leg ends.
+// offerTo passes a value from a callback to run. It waits for run, or for the end of the leg.
 func offerTo[T any](l *Leg, to chan<- T, v T) {
 	select {
 	case to <- v:
@@ -131,9 +132,9 @@ func offerTo[T any](l *Leg, to chan<- T, v T) {
 	}
 }
 
-// Restart takes another offer of the same client, whose network has changed: sound and events go on over the new way,
-// and nothing of the leg begins anew. It returns the answer. Where the leg has gone, or the offer is another client's,
-// an error has code [handoff.CodeMalformed].
+// Restart takes another offer of the same client, whose network has changed, and returns the answer: sound and events
+// continue over the new network path, and nothing else of the leg changes. The error has code [handoff.CodeMalformed]
+// if the leg has ended or the offer is another client's.
 func (l *Leg) Restart(ctx context.Context, offer string) (string, *handoff.Error) {
 	select {
 	case l.restarting <- struct{}{}:
@@ -148,7 +149,7 @@ func (l *Leg) Restart(ctx context.Context, offer string) (string, *handoff.Error
 	return l.Answer(ctx)
 }
 
-// Answer returns the answer with all addresses of ours.
+// Answer returns the SDP answer, with all our addresses.
 func (l *Leg) Answer(ctx context.Context) (string, *handoff.Error) {
 	answer, err := l.peer.CreateAnswer(nil)
 	if err != nil {
@@ -168,8 +169,9 @@ func (l *Leg) Answer(ctx context.Context) (string, *handoff.Error) {
 	}
 }
 
-// Answered says that the client has the answer: from now on it must connect in time. It is called once.
-func (l *Leg) Answered() { close(l.told) }
+// Answered notes that the client was sent the answer: from now on the client must connect in time. It must be called
+// once.
+func (l *Leg) Answered() { close(l.answered) }
 
 // Abandon ends a leg whose Run was never called.
 func (l *Leg) Abandon() {
@@ -177,24 +179,24 @@ func (l *Leg) Abandon() {
 	l.closePeer(func() {})
 }
 
-// Seen returns when anything of the client came, or it took something that only it can have taken. A client that
-// sends neither sound nor events shows nothing of itself while it is connected.
+// Seen returns when anything came from the client last, or the client acknowledged an event. Before the first of these
+// it returns now: a client that sends neither sound nor events shows no sign of life while it is connected.
 func (l *Leg) Seen() time.Time {
 	if after := l.seen.Load(); after > 0 {
-		return l.born.Add(time.Duration(after))
+		return l.createdAt.Add(time.Duration(after))
 	}
 	return time.Now()
 }
 
-// Probe need not ask the client for a sign: the end of a sound is told to it, and it acknowledges that.
+// Probe does nothing: at the end of a sound the client is sent an event, and acknowledges it.
 func (l *Leg) Probe() {}
 
-func (l *Leg) sign() { l.seen.Store(int64(time.Since(l.born))) }
+func (l *Leg) noteSign() { l.seen.Store(int64(time.Since(l.createdAt))) }
 
-// Vanished reports that the client did not say that it hangs up: a page that is loaded anew closes the connection, too.
+// Vanished reports true: the end of the connection is no sign of hanging up, as a page that is reloaded closes it, too.
 func (l *Leg) Vanished() bool { return true }
 
-// Performs marks a leg that plays the model's voice itself, and reports what was heard of it.
+// Performs marks the leg as one that plays the model's voice itself, and reports how much of it was heard.
 func (l *Leg) Performs() {}
 
 // Close ends the leg with a reason (nil: a normal end) and returns when Run has. Events sent before are still
@@ -204,8 +206,8 @@ func (l *Leg) Close(reason *handoff.Error) {
 	<-l.done
 }
 
-// Run carries sound and events until the client has gone or Close was called, and returns when its goroutines
-// have ended. It gives take the events of the client in order, its sound among them; take must not wait.
+// Run carries sound and events until the client has gone or Close was called, and returns when its goroutines have
+// ended. It passes the events of the client to take, in order, its sound among them; take must not wait.
 func (l *Leg) Run(take func(event []byte)) {
 	defer close(l.done)
 	r := run{Leg: l, take: take, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line},
@@ -213,32 +215,33 @@ func (l *Leg) Run(take func(event []byte)) {
 	if l.offer.opus != 0 {
 		r.player.formats.opus, r.reorder.decoder = true, newDecoder()
 	}
-	r.player.formats.asked = r.player.ids.Next()
-	r.pass(formatsEvent(r.player.formats.asked, l.offer.line))
+	r.player.formats.updateID = r.player.ids.Next()
+	r.pass(formatsEvent(r.player.formats.updateID, l.offer.line))
 	r.loop()
-	r.take = func([]byte) {} // nobody hears the rest
+	r.take = func([]byte) {} // the call takes no more events
 	l.End(nil)
 	r.farewell()
 	l.closePeer(r.readers.Wait)
 	n := r.counts
-	n.late, n.lost, n.unheard = r.reorder.late, r.reorder.lost, r.player.dropped
+	n.late, n.lost, n.droppedBytes = r.reorder.late, r.reorder.lost, r.player.dropped
 	l.counts.add(n)
 	var why handoff.Code
 	if reason := l.Ended(); reason != nil {
 		why = reason.Code
 	}
-	l.log.Debug("webrtc leg ended", zap.String("code", string(why)), zap.Int("packets", n.heard),
+	l.log.Debug("webrtc leg ended", zap.String("code", string(why)), zap.Int("packets", n.received),
 		zap.Int("late", n.late), zap.Int("lost", n.lost), zap.Int("frames", n.played),
-		zap.Int("unheard_bytes", n.unheard), zap.Int("shortened", n.shortened), zap.Int("undelivered", n.undelivered))
+		zap.Int("unheard_bytes", n.droppedBytes), zap.Int("shortened", n.shortened),
+		zap.Int("undelivered", n.undelivered))
 }
 
-// closePeer ends pion's goroutines and then calls wait, all for peerGrace at most: where pion hangs it is
-// left behind. It must not be called from a callback.
+// closePeer ends pion's goroutines and then calls wait. If that takes longer than peerGrace, it returns and leaves them
+// behind. It must not be called from a callback of pion.
 func (l *Leg) closePeer(wait func()) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = l.peer.GracefulClose() // it tells of parts that were closed before
+		_ = l.peer.GracefulClose() // its error is about parts that were closed already
 		wait()
 	}()
 	limit := time.NewTimer(peerGrace)

@@ -110,13 +110,13 @@ func TestLegPassesWhatItHeldBack(t *testing.T) {
 		r.packet(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes},
 			Payload: make([]byte, frameBytes)})
 	}
-	if r.begin(); len(up) != 0 {
+	if r.passOpening(); len(up) != 0 {
 		t.Fatalf("passed %s", up)
 	}
 	r.session = []byte(`{"type":"session.update","session":{}}`)
 	r.player.formats.known = true
-	r.begin()
-	r.begin()
+	r.passOpening()
+	r.passOpening()
 	if len(up) != 2 || events.PeekType(up[0]) != events.TypeOpening || events.PeekType(up[1]) != events.TypeAppend {
 		t.Errorf("passed %s", up)
 	}
@@ -128,11 +128,11 @@ func TestClientHasItsTimeWhenItIsListenedTo(t *testing.T) {
 	var up [][]byte
 	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
 	r.open(&webrtc.DataChannel{})
-	if r.begin(); len(up) != 0 {
+	if r.passOpening(); len(up) != 0 {
 		t.Fatalf("passed %s", up)
 	}
 	r.player.formats.known = true
-	r.begin()
+	r.passOpening()
 	if len(up) != 1 || events.PeekType(up[0]) != events.TypeOpened {
 		t.Errorf("passed %s", up)
 	}

@@ -6,18 +6,18 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// A line is how sound travels between the browser and us. Both kinds take eight bytes a millisecond on an RTP
-// clock of 8 kHz (RFC 3551, section 4.5.2, for why the clock of G.722 is not its 16 kHz).
+// A line is the codec between the browser and us. Both have eight bytes a millisecond and an RTP clock of 8 kHz (RFC
+// 3551, section 4.5.2, says why that of G.722 is not its 16 kHz).
 type line int
 
 const (
-	// narrow is G.711 µ-law: the sound of a telephone, and what some models hear and speak themselves.
+	// narrow is G.711 µ-law: telephone quality, which some models take and give themselves.
 	narrow line = iota
-	// wide is G.722: twice the band in the same bytes. Towards the model it is PCM at 24 kHz.
+	// wide is G.722: twice the bandwidth in the same bytes. The model takes and gives PCM at 24 kHz.
 	wide
 )
 
-// codec is the line as pion registers it.
+// codec returns the parameters with which pion registers the line.
 func (l line) codec() webrtc.RTPCodecParameters {
 	c := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000, Channels: 1}
 	if l == wide {
@@ -27,7 +27,7 @@ func (l line) codec() webrtc.RTPCodecParameters {
 	return webrtc.RTPCodecParameters{RTPCodecCapability: c, PayloadType: 0}
 }
 
-// opusCodec is what the caller may speak beside the wide line.
+// opusCodec is the codec that the client may send beside the wide line.
 var opusCodec = webrtc.RTPCodecParameters{
 	RTPCodecCapability: webrtc.RTPCodecCapability{
 		MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2, SDPFmtpLine: "minptime=10;useinbandfec=1",
@@ -35,19 +35,19 @@ var opusCodec = webrtc.RTPCodecParameters{
 	PayloadType: 111,
 }
 
-// asked is what the model is asked to hear and speak.
-func (l line) asked() format {
+// modelFormat returns the format that the model is asked to take and give.
+func (l line) modelFormat() format {
 	if l == wide {
 		return format{pcmFormat, 3}
 	}
 	return format{pcmuFormat, 0}
 }
 
-// wideSilence is a frame of the smallest differences that G.722 has, to either side in turn: a decoder in any
-// state comes close to rest with it.
+// wideSilence is a frame of the smallest differences of G.722, with alternating signs: it brings a decoder in any state
+// close to silence.
 var wideSilence = bytes.Repeat([]byte{0xff, 0x7d}, frameBytes/2)
 
-// silence fills a piece of sound, at most a frame, with silence.
+// silence fills sound, at most a frame, with silence.
 func (l line) silence(sound []byte) {
 	if l == wide {
 		copy(sound, wideSilence)
@@ -58,8 +58,8 @@ func (l line) silence(sound []byte) {
 	}
 }
 
-// conceal returns what stands for a byte that was lost, i bytes behind the last that came: the byte of the sound
-// before it, ever softer. G.722 has no softer byte; its decoder fades by itself in the silence after it.
+// conceal returns the replacement for a lost byte, i bytes after the last one that came: b, which is from the sound
+// before, at a lower volume. A byte of G.722 has no volume; its decoder fades by itself in the silence that follows.
 func (l line) conceal(b byte, i int) byte {
 	if l == wide {
 		return b

@@ -56,8 +56,8 @@ func TestLegSpeaksWide(t *testing.T) {
 func TestWideSilence(t *testing.T) {
 	for name, most := range map[string]int16{"all came": 8, "some was lost": 200} {
 		w, d := formats{line: wide}, codec.NewG722Decoder()
-		w.use(wide.asked(), wide.asked())
-		sound := w.fromModel.turn(tone(3000, 24000, 24000))
+		w.use(wide.modelFormat(), wide.modelFormat())
+		sound := w.fromModel.convert(tone(3000, 24000, 24000))
 		if most > 8 {
 			sound = sound[:len(sound)/3]
 		}

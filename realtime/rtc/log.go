@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// pionLogs sends pion's log to zap at debug level, whatever pion thinks of it: what matters of a
-// connection is logged by the leg. Traces are dropped.
+// pionLogs sends pion's log to zap at debug level, whatever level pion gives it: the leg itself logs what matters of a
+// connection. Traces are dropped.
 type pionLogs struct{ log *zap.Logger }
 
 // NewLogger implements [logging.LoggerFactory].
@@ -22,7 +22,7 @@ func (p pionLog) put(level, text string) {
 	p.log.Debug("webrtc", zap.String("level", level), zap.String("detail", text))
 }
 
-// putf formats only what is going to be logged.
+// putf formats the text only if it is going to be logged.
 func (p pionLog) putf(level, format string, args []any) {
 	if p.log.Core().Enabled(zap.DebugLevel) {
 		p.put(level, fmt.Sprintf(format, args...))

@@ -161,7 +161,7 @@ func TestMicrophoneThatRestsEarly(t *testing.T) {
 // What stands for a pause of a client that may speak Opus is as long, in its own form.
 func TestMicrophoneWithOpusThatRests(t *testing.T) {
 	h := reorderBuffer{line: wide, decoder: newDecoder()}
-	h.rest()
+	h.pause()
 	if got := h.take(1); !bytes.Equal(got, make([]byte, maxGap*tickBytes)) {
 		t.Errorf("%d bytes, want %d of silence", len(got), maxGap*tickBytes)
 	}

@@ -10,28 +10,29 @@ import (
 	"switchboard/realtime/events"
 )
 
-// peerFarewell bounds what a [Peer] that ends still may take to deliver the rest. Nobody waits for its end, and without
-// the last event, which says why the session ended, a page does not go on in another call.
+// peerFarewell bounds how long a [Peer] that ends may take to deliver the rest. It is long because nobody waits for the
+// end of a peer, and a page needs the last event, which says why the session ended, to continue in another call.
 const peerFarewell = 10 * time.Second
 
-// A Peer is a browser on WebRTC as the server that makes its voice sees it: a [Leg] that gives and takes events of the
-// Realtime API alone, as a WebSocket would. What a leg and a call say to each other stays in here.
+// A Peer is a browser on WebRTC for a server that makes the voice itself, such as the simulator: a [Leg] that gives and
+// takes only events of the Realtime API, as a WebSocket would. The private events between a leg and a call are
+// converted here.
 type Peer struct {
-	leg     carried // Set once
-	settled bool    // Owned by the sender: the server has answered the formats that the leg asked for
+	leg             voiceLeg // Set once
+	formatsAnswered bool     // Owned by the caller of Send: the server has answered the leg's update of the formats
 }
 
-// carried is a client whose voice is played here: a [Leg], or a [Booth].
-type carried interface {
+// A voiceLeg is a client whose sound is played here: a [Leg] or a [Booth].
+type voiceLeg interface {
 	Run(take func(event []byte))
 	Send(event []byte) bool
 	Close(reason *handoff.Error)
 }
 
-// NewBoothPeer returns a client in the same process as the server that makes its voice sees it.
+// NewBoothPeer returns a Peer for a client in the same process.
 func NewBoothPeer(b *Booth) *Peer { return &Peer{leg: b} }
 
-// NewPeer answers an offer. Whoever has the peer calls Run. Errors have code [handoff.CodeMalformed],
+// NewPeer answers an offer. The owner of the peer must call Run. Errors have code [handoff.CodeMalformed],
 // [handoff.CodeTooLarge] or [handoff.CodeInternal].
 func (m *Engine) NewPeer(ctx context.Context, sdp string) (answer string, p *Peer, fault *handoff.Error) {
 	offer := Offer{SDP: sdp}
@@ -47,14 +48,14 @@ func (m *Engine) NewPeer(ctx context.Context, sdp string) (answer string, p *Pee
 		return "", nil, fault
 	}
 	leg.grace = peerFarewell
-	leg.Answered() // it is, in a moment
+	leg.Answered() // the caller sends the answer at once
 	return answer, &Peer{leg: leg}, nil
 }
 
 // Run carries sound and events until the browser has gone or Close was called, and returns when its goroutines have
-// ended. It gives take the events of the browser in order, its sound among them. The first sets the formats of the
-// sound, and comes at once. Beside these it gives output_audio_buffer.stopped or cleared when the sound of a response
-// is over, as the server tells them to whoever else is in the call.
+// ended. It passes the events of the browser to take, in order, its sound among them. The first one comes at once and
+// sets the audio formats. It also passes output_audio_buffer.stopped or cleared when the sound of a response is over,
+// for the server to pass on to other sockets in the call.
 func (p *Peer) Run(take func(event []byte)) {
 	p.leg.Run(func(event []byte) {
 		switch events.PeekType(event) {
@@ -74,21 +75,22 @@ func (p *Peer) Run(take func(event []byte)) {
 	})
 }
 
-// Send enqueues an event for the browser; false: it is too slow. Sound is played. One goroutine may call it.
+// Send enqueues an event for the browser, and sound to be played; false: the browser is too slow. It must not be called
+// concurrently.
 func (p *Peer) Send(event []byte) bool {
 	switch events.PeekType(event) {
 	case events.TypeSessionCreated:
 		p.leg.Send(events.Set(event, "type", events.Quote(events.TypeMade)))
 	case events.TypeSessionUpdated:
 		p.leg.Send(events.Set(event, "type", events.Quote(events.TypeChanged)))
-		if !p.settled { // nobody else has asked for anything yet
-			p.settled = true
+		if !p.formatsAnswered { // the first one answers the leg's own update
+			p.formatsAnswered = true
 			return true
 		}
 	}
 	return p.leg.Send(event)
 }
 
-// Close ends the call of the browser; what was sent before is still delivered, for peerFarewell at most. It returns
-// when Run has, which must have been called.
+// Close ends the connection and returns when Run has, which must have been called. What was sent before is still
+// delivered, within peerFarewell.
 func (p *Peer) Close() { p.leg.Close(nil) }

@@ -17,49 +17,49 @@ const (
 	bytesPerMS = 8
 	frameBytes = 20 * bytesPerMS
 	silentByte = 0xff // the zero of µ-law
-	// tailFrames of silence follow speech, three seconds: a browser that hears nothing more would stretch its last
-	// sound, and its jitter buffer would have to learn the delay anew with the next word.
+	// tailFrames is how many frames of silence follow speech, three seconds: without them a browser would stretch the
+	// last sound, and its jitter buffer would have to adapt anew at the next word.
 	tailFrames = 150
-	// leadBytes wait before a response begins or goes on after a gap: 100 ms. Models send more than that at
-	// once and faster than it sounds; for one that does not, this makes one gap of many.
+	// leadBytes is how much sound must be there before a response begins, or goes on after a gap: 100 ms. Models send
+	// more than that at once, and faster than it plays; with a model that does not, there is one gap instead of many.
 	leadBytes = 100 * bytesPerMS
-	// maxPlayback bounds what waits to be heard, in bytes: ten minutes. When full the newest is dropped and
-	// counted: the caller waits for the oldest, and the transcript still comes whole.
+	// maxPlayback bounds the sound that waits to be played, in bytes: ten minutes. When it is full the newest sound is
+	// dropped and counted; the transcript still comes whole.
 	maxPlayback = 10 * 60 * 1000 * bytesPerMS
-	// maxResponses bounds the responses that are being made and those that are to be heard, maxClips the items of each.
-	// One being made beyond them cannot be cut off; sound of a response beyond them is dropped and counted; sound of
-	// an item beyond them counts to the one before.
+	// maxResponses bounds the responses that are being made, and those that are to be played; maxClips bounds the items
+	// of each. A response beyond the first bound cannot be cut off, the sound of one beyond the second is dropped and
+	// counted, and the sound of an item beyond the third counts as part of the item before.
 	maxResponses = 256
 	maxClips     = 256
 )
 
-// A player decides what a WebRTC client hears and what it and the model are told of it, as the model's own
-// WebRTC would tell: output_audio_buffer.started, stopped and cleared. It is pure: run asks it for a frame
-// when one is due.
+// A player decides what a WebRTC client hears, and what the client and the model are told of that. The client gets the
+// events of the provider's own WebRTC: output_audio_buffer.started, stopped and cleared. The player is pure: run asks
+// it for a frame when one is due.
 type player struct {
-	ids       *events.Names        // of events
-	cuts      *events.Names        // of truncations
-	queue     []*sound             // still to be heard, oldest first
-	queued    int                  // bytes in it
-	plays     string               // the response of which the last frame was; "": silence
+	ids       *events.Names        // ids of our events
+	cuts      *events.Names        // ids of our truncations
+	queue     []*sound             // still to be played, oldest first
+	queued    int                  // bytes in queue
+	playing   string               // the response of the last frame; "": silence
 	live      map[string]bool      // responses that the model is making
-	muted     map[string]bool      // responses that were cut off while being made: what still comes is dropped
-	responses map[string]*response // responses until they are made and the call was told what was heard of them
+	muted     map[string]bool      // responses that were cut while being made: the rest is dropped
+	responses map[string]*response // until they are made, and reported to the call
 	newest    string               // the response that sounded last
 	tails     int                  // Set once: frames of silence that follow speech
 	tail      int                  // frames of silence still to send
-	patient   bool                 // the caller's speech does not interrupt, unless the call says so (handoff.cut)
+	patient   bool                 // the caller's speech does not interrupt; the call sends handoff.cut instead
 	formats   formats              // of the model's sound
-	dropped   int                  // bytes that found the queue full
+	dropped   int                  // bytes dropped as the queue was full
 	frame     [frameBytes]byte
 }
 
-// A sound is what is heard of one response.
+// A sound is the queued sound of one response.
 type sound struct {
 	response string
 	clips    []clip // one for each item, oldest first; at least one
 	started  bool   // its first frame was sent
-	flowing  bool   // the last frame that was due was there
+	flowing  bool   // there was enough sound for the last frame that was due
 	ended    bool   // nothing more comes
 }
 
@@ -67,24 +67,24 @@ type sound struct {
 type clip struct {
 	item    string
 	content int64
-	audio   []byte // not yet heard
-	heard   int    // bytes
+	audio   []byte // not played yet
+	heard   int    // bytes played
 }
 
 func newPlayer(l line) player {
 	all := events.NewNames()
-	// Truncations have ids of their own: the model refuses one when the item is gone, which is nobody's concern.
+	// Truncations have ids of their own: if the item is gone, the model refuses one, and that error is dropped.
 	ids, cuts := all.Of(events.LegKind), all.Of(events.LegKind+"cut_")
 	return player{formats: formats{line: l}, ids: ids, cuts: cuts, tails: tailFrames, live: map[string]bool{},
 		muted: map[string]bool{}, responses: map[string]*response{}}
 }
 
-// A response is what the caller and the call have of one.
+// A response is how much of one the caller has heard, and whether that was reported to the call.
 type response struct {
-	sounds bool   // some sound of it came
-	heard  int    // bytes
-	told   bool   // the call knows
-	half   []byte // the first byte of a sample whose second has not come
+	sounds   bool   // some sound of it came
+	heard    int    // bytes played
+	reported bool   // to the call
+	oddByte  []byte // the first byte of a sample whose second byte has not come
 }
 
 // effects are what follows from an event.
@@ -103,8 +103,8 @@ func (t *effects) add(o effects) {
 // idle reports whether no frame is due before the next event.
 func (p *player) idle() bool { return len(p.queue) == 0 && p.tail == 0 }
 
-// fromModel takes an event for the client and returns what follows, the event itself included unless it
-// does not belong on a data channel.
+// fromModel handles an event from the call and returns what follows: the event itself for the client, unless it is
+// sound or for the leg alone, and other events.
 func (p *player) fromModel(event []byte) effects {
 	pass := effects{down: [][]byte{event}}
 	switch events.PeekType(event) {
@@ -115,15 +115,15 @@ func (p *player) fromModel(event []byte) effects {
 		p.learn(gjson.GetBytes(event, "session"))
 		p.formats.begin(gjson.GetBytes(event, "session"))
 		return effects{}
-	case events.TypeChanged: // our own update went first: nothing of the client did before it was answered
+	case events.TypeChanged: // our own update was the first: the client's wait until it is answered
 		session := gjson.GetBytes(event, "session")
 		p.learn(session)
 		return p.formatted(p.formats.update(session))
 	case events.TypeCreated:
 		// An out-of-band response has no conversation; speech does not cancel it.
 		if r := gjson.GetBytes(event, "response"); r.Get("conversation_id").Raw != "null" {
-			for id := range p.live { // the model does not say its end
-				pass.add(p.exhaust(id))
+			for id := range p.live { // their ends were not reported
+				pass.add(p.soundComplete(id))
 			}
 			if id := r.Get("id").String(); len(id) <= events.MaxID && len(p.live) < maxResponses {
 				p.live[id] = true
@@ -141,10 +141,10 @@ func (p *player) fromModel(event []byte) effects {
 			which[id.String()] = true
 		}
 		return p.cut(func(response string) bool { return which[response] })
-	case events.TypeOutputClear: // somebody beside the client asks for it
+	case events.TypeOutputClear: // from a socket beside the client
 		return p.clear()
 	case events.TypeError:
-		if p.formats.ofFormats(gjson.GetBytes(event, "error")) {
+		if p.formats.isRefusal(gjson.GetBytes(event, "error")) {
 			return p.formatted(p.formats.refuse())
 		}
 		if p.cuts.Own(gjson.GetBytes(event, "error.event_id").String()) {
@@ -154,7 +154,7 @@ func (p *player) fromModel(event []byte) effects {
 	return pass
 }
 
-// learn reads from a session whether speech interrupts.
+// learn reads from a session whether the caller's speech interrupts.
 func (p *player) learn(session gjson.Result) {
 	if d := session.Get("audio.input.turn_detection"); d.Exists() {
 		interrupt := d.Get("interrupt_response")
@@ -162,7 +162,7 @@ func (p *player) learn(session gjson.Result) {
 	}
 }
 
-// enqueue takes an audio delta.
+// enqueue adds an audio delta to the queue.
 func (p *player) enqueue(event []byte) {
 	fields := gjson.GetManyBytes(event, "response_id", "item_id", "content_index", "delta")
 	response, item := fields[0].String(), fields[1].String()
@@ -177,7 +177,7 @@ func (p *player) enqueue(event []byte) {
 	if err != nil || p.muted[response] {
 		return
 	}
-	if audio, r.half = p.formats.hear(r.half, audio); len(audio) == 0 {
+	if audio, r.oddByte = p.formats.forClient(r.oddByte, audio); len(audio) == 0 {
 		return
 	}
 	if room := maxPlayback - p.queued; len(audio) > room {
@@ -194,8 +194,7 @@ func (p *player) enqueue(event []byte) {
 	s.clips[last].audio = append(s.clips[last].audio, audio...)
 }
 
-// sound returns what waits of a response, or begins one. A response is spoken to its end before
-// the next one is.
+// sound returns the queued sound of a response, or begins one. A response is played to its end before the next one.
 func (p *player) sound(response string) *sound {
 	for _, s := range slices.Backward(p.queue) {
 		if s.response == response {
@@ -219,19 +218,19 @@ func (p *player) response(id string) *response {
 	return r
 }
 
-// finish notes that a response is made.
+// finish notes that the model has made all of a response.
 func (p *player) finish(response string) effects {
-	t := p.exhaust(response)
+	t := p.soundComplete(response)
 	delete(p.live, response)
 	delete(p.muted, response)
-	if s := p.responses[response]; s != nil && (s.told || !s.sounds) {
+	if s := p.responses[response]; s != nil && (s.reported || !s.sounds) {
 		delete(p.responses, response)
 	}
 	return t
 }
 
-// exhaust notes that no more sound of a response comes.
-func (p *player) exhaust(response string) effects {
+// soundComplete notes that no more sound of a response comes.
+func (p *player) soundComplete(response string) effects {
 	waits := false
 	for _, s := range p.queue {
 		if s.response == response {
@@ -244,28 +243,28 @@ func (p *player) exhaust(response string) effects {
 	return p.report(response, false)
 }
 
-// report tells the call, once, what was heard of a response.
+// report reports to the call, once, how much of a response was heard.
 func (p *player) report(response string, cut bool) (t effects) {
 	s := p.response(response)
-	if s.told {
+	if s.reported {
 		return t
 	}
-	s.told = true
+	s.reported = true
 	t.up = append(t.up, playedEvent(response, (s.heard+bytesPerMS-1)/bytesPerMS, cut))
 	return t
 }
 
-// next returns the frame that is due, which is valid until the next call, or nil when there is none now.
+// next returns the frame that is due, valid until the next call, or nil if there is none now.
 func (p *player) next() (frame []byte, follows effects) {
 	for len(p.queue) > 0 {
 		s := p.queue[0]
 		if n := s.take(p.frame[:]); n > 0 {
 			p.queued -= n
-			p.plays = s.response
+			p.playing = s.response
 			p.response(s.response).heard += n
 			if !s.started {
 				s.started, p.newest = true, s.response
-				follows.down = append(follows.down, p.buffer(events.TypeOutputStarted, s.response))
+				follows.down = append(follows.down, p.bufferEvent(events.TypeOutputStarted, s.response))
 			}
 			p.formats.silence(p.frame[n:])
 			return p.frame[:], follows
@@ -275,15 +274,15 @@ func (p *player) next() (frame []byte, follows effects) {
 		}
 		p.queue = slices.Delete(p.queue, 0, 1)
 		follows.add(p.report(s.response, false))
-		if !p.live[s.response] { // it is made, or nobody will say so
+		if !p.live[s.response] { // its end was reported, or never will be
 			delete(p.responses, s.response)
 		}
 		if s.started {
 			p.tail = p.tails
-			follows.down = append(follows.down, p.buffer(events.TypeOutputStopped, s.response))
+			follows.down = append(follows.down, p.bufferEvent(events.TypeOutputStopped, s.response))
 		}
 	}
-	if p.plays = ""; p.tail > 0 {
+	if p.playing = ""; p.tail > 0 {
 		p.tail--
 		p.formats.silence(p.frame[:])
 		return p.frame[:], follows
@@ -291,7 +290,7 @@ func (p *player) next() (frame []byte, follows effects) {
 	return nil, follows
 }
 
-// left returns how many bytes wait to be heard.
+// left returns how many bytes are not played yet.
 func (s *sound) left() (n int) {
 	for _, c := range s.clips {
 		n += len(c.audio)
@@ -299,8 +298,8 @@ func (s *sound) left() (n int) {
 	return n
 }
 
-// take puts sound into a frame and returns how many bytes. Only the last frame of a sound is not filled; before
-// that a part of a frame waits for the rest.
+// take puts sound into a frame and returns the number of bytes. Only the last frame of a sound may be filled in part;
+// before that, a part of a frame waits for the rest.
 func (s *sound) take(frame []byte) (n int) {
 	need := len(frame)
 	switch {
@@ -324,20 +323,20 @@ func (s *sound) take(frame []byte) (n int) {
 	return n
 }
 
-// clear is the client's output_audio_buffer.clear. It is always confirmed.
+// clear handles an output_audio_buffer.clear of a client. It is always confirmed.
 func (p *player) clear() effects {
 	t := p.cut(all)
 	if len(t.down) == 0 {
-		t.down = append(t.down, p.buffer(events.TypeOutputCleared, p.newest))
+		t.down = append(t.down, p.bufferEvent(events.TypeOutputCleared, p.newest))
 	}
 	return t
 }
 
-// all picks every response to be cut.
+// all picks every response for cut.
 func all(string) bool { return true }
 
-// cut drops, of the responses that which picks, what waits, tells the model how much of each item was heard, and the
-// client that its buffer is empty if it was told that it is not.
+// cut drops the queued sound of the responses that which picks. It returns events that tell the model how much of each
+// item was heard, and the client that the sound has stopped, if the client was told that it had begun.
 func (p *player) cut(which func(response string) bool) (t effects) {
 	var reports effects
 	for response := range p.live {
@@ -368,7 +367,7 @@ func (p *player) cut(which func(response string) bool) (t effects) {
 		}
 		if s.started {
 			p.tail = p.tails
-			t.down = append(t.down, p.buffer(events.TypeOutputCleared, s.response))
+			t.down = append(t.down, p.bufferEvent(events.TypeOutputCleared, s.response))
 		}
 	}
 	p.queue = kept
@@ -376,7 +375,7 @@ func (p *player) cut(which func(response string) bool) (t effects) {
 	return t
 }
 
-// buffer tells the client of its output audio buffer.
-func (p *player) buffer(kind, response string) []byte {
+// bufferEvent returns an event about the client's output audio buffer.
+func (p *player) bufferEvent(kind, response string) []byte {
 	return events.Encode(events.Object{"type": kind, "event_id": p.ids.Next(), "response_id": response})
 }

@@ -12,79 +12,79 @@ import (
 	"switchboard/realtime/outbound"
 )
 
-// A run is what Run owns of a leg. Its loop never waits for anything but the next event.
+// A run is the state of a leg that Run owns. Its loop waits for nothing but the next event.
 type run struct {
 	*Leg
-	take    func(event []byte) // Set once, until the leg ends: gives the call an event
+	take    func(event []byte) // gives the call an event; does nothing once the leg has ended
 	readers sync.WaitGroup
 
 	player     player
 	stream     stream
 	reorder    reorderBuffer
 	events     *webrtc.DataChannel // nil until it is open
-	held       [][]byte            // for the client, while there is no channel yet
-	heldNow    int                 // bytes in it
+	held       [][]byte            // events for the client, until the channel is open
+	heldBytes  int                 // bytes in held
 	microphone *webrtc.TrackRemote // nil until the client sends sound
 	state      webrtc.PeerConnectionState
 	ticker     *time.Ticker
 	ticking    bool
-	pauses     int // of silence since the last packet
+	pauses     int // pieces of silence inserted since the last packet
 
-	reached bool   // the client can be: its channel is open, or without one it is connected
-	begun   bool   // the formats are known
-	session []byte // of the client's offer, until then; or nil
+	reached bool   // the client can be reached: its channel is open, or without one it is connected
+	begun   bool   // the formats are known, and passOpening was done
+	session []byte // session.update of the client's offer, until it is passed on; or nil
 
-	counts legCounts // but those of the player and of what was heard
+	counts legCounts // without those that the player and the reorder buffer count
 }
 
 func (r *run) loop() {
 	r.ticker = time.NewTicker(frameTime)
 	r.ticker.Stop()
 	defer r.ticker.Stop()
-	told, late := r.told, (<-chan time.Time)(nil)
+	told, late := r.answered, (<-chan time.Time)(nil)
 	pause := time.NewTimer(pauseTime)
 	pause.Stop() // until the first packet
 	defer pause.Stop()
-	var answering <-chan time.Time // from the beginning of the model's session, which may take its time
+	var answering <-chan time.Time // set once the model's session has begun
 	for {
-		r.begin()
-		r.pace()
+		r.passOpening()
+		r.setTicker()
 		messages := r.messages
 		if !r.player.formats.known {
-			messages = nil // they may set formats; nobody waits long
+			messages = nil // they may set formats; this takes at most formatLimit
 		}
 		select {
 		case p := <-r.packets:
 			r.packet(p)
 			pause.Reset(pauseTime)
 		case <-pause.C:
-			if r.rest() {
+			if r.insertSilence() {
 				pause.Reset(pauseTime)
 			}
 		case m := <-messages:
 			r.message(m)
 		case <-r.Ready():
 			for event, ok := r.Next(); ok; event, ok = r.Next() {
-				r.tell(r.player.fromModel(event))
+				r.apply(r.player.fromModel(event))
 			}
-			if answering == nil && r.player.formats.begun {
+			if answering == nil && r.player.formats.sessionBegun {
 				answering = time.After(r.formatLimit)
 			}
 		case <-r.ticker.C:
 			r.play(time.Now())
 		case <-answering:
-			r.tell(r.player.formatted(r.player.formats.assume()))
-		case <-r.changed:
-			r.look()
+			r.apply(r.player.formatted(r.player.formats.assume()))
+		case <-r.stateChanged:
+			r.readState()
 		case c := <-r.channels:
 			r.open(c)
 		case t := <-r.tracks:
 			r.listen(t)
 		case <-told:
-			told, late = nil, time.After(r.connect)
+			told, late = nil, time.After(r.connectLimit)
 		case <-late:
 			if r.state != webrtc.PeerConnectionStateConnected {
-				r.log.Info("webrtc client did not connect", zap.Duration("took", r.connect))
+				r.log.Info("webrtc client did not connect", zap.Duration("took", r.connectLimit))
 				return
 			}
 		case <-r.Ending():
@@ -96,9 +96,9 @@ func (r *run) loop() {
 	}
 }
 
-// begin passes on, once it is known which formats are spoken, the session of the client's offer, that it can be reached
-// and the sound that waited for that.
-func (r *run) begin() {
+// passOpening passes on, once the formats are known, what waited for that: the session of the client's offer, the
+// report that the client can be reached, and sound.
+func (r *run) passOpening() {
 	if r.begun || !r.player.formats.known {
 		return
 	}
@@ -113,8 +113,8 @@ func (r *run) begin() {
 	r.passSound(appendBytes)
 }
 
-// reach notes that the client can be reached. The call hears of it once the client is listened to, too: from then on
-// the client has its time to set its session up.
+// reach notes that the client can be reached. The call is told once the formats are known, too, as only then the
+// client's events are read, and it can set up its session.
 func (r *run) reach() {
 	r.reached = true
 	if r.begun {
@@ -122,8 +122,8 @@ func (r *run) reach() {
 	}
 }
 
-// look reads the connection's state; callbacks come in no order.
-func (r *run) look() {
+// readState reads the connection's state, as callbacks may arrive in any order.
+func (r *run) readState() {
 	state := r.peer.ConnectionState()
 	if state != r.state {
 		r.log.Debug("webrtc connection", zap.Stringer("state", state))
@@ -134,7 +134,7 @@ func (r *run) look() {
 	}
 }
 
-// gone reports that the client will not come back.
+// gone reports whether the connection has ended for good.
 func (r *run) gone() bool {
 	return r.state == webrtc.PeerConnectionStateFailed || r.state == webrtc.PeerConnectionStateClosed ||
 		(r.events != nil && r.events.ReadyState() >= webrtc.DataChannelStateClosing)
@@ -143,15 +143,15 @@ func (r *run) gone() bool {
 // open begins to use the data channel.
 func (r *run) open(c *webrtc.DataChannel) {
 	r.events = c
-	c.OnBufferedAmountLow(r.sign) // the client has taken what was sent
+	c.OnBufferedAmountLow(r.noteSign) // the client has acknowledged what was sent
 	for _, event := range r.held {
 		r.deliver(event)
 	}
-	r.held, r.heldNow = nil, 0
+	r.held, r.heldBytes = nil, 0
 	r.reach()
 }
 
-// listen reads a track. A client has one microphone; others are not heard.
+// listen begins to read a track. A client has one microphone; further tracks are ignored.
 func (r *run) listen(t *webrtc.TrackRemote) {
 	if r.microphone != nil {
 		return
@@ -166,18 +166,18 @@ func (r *run) listen(t *webrtc.TrackRemote) {
 			}
 			var p rtp.Packet
 			if err != nil || p.Unmarshal(buffer[:n]) != nil {
-				continue // of another codec than was agreed on, or broken: the next may be good
+				continue // another codec than was agreed on, or malformed: the next may be good
 			}
 			offerTo(r.Leg, r.packets, &p)
 		}
 	})
 }
 
-// packet takes one of the client's sound.
+// packet handles a packet of the client's sound.
 func (r *run) packet(p *rtp.Packet) {
-	r.counts.heard++
+	r.counts.received++
 	r.pauses = 0
-	r.sign()
+	r.noteSign()
 	h := heard{p.SequenceNumber, p.Timestamp, p.Payload, false}
 	if d := r.reorder.decoder; d != nil {
 		h.opus = p.PayloadType == r.offer.opus
@@ -187,35 +187,36 @@ func (r *run) packet(p *rtp.Packet) {
 	r.passSound(appendBytes)
 }
 
-// rest lets silence stand for a client that sends nothing: a model ends a turn by the sound that it has. It reports
-// whether that goes on.
-func (r *run) rest() bool {
+// insertSilence adds silence for a client that sends nothing: a model needs sound to notice the end of a turn. It
+// reports whether to continue.
+func (r *run) insertSilence() bool {
 	if !r.player.formats.known {
-		return true // what was said waits, and silence would push it out
+		return true // silence would push the waiting sound out of its buffer
 	}
 	r.pauses++
-	r.reorder.rest()
+	r.reorder.pause()
 	r.passSound(1)
 	return r.pauses < maxPauses
 }
 
-// passSound passes on what was heard, if it is that much. Before the formats are known the newest is kept.
+// passSound passes on the client's sound, if there are at least that many ticks. Before the formats are known, the
+// newest is kept.
 func (r *run) passSound(least int) {
 	if !r.player.formats.known {
 		r.reorder.trim(maxEarlySound)
 		return
 	}
 	if sound := r.reorder.take(least); sound != nil {
-		r.pass(appendEvent(r.player.formats.say(sound)))
+		r.pass(appendEvent(r.player.formats.forModel(sound)))
 	}
 }
 
-// message takes an event of the client. What was heard before it comes before it: it may be a commit.
+// message handles an event of the client. The sound before it is passed on first, as the event may be a commit.
 func (r *run) message(event []byte) {
-	r.sign()
+	r.noteSign()
 	r.reorder.flush()
 	r.passSound(1)
-	r.tell(r.player.fromClient(event))
+	r.apply(r.player.fromClient(event))
 }
 
 // pass gives the call events.
@@ -225,8 +226,8 @@ func (r *run) pass(events ...[]byte) {
 	}
 }
 
-// tell passes on what follows from an event.
-func (r *run) tell(t effects) {
+// apply carries out what follows from an event.
+func (r *run) apply(t effects) {
 	r.pass(t.up...)
 	for _, event := range t.down {
 		r.deliver(event)
@@ -237,14 +238,14 @@ func (r *run) tell(t effects) {
 	}
 }
 
-// deliver puts an event on the data channel, or holds it until there is one. A client that offered none
+// deliver sends an event on the data channel, or holds it until the channel is open. A client that offered no channel
 // gets no events.
 func (r *run) deliver(event []byte) {
 	switch {
 	case !r.offer.channel:
 		return
-	case r.events == nil && len(r.held) < outbound.MaxEvents && r.heldNow+len(event) <= maxBuffered:
-		r.held, r.heldNow = append(r.held, event), r.heldNow+len(event)
+	case r.events == nil && len(r.held) < outbound.MaxEvents && r.heldBytes+len(event) <= maxBuffered:
+		r.held, r.heldBytes = append(r.held, event), r.heldBytes+len(event)
 		return
 	case r.events == nil || r.events.BufferedAmount() > maxBuffered:
 		r.End(handoff.Fault(handoff.CodeSlowClient, "", "data channel"))
@@ -266,9 +267,9 @@ func (r *run) deliver(event []byte) {
 	}
 }
 
-// pace lets the ticker run while there is sound to play and somebody to hear it. Before the channel is
-// open, pion may not send yet.
-func (r *run) pace() {
+// setTicker runs the ticker while there is sound to play and the client can hear it. Before the channel is open, pion
+// may not send yet.
+func (r *run) setTicker() {
 	able := r.state == webrtc.PeerConnectionStateConnected && (r.events != nil || !r.offer.channel) && !r.player.idle()
 	if able == r.ticking {
 		return
@@ -287,7 +288,7 @@ func (r *run) pace() {
 func (r *run) play(now time.Time) {
 	for range r.stream.due(now) {
 		frame, events := r.player.next()
-		r.tell(events)
+		r.apply(events)
 		if frame == nil {
 			r.stream.rest()
 			return
@@ -305,17 +306,18 @@ func (r *run) play(now time.Time) {
 	}
 }
 
-// farewell waits until the client has what was sent, for as long as the leg's grace, or has gone.
+// farewell sends the rest and waits until the client has acknowledged it, the client has gone, or the leg's grace is
+// over.
 func (r *run) farewell() {
 	if r.gone() {
 		return
 	}
 	for event, ok := r.Next(); ok; event, ok = r.Next() {
-		r.tell(r.player.fromModel(event))
+		r.apply(r.player.fromModel(event))
 	}
 	limit := time.NewTimer(r.grace)
 	defer limit.Stop()
-	r.await(limit.C)
+	r.awaitChannel(limit.C)
 	if r.events == nil || r.Behind() {
 		return
 	}
@@ -329,8 +331,8 @@ func (r *run) farewell() {
 	for r.events.BufferedAmount() > 0 {
 		select {
 		case <-low:
-		case <-r.changed:
-			if r.look(); r.gone() {
+		case <-r.stateChanged:
+			if r.readState(); r.gone() {
 				return
 			}
 		case <-limit.C:
@@ -339,9 +341,9 @@ func (r *run) farewell() {
 	}
 }
 
-// await lets the channel of a client that is connected open, if something is held for it.
-func (r *run) await(limit <-chan time.Time) {
-	if r.look(); r.events != nil || len(r.held) == 0 || r.state != webrtc.PeerConnectionStateConnected {
+// awaitChannel waits for the data channel of a connected client to open, if events are held for it.
+func (r *run) awaitChannel(limit <-chan time.Time) {
+	if r.readState(); r.events != nil || len(r.held) == 0 || r.state != webrtc.PeerConnectionStateConnected {
 		return
 	}
 	select {

@@ -13,7 +13,7 @@ import (
 // MaxSDP bounds an offer, in bytes.
 const MaxSDP = 64 << 10
 
-// Other limits of an offer, held before it is parsed: a parser's time grows with it.
+// Other limits of an offer, checked before it is parsed: parsing takes longer the larger it is.
 const (
 	maxMedia      = 8
 	maxCandidates = 64
@@ -23,16 +23,16 @@ const (
 // An Offer is what a client posts to begin a call.
 type Offer struct {
 	SDP     string // at most [MaxSDP] bytes
-	Session []byte // a session.update that it came with, or nil
+	Session []byte // the session.update for the session that came with it, or nil
 
-	line    line // the best of ours that it can speak
-	opus    byte // the payload type of its Opus, which it speaks beside the wide line; 0: it does not
+	line    line // the best line that it offers
+	opus    byte // the payload type of Opus, if it is offered beside the wide line; 0: it is not
 	channel bool // a data channel is offered
-	fits    int  // bytes of the largest message that the client takes
+	fits    int  // size of the largest message that the client takes, in bytes
 }
 
-// Check refuses what is not an offer of sound that we can speak. Errors have code [handoff.CodeMalformed] or
-// [handoff.CodeTooLarge].
+// Check checks that an offer has a line that we support, and reads what else the leg needs. Errors have code
+// [handoff.CodeMalformed] or [handoff.CodeTooLarge].
 func (o *Offer) Check() (fault *handoff.Error) {
 	if o.line, o.channel, fault = checkOffer(o.SDP); fault == nil {
 		o.fits = maxMessageOf(o.SDP)
@@ -93,7 +93,7 @@ func checkOffer(sdp string) (best line, channel bool, fault *handoff.Error) {
 		"the offer has no audio that I can speak: it needs G722 or PCMU (G.711 µ-law)", "")
 }
 
-// The lines in an offer: by the payload type that RFC 3551 gives them, and as a=rtpmap names them.
+// How an offer names the lines: by the payload type of RFC 3551, or in a=rtpmap.
 var (
 	payloads  = [2]string{narrow: "0", wide: "9"}
 	encodings = [2]string{narrow: " PCMU/8000", wide: " G722/8000"}
@@ -102,7 +102,7 @@ var (
 // opusType matches the payload type of Opus (RFC 7587, section 7).
 var opusType = regexp.MustCompile(`(?im)^a=rtpmap:([0-9]{1,3}) opus/48000/2\r?$`)
 
-// opusOf returns the payload type of Opus in an offer, one of the dynamic ones; 0: it has none.
+// opusOf returns the dynamic payload type of Opus in an offer; 0: it has none.
 func opusOf(sdp string) byte {
 	found := opusType.FindStringSubmatch(sdp)
 	if found == nil {
@@ -121,13 +121,13 @@ func hasType(media, payload string) bool {
 	return len(fields) > 3 && slices.Contains(fields[3:], payload)
 }
 
-// What a client takes in one message (RFC 8841, section 6): without a word of it 64 KiB, and 0 is any size.
+// Largest messages of a client (RFC 8841, section 6): 64 KiB if it does not say; 0 means any size.
 const (
 	standardMessage = 64 << 10
 	largestMessage  = 256 << 10
 )
 
-// maxMessageOf returns the bytes of the largest message for a client: what its offer says, at most
+// maxMessageOf returns the size of the largest message for a client, in bytes: what its offer says, but at most
 // largestMessage, which all browsers take.
 func maxMessageOf(sdp string) int {
 	for line := range strings.Lines(sdp) {
@@ -145,5 +145,5 @@ func maxMessageOf(sdp string) int {
 	return standardMessage
 }
 
-// smallestMessage is room for any event without its words. A client that takes less gets none.
+// smallestMessage is large enough for any event without its texts. A client that takes less gets no events.
 const smallestMessage = 1 << 10

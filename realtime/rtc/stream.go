@@ -9,32 +9,32 @@ import (
 const (
 	frameTime  = 20 * time.Millisecond
 	frameTicks = frameBytes // of the RTP clock: 8 kHz
-	// maxBurst bounds the frames that are sent at once after a delay of ours; what is beyond it is moved
-	// to later, for a browser would drop it.
+	// maxBurst bounds the frames that are sent at once after a delay of ours; further ones are sent later, as a browser
+	// would drop them.
 	maxBurst = 5
 )
 
-// A stream paces and numbers the frames to the browser. It is pure. Between stretches of sound it sends
-// nothing; the clock of the numbers goes on.
+// A stream decides when frames are sent to the browser, and numbers them. It is pure. Between stretches of sound
+// nothing is sent, but the RTP clock goes on.
 type stream struct {
-	origin    time.Time // of the RTP clock
-	begun     time.Time // when the first frame of this stretch was due; zero between stretches
-	sent      int       // frames of this stretch
-	sequence  uint16    // of the next packet
-	timestamp uint32    // of the next packet
+	origin       time.Time // of the RTP clock
+	stretchBegan time.Time // when the first frame of this stretch was due; zero between stretches
+	sent         int       // frames sent in this stretch
+	sequence     uint16    // of the next packet
+	timestamp    uint32    // of the next packet
 }
 
-// A stamp is what a packet's header needs.
+// A stamp is the varying part of a packet's header.
 type stamp struct {
 	sequence  uint16
 	timestamp uint32
 	marker    bool // the first packet after silence
 }
 
-// due returns how many frames may be sent now. It begins a stretch if none runs.
+// due returns how many frames may be sent now. It begins a stretch if there is none.
 func (s *stream) due(now time.Time) int {
-	if s.begun.IsZero() {
-		s.begun, s.sent = now, 0
+	if s.stretchBegan.IsZero() {
+		s.stretchBegan, s.sent = now, 0
 		if s.origin.IsZero() {
 			s.origin = now
 		}
@@ -43,9 +43,9 @@ func (s *stream) due(now time.Time) int {
 			s.timestamp = at
 		}
 	}
-	n := int(now.Sub(s.begun)/frameTime) + 1 - s.sent
+	n := int(now.Sub(s.stretchBegan)/frameTime) + 1 - s.sent
 	if late := n - maxBurst; late > 0 {
-		s.begun = s.begun.Add(time.Duration(late) * frameTime)
+		s.stretchBegan = s.stretchBegan.Add(time.Duration(late) * frameTime)
 		n = maxBurst
 	}
 	return n
@@ -61,45 +61,44 @@ func (s *stream) take() stamp {
 }
 
 // rest ends the stretch.
-func (s *stream) rest() { s.begun = time.Time{} }
+func (s *stream) rest() { s.stretchBegan = time.Time{} }
 
 const (
-	// appendBytes is the sound in one append: 40 ms, so that half as many events travel as packets come.
+	// appendBytes is the sound in one append: 40 ms, so that there are half as many events as packets.
 	appendBytes = 2 * frameBytes
-	// maxGap bounds the silence that stands for what was not sent or was lost, in bytes: 600 ms. That is more than a
-	// model waits for the end of a sentence (500 ms), so a longer pause parts two of them, and than a client that sends
-	// no silence is quiet at once (400 ms: RFC 6716, section 2.1.9).
+	// maxGap bounds the silence inserted for sound that was not sent or was lost, in bytes: 600 ms. That is longer than
+	// the silence by which a model notices the end of a sentence (500 ms), so a longer pause separates two sentences.
+	// It is also longer than a client that leaves silence out pauses between packets (400 ms: RFC 6716, section 2.1.9).
 	maxGap = 600 * bytesPerMS
-	// pauseTime is how long nothing came when a client is taken to have stopped sending, and as much silence is sent
-	// for it: longer than the pauses of one that sends none. maxPauses of them, nine seconds, end a turn for any
-	// detection of a model: the most patient waits for eight (semantic_vad of low eagerness).
+	// pauseTime is after how long without packets a client counts as having stopped sending; then as much silence is
+	// inserted. It is longer than the pauses of a client that leaves silence out. maxPauses of them, nine seconds, end
+	// a turn with any detection of a model: the most patient waits eight seconds (semantic_vad of low eagerness).
 	pauseTime = maxGap / bytesPerMS * time.Millisecond
 	maxPauses = 15
-	// maxLate is how far behind a packet is late, and how far ahead others are missed; farther away, the browser
-	// began to count anew.
+	// maxLate is how far a packet's number may be behind (then it is late) or ahead (then others are missing). If it is
+	// farther away, the browser has begun new numbers.
 	maxLate = 64
-	// minWait and maxWait bound how much later sound may come before a packet that is missed, until it is given up:
-	// 20 to 200 ms, in ticks. firstWait is how much at first. Every calmAfter packets that came in order it is stepDown
-	// less.
+	// minWait and maxWait bound how much later sound may have come before a missing packet is given up: 20 to 200 ms,
+	// in ticks. firstWait is the first value. After every calmAfter packets in order, it is reduced by stepDown.
 	minWait, firstWait, maxWait = 20 * bytesPerMS, 60 * bytesPerMS, 200 * bytesPerMS
 	calmAfter                   = 50
 	stepDown                    = 5 * bytesPerMS
-	// fadeBytes is how long lost sound is replaced by what was heard before it, ever softer: 60 ms.
+	// fadeBytes is for how long lost sound is replaced by the sound before it, fading out: 60 ms.
 	fadeBytes = 60 * bytesPerMS
 	// maxEarlySound bounds the sound that waits for the model's formats, in bytes. The oldest is dropped.
 	maxEarlySound = 3000 * bytesPerMS
 )
 
-// A waitingTime is how long the buffer waits for a packet that is missed. It is pure, and follows the network: a packet
-// that comes too late, or just in time, makes it as long as that took and a packet more; while all come in order it
-// shrinks.
+// A waitingTime is how long the buffer waits for a missing packet. It adapts to the network: after a packet that was
+// late, or just in time, it is as long as that delay and one packet more; while packets come in order it shrinks. It is
+// pure.
 type waitingTime struct {
-	ticks int      // 0: firstWait
-	calm  int      // packets in order since it was changed
-	given []uint16 // packets that were given up, the newest, to tell those that come late from those that come twice
+	ticks   int      // 0: firstWait
+	calm    int      // packets in order since ticks was changed
+	givenUp []uint16 // newest packets given up: tells late ones from duplicates
 }
 
-// now returns it in ticks.
+// now returns the waiting time in ticks.
 func (w *waitingTime) now() int { return cmp.Or(w.ticks, firstWait) }
 
 // inOrder notes that a packet came when it was expected.
@@ -109,46 +108,46 @@ func (w *waitingTime) inOrder() {
 	}
 }
 
-// behind notes that a packet came so many ticks behind others.
-func (w *waitingTime) behind(ticks int) {
+// cameLate notes that a packet came so many ticks after later ones.
+func (w *waitingTime) cameLate(ticks int) {
 	w.calm, w.ticks = 0, max(w.now(), min(maxWait, ticks+frameTicks))
 }
 
-// giveUp notes packets that are not waited for any more.
+// giveUp notes that the packets from up to (without) to are not waited for any more.
 func (w *waitingTime) giveUp(from, to uint16) {
 	for n := from; n != to; n++ {
-		w.given = append(w.given, n)
+		w.givenUp = append(w.givenUp, n)
 	}
-	w.given = w.given[max(0, len(w.given)-maxLate):]
+	w.givenUp = w.givenUp[max(0, len(w.givenUp)-maxLate):]
 }
 
-// wasGivenUp reports whether a packet is one of those, once.
+// wasGivenUp reports whether a packet was given up, and forgets that.
 func (w *waitingTime) wasGivenUp(sequence uint16) bool {
-	i := slices.Index(w.given, sequence)
+	i := slices.Index(w.givenUp, sequence)
 	if i >= 0 {
-		w.given = slices.Delete(w.given, i, i+1)
+		w.givenUp = slices.Delete(w.givenUp, i, i+1)
 	}
 	return i >= 0
 }
 
-// A reorderBuffer is the jitter buffer for the browser's packets: it puts them in order. It is pure. When packets come
-// does not matter, since the model's clock is the sound itself; so nothing is held back but what comes before a packet
-// that is missed. What is lost is concealed with the sound before it, fading, and a pause is silence.
+// A reorderBuffer is the jitter buffer for the browser's packets: it puts them in order. It is pure. The time at which
+// packets come does not matter, since the model's clock is the amount of sound; so only packets after a missing one are
+// held back. Lost sound is concealed with the sound before it, fading out, and a pause becomes silence.
 type reorderBuffer struct {
 	line      line     // Set once
-	decoder   *decoder // Set once: turns packets into PCM as they are taken; nil: their bytes are sound of the line
+	decoder   *decoder // Set once: decodes packets to PCM; nil: their bytes are the line's sound
 	begun     bool
 	sequence  uint16  // expected next
 	timestamp uint32  // expected next
-	waiting   []heard // came before what is expected, in order
+	waiting   []heard // packets after a missing one, in order
 	wait      waitingTime
-	audio     []byte // not yet taken
+	audio     []byte // in order, not taken yet
 	newest    []byte // the sound of the last packet in order
 	late      int    // packets dropped
 	lost      int    // packets concealed
 }
 
-// heard is the sound of one packet.
+// heard is a packet of the client's sound.
 type heard struct {
 	sequence  uint16
 	timestamp uint32
@@ -156,18 +155,18 @@ type heard struct {
 	opus      bool
 }
 
-// add takes the sound of a packet.
+// add adds a packet.
 func (h *reorderBuffer) add(p heard) {
 	ahead := int16(p.sequence - h.sequence)
 	switch {
 	case h.begun && ahead < 0 && ahead > -maxLate:
 		if h.late++; h.wait.wasGivenUp(p.sequence) {
-			h.wait.behind(h.span(p.timestamp))
+			h.wait.cameLate(h.span(p.timestamp))
 		}
 		return
 	case !h.begun || ahead == 0:
 		if len(h.waiting) > 0 {
-			h.wait.behind(h.span(p.timestamp))
+			h.wait.cameLate(h.span(p.timestamp))
 		} else {
 			h.wait.inOrder()
 		}
@@ -183,7 +182,7 @@ func (h *reorderBuffer) add(p heard) {
 		for len(h.waiting) > 0 && h.span(h.timestamp) >= h.wait.now() {
 			h.giveUp()
 		}
-	default: // counted anew
+	default: // the browser has begun new numbers
 		h.flush()
 		h.timestamp = p.timestamp
 		h.accept(p)
@@ -193,7 +192,7 @@ func (h *reorderBuffer) add(p heard) {
 	}
 }
 
-// span is how much later than a timestamp the newest sound is that came, in ticks.
+// span returns how much later than a timestamp the newest sound is, in ticks.
 func (h *reorderBuffer) span(timestamp uint32) int {
 	newest := h.timestamp - frameTicks
 	if n := len(h.waiting); n > 0 {
@@ -202,28 +201,29 @@ func (h *reorderBuffer) span(timestamp uint32) int {
 	return int(int32(newest - timestamp))
 }
 
-// giveUp takes the first of those that wait, whatever is missing before it.
+// giveUp accepts the first waiting packet, and gives up the missing ones before it.
 func (h *reorderBuffer) giveUp() {
 	p := h.waiting[0]
 	h.waiting = h.waiting[1:]
 	h.accept(p)
 }
 
-// flush takes what waits: nothing more is waited for.
+// flush accepts all waiting packets.
 func (h *reorderBuffer) flush() {
 	for len(h.waiting) > 0 {
 		h.giveUp()
 	}
 }
 
-// rest takes a pause as the next. Of the silence before a packet that comes later it is not missing any more.
-func (h *reorderBuffer) rest() {
+// pause adds maxGap of silence. It also moves the expected timestamp on, so that the silence is not added again before
+// the next packet.
+func (h *reorderBuffer) pause() {
 	h.flush()
 	h.fill(maxGap, false)
 	h.timestamp += maxGap
 }
 
-// accept takes a packet as the next.
+// accept adds the sound of a packet as the next in order, after what stands for a gap before it.
 func (h *reorderBuffer) accept(p heard) {
 	if gap := int32(p.timestamp - h.timestamp); h.begun && gap > 0 {
 		missed := int(p.sequence - h.sequence)
@@ -241,7 +241,7 @@ func (h *reorderBuffer) accept(p heard) {
 	h.newest = append(h.newest[:0], sound...)
 }
 
-// fill stands for n ticks of sound that did not come.
+// fill adds n ticks in place of sound that did not come: silence, or first the newest sound, fading out (conceal).
 func (h *reorderBuffer) fill(n int, conceal bool) {
 	if h.decoder != nil {
 		newest := h.newest
@@ -262,7 +262,7 @@ func (h *reorderBuffer) fill(n int, conceal bool) {
 	}
 }
 
-// tick is how many bytes of sound a tick is.
+// tick returns how many bytes of audio a tick has.
 func (h *reorderBuffer) tick() int {
 	if h.decoder != nil {
 		return tickBytes
@@ -270,7 +270,7 @@ func (h *reorderBuffer) tick() int {
 	return 1
 }
 
-// take returns the sound so far, or nil when it is less than least ticks.
+// take returns and removes the sound so far, or nil if it is less than least ticks.
 func (h *reorderBuffer) take(least int) []byte {
 	if len(h.audio) < least*h.tick() || len(h.audio) == 0 {
 		return nil

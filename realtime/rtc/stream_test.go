@@ -158,7 +158,7 @@ func TestWaitingTime(t *testing.T) {
 				row.late, h.lost-lost, row.lost)
 		}
 	}
-	if len(h.wait.given) > maxLate {
-		t.Errorf("%d packets are remembered", len(h.wait.given))
+	if len(h.wait.givenUp) > maxLate {
+		t.Errorf("%d packets are remembered", len(h.wait.givenUp))
 	}
 }

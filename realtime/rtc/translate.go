@@ -2,21 +2,21 @@ package rtc
 
 import "switchboard/realtime/codec"
 
-// wideRate is the rate of what G.722 carries.
+// wideRate is the sample rate of G.722, in hertz.
 const wideRate = 16000
 
-// A translator turns sound of one coding and rate into sound of another. It keeps what crosses the border of two
-// pieces, so pieces of any length give the same sound as the whole. Each direction of a call has its own.
+// A translator converts sound from one encoding and sample rate to another. It has state, so that pieces of any length
+// give the same sound as the whole. Each direction of a call has its own.
 type translator struct {
 	decode  func(samples []int16, sound []byte) []int16 // Set once
 	rate    *codec.Resampler                            // Set once
 	encode  func(sound []byte, samples []int16) []byte  // Set once
-	samples []int16                                     // of the piece that is being turned
+	samples []int16                                     // of the piece that is being converted
 	rated   []int16                                     // the same at the other rate
 }
 
-// toModel returns what stands between the line and a format of the model; nil where both are the same, or nothing can
-// be converted.
+// toModel returns the translator from the line to a format of the model; nil: none is needed, or the format cannot be
+// converted.
 func (l line) toModel(f format) *translator {
 	if f.factor < 0 || l == narrow && f.factor == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (l line) toModel(f format) *translator {
 	return t
 }
 
-// fromModel is the other direction.
+// fromModel returns the translator for the other direction, likewise.
 func (l line) fromModel(f format) *translator {
 	if f.factor < 0 || l == narrow && f.factor == 0 {
 		return nil
@@ -43,8 +43,7 @@ func (l line) fromModel(f format) *translator {
 	return t
 }
 
-// decodedToModel returns what stands between the PCM that a [decoder] gives and a format of the model; nil where both
-// are the same.
+// decodedToModel returns the translator from the PCM of a [decoder] to a format of the model; nil: as for toModel.
 func decodedToModel(f format) *translator {
 	if f.factor < 0 || f.factor == tickSamples {
 		return nil
@@ -62,8 +61,8 @@ func (f format) encoder() func([]byte, []int16) []byte {
 	return pcmBytes
 }
 
-// turn returns the sound that a piece becomes. Of PCM it takes whole samples.
-func (t *translator) turn(sound []byte) []byte {
+// convert converts a piece of sound. A piece of PCM must have whole samples.
+func (t *translator) convert(sound []byte) []byte {
 	t.samples = t.decode(t.samples[:0], sound)
 	t.rated = t.rate.Convert(t.rated[:0], t.samples)
 	return t.encode(make([]byte, 0, 2*len(t.rated)), t.rated)

@@ -30,7 +30,7 @@ const FrameBytes = 160
 // A Browser is a WebRTC client: no ICE servers, one microphone, one data channel.
 type Browser struct {
 	Messages chan []byte      // events that came on the data channel
-	Packets  chan *rtp.Packet // sound that came
+	Packets  chan *rtp.Packet // packets of sound that came
 	Open     chan struct{}    // closed when the data channel is open
 	Over     chan struct{}    // closed when it is closed
 
@@ -38,8 +38,8 @@ type Browser struct {
 	peer    *webrtc.PeerConnection
 	channel *webrtc.DataChannel
 	mic     *webrtc.TrackLocalStaticRTP
-	conn    *lossy // under everything
-	stray   byte   // the payload type of what it sends now, whatever was agreed; 0: as agreed
+	conn    *lossy // below the connection
+	stray   byte   // payload type of the packets that it sends, in place of the agreed one; 0: the agreed one
 }
 
 // New makes a browser that speaks µ-law and not G.722; label "" offers no data channel. It ends with the test.
@@ -154,7 +154,7 @@ func (b *Browser) Reoffer() string {
 	return offer.SDP
 }
 
-// Report waits for a report on what it sends, and returns how many packets that says were lost.
+// Report waits for a receiver report, and returns how many packets it says were lost.
 func (b *Browser) Report() uint32 {
 	b.t.Helper()
 	sender := b.peer.GetSenders()[0]
@@ -176,7 +176,7 @@ func (b *Browser) Accept(answer string) {
 	b.must(b.peer.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer}))
 }
 
-// Speak sends packets of sound, each of one byte value: first, and one more with each.
+// Speak sends packets of sound. All bytes of a packet are the same: first, and one more with each packet.
 func (b *Browser) Speak(first byte, packets int) {
 	b.t.Helper()
 	for i := range packets {
@@ -187,7 +187,7 @@ func (b *Browser) Speak(first byte, packets int) {
 	}
 }
 
-// Say sends packets of sound, a frame each.
+// Say sends sound in packets of one frame.
 func (b *Browser) Say(sound []byte) {
 	b.t.Helper()
 	for i := 0; (i+1)*FrameBytes <= len(sound); i++ {
@@ -198,7 +198,7 @@ func (b *Browser) Say(sound []byte) {
 	}
 }
 
-// SayOpus sends packets of Opus, of 20 ms each; nil ones are lost.
+// SayOpus sends packets of Opus, of 20 ms each; nil packets are not sent, as if lost.
 func (b *Browser) SayOpus(packets [][]byte) {
 	b.t.Helper()
 	for i, p := range packets {
@@ -218,7 +218,7 @@ func (b *Browser) SayStray(sequence uint16, payloadType byte) {
 	b.stray = 0
 }
 
-// strays gives packets a payload type that the library would not.
+// strays overrides the payload type of packets.
 type strays struct {
 	interceptor.NoOp
 	b *Browser
@@ -243,7 +243,8 @@ func (b *Browser) Send(event string) {
 	b.must(b.channel.SendText(event))
 }
 
-// Knock opens another data channel, says something on it, and returns what is closed when that channel is.
+// Knock opens another data channel, sends an event on it, and returns a channel that is closed when the data channel
+// is.
 func (b *Browser) Knock(label, event string) <-chan struct{} {
 	b.t.Helper()
 	other, err := b.peer.CreateDataChannel(label, nil)
@@ -260,11 +261,11 @@ func (b *Browser) HangUp() { b.must(b.peer.GracefulClose()) }
 // CloseChannel closes the data channel alone.
 func (b *Browser) CloseChannel() { b.must(b.channel.Close()) }
 
-// Unplug takes the network away without a word.
+// Unplug takes the network away without a goodbye.
 func (b *Browser) Unplug() { b.must(b.conn.Close()) }
 
-// Loses begins or ends a time in which the network loses all that is encrypted: events of both sides, and that a
-// connection is closed. Both sides still see each other.
+// Loses begins or ends a time in which the network loses all packets of DTLS: events of both sides, and the news that a
+// connection is closed. ICE still works, so both sides still see each other.
 func (b *Browser) Loses(on bool) { b.conn.loses.Store(on) }
 
 // A lossy connection loses the packets of DTLS (RFC 7983: their first byte is from 20 to 63) while loses is set.

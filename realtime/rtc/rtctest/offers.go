@@ -6,7 +6,7 @@ import (
 	"switchboard/handoff"
 )
 
-// GoodOffer is an offer of telephone audio and a data channel, of nobody.
+// GoodOffer is an offer of telephone audio and a data channel, with no client behind it.
 const GoodOffer = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0 1\r\n" +
 	"m=audio 9 UDP/TLS/RTP/SAVPF 111 0 8\r\nc=IN IP4 0.0.0." +
 	"0\r\na=mid:0\r\na=sendrecv\r\na=rtcp-mux\r\na=setup:actpass\r\n" +
@@ -17,11 +17,11 @@ const GoodOffer = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BU
 	"0.0.0.0\r\na=mid:1\r\na=setup:actpass\r\na=sctp-port:5000\r\n" +
 	"a=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\n"
 
-// An Offer is one that must be let pass or refused.
+// An Offer is an offer that must be accepted or refused.
 type Offer struct {
 	Name, SDP string
-	Code      handoff.Code // of its refusal; "" lets it pass
-	Reason    string       // a word of it
+	Code      handoff.Code // of its refusal; "": it is accepted
+	Reason    string       // part of the refusal's message
 }
 
 // Offers returns offers, good and bad.

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Pipes is a listener without a network, for bubbles: each connection is a [net.Pipe].
+// Pipes is a listener without a network, for synctest bubbles: each connection is a [net.Pipe].
 type Pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -32,10 +32,10 @@ func (p *Pipes) Close() error {
 	return nil
 }
 
-// Addr implements [net.Listener]. It has the form of an address of TCP, which nobody listens at.
+// Addr implements [net.Listener]. It returns a TCP address at which nobody listens.
 func (p *Pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// Dial connects to whoever accepts, whatever the network and the address.
+// Dial connects to the listener, whatever network and address are given.
 func (p *Pipes) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {

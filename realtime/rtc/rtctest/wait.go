@@ -11,10 +11,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Patience bounds waiting for what must happen; it only ends a test that fails.
+// Patience bounds the wait for something that must happen; only a failing test waits so long.
 const Patience = 3 * time.Minute
 
-// Take waits for something that must come.
+// Take waits for a value that must come, and returns it.
 func Take[T any](t testing.TB, from <-chan T, what string) T {
 	t.Helper()
 	select {
@@ -29,7 +29,7 @@ func Take[T any](t testing.TB, from <-chan T, what string) T {
 	}
 }
 
-// Gone waits for a channel to be closed, whatever comes before.
+// Gone waits for a channel to be closed, and drops values that come before.
 func Gone[T any](t testing.TB, c <-chan T, what string) {
 	t.Helper()
 	timeout := time.After(Patience)
@@ -45,7 +45,7 @@ func Gone[T any](t testing.TB, c <-chan T, what string) {
 	}
 }
 
-// Event waits for an event of a type, over others.
+// Event waits for an event of a type, and drops others that come before.
 func Event(t testing.TB, from <-chan []byte, kind string) gjson.Result {
 	t.Helper()
 	for {
@@ -55,7 +55,7 @@ func Event(t testing.TB, from <-chan []byte, kind string) gjson.Result {
 	}
 }
 
-// Eventually waits until something is so.
+// Eventually waits until ok returns true.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for until := time.Now().Add(Patience); !ok(); time.Sleep(time.Millisecond) {
@@ -65,7 +65,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// NoLeaks fails a test after whose end more goroutines live than now.
+// NoLeaks fails a test if more goroutines run after its end than now.
 func NoLeaks(t testing.TB) {
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
@@ -81,7 +81,7 @@ func NoLeaks(t testing.TB) {
 	})
 }
 
-// Sound is a model's delta of µ-law with a length in milliseconds, all of one byte.
+// Sound returns an audio delta of a model, with so many milliseconds of µ-law of one byte value.
 func Sound(response, item string, ms int, value byte) string {
 	audio := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{value}, ms*FrameBytes/20))
 	return `{"type":"response.output_audio.delta","response_id":"` + response + `","item_id":"` + item +
