@@ -63,7 +63,7 @@ func (c *Call) fromClient(event []byte) {
 	if v.Forward != nil {
 		c.legs.toModel(v.Forward)
 		if c.legs.canRenew {
-			c.renewal.recall.Asked(kind, v.Forward)
+			c.renewal.recall.Sent(kind, v.Forward)
 		}
 		c.forwarded(kind, event)
 	}
@@ -76,7 +76,7 @@ func (c *Call) forwarded(kind string, event []byte) {
 		if c.alarms[alarmAnswer].at.IsZero() {
 			c.session.awaitAnswer()
 		}
-		if !c.mask.Foreign() {
+		if !c.mask.TranscriptionOnly() {
 			c.hearing.settings.change(gjson.GetBytes(event, "session"))
 		}
 		c.saying.tell(c.hearing.settings.listening())

@@ -221,7 +221,7 @@ func (f *Front) admit(
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
 	c.legs.model.host, c.legs.hold, c.hearing.backchannel = f.provider.address.Host, hold, f.config.Backchannel
 	c.model = f.config.Model
-	c.mask.Reasons(f.config.Effort)
+	c.mask.SetEffort(f.config.Effort)
 	prepare(c)
 	if f.config.Ticks != nil {
 		c.keepTicks()

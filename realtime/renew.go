@@ -84,7 +84,9 @@ func (r *renewal) enable(reach func(context.Context) (connection, *handoff.Error
 }
 
 // renewable reports whether another session can take the place of the model's.
-func (r *renewal) renewable() bool { return r.legs.canRenew && r.mask.Begun() && !r.mask.Foreign() }
+func (r *renewal) renewable() bool {
+	return r.legs.canRenew && r.mask.Begun() && !r.mask.TranscriptionOnly()
+}
 
 // plan sets when the session that has begun is to be replaced.
 func (r *renewal) plan(session gjson.Result) {
@@ -136,11 +138,11 @@ func (r *renewal) dismiss() {
 // endRunning ends, for the client and the router, the responses and items that ran in a session that is gone.
 func (r *renewal) endRunning() {
 	h, s := r.hearing, r.saying
-	r.answerDue = r.answerDue || s.floor.Due()
+	r.answerDue = r.answerDue || s.floor.AnswerDue()
 	endings := r.recall.Endings(r.ids.Next)
 	over := func(whole bool) {
 		for _, e := range endings {
-			if e.Whole != whole {
+			if e.Complete != whole {
 				continue
 			}
 			for _, event := range e.Events {
@@ -290,7 +292,7 @@ func (r *renewal) renew(now time.Time) {
 		}
 		id := r.ids.Next()
 		r.unconfirmed[id], r.asText[it.ID] = it.ID, true
-		r.mask.Again(it.ID)
+		r.mask.Resent(it.ID)
 		r.legs.toModel(events.Encode(events.Object{"type": events.TypeItemCreate, "event_id": id,
 			"item": json.RawMessage(it.JSON)}))
 	}
@@ -346,7 +348,7 @@ func (r *renewal) itemRefused(id string, fault gjson.Result) bool {
 	}
 	delete(r.unconfirmed, id)
 	r.swallow("item of the conversation refused by another session", fault)
-	r.mask.NotAgain(item)
+	r.mask.ResentRefused(item)
 	r.refusedItems = append(r.refusedItems, item)
 	r.resendAsText()
 	return true

@@ -87,7 +87,7 @@ type sentEvent struct {
 // say gives an utterance to the model.
 func (s *saying) say(u handoff.Utterance) {
 	switch known := s.utterances[u.ID]; {
-	case s.mask.Foreign(): // a session without a voice
+	case s.mask.TranscriptionOnly(): // a session without a voice
 		return
 	case known != nil:
 		if u.Text == "" && u.CallID == "" {
@@ -154,7 +154,7 @@ func (s *saying) deliver(utterances []string) {
 // event again.
 func (s *saying) sendAndRecall(kind string, event []byte) {
 	if s.legs.canRenew {
-		s.recall.Asked(kind, event)
+		s.recall.Sent(kind, event)
 	}
 	s.legs.toModel(event)
 }

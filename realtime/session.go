@@ -116,11 +116,11 @@ func (s *session) refused(r mask.Refusal, fault gjson.Result) []byte {
 		s.legs.toModel(own)
 	}
 	switch {
-	case r.Heir && len(r.Again) == 0:
+	case r.Renewal && len(r.Again) == 0:
 		s.end(s.legs.modelGone("another session refused to be like the one before"))
 	case r.Tools:
 		s.log().Warn("the voice model refused Switchboard's tools: nothing can be handed over in this call")
-	case r.Words:
+	case r.Transcription:
 		s.log().Warn("the voice model does not transcribe the caller: permissions cannot be given by voice in this call")
 	}
 	if r.Shown == nil {

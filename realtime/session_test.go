@@ -29,7 +29,7 @@ const briefly = `{"type":"session.updated","event_id":"e1","session":{"type":"re
 func playOpening(t *testing.T, fn func(*stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newWire()
-		s := newStageBy(t, someone, client, performing{client}, func(c *Call) { c.mask.Await() })
+		s := newStageBy(t, someone, client, performing{client}, func(c *Call) { c.mask.AwaitOpening() })
 		s.fromClient(formats)
 		s.fromModel(freshSession)
 		s.fromClient(offered, opened)
@@ -190,7 +190,7 @@ func TestOpeningComesFirst(t *testing.T) {
 	}
 	c := newCall(someone, ours, "rtc_test", client, model, log)
 	c.session.opening = []byte(`{"type":"session.update","session":{"type":"realtime","instructions":"the secret's"}}`)
-	c.mask.Await()
+	c.mask.AwaitOpening()
 	ended := make(chan error, 1)
 	go func() { ended <- f.serve(t.Context(), c, client, model, pass) }()
 	<-client.taken

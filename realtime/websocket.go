@@ -98,7 +98,7 @@ func (f *Front) openWebSocket(
 				client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
 			}
 			if c.session.opening = first; first != nil {
-				c.mask.Await()
+				c.mask.AwaitOpening()
 			}
 		})
 	})

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The answer to a request is in the conversation before it is asked for: a response to something else that begins
-// after it may tell it, whether it answers the caller or an ask of the client's. Nobody knows whether it did. So what
-// it may have told is asked for nevertheless, and a model that then has nothing to say has told it there.
+// The answer to a request is in the conversation before we ask the model to tell it. So another response that begins in
+// between, to the caller or to an ask of the client, may tell it, and nobody knows whether it did. We ask for it
+// nevertheless; if the model then has nothing to say, the other response has told it.
 
 // took notes that the model has an utterance.
 func (f *Floor) took(id string) {
@@ -16,7 +16,7 @@ func (f *Floor) took(id string) {
 		f.pending[i].taken = true
 		return
 	}
-	for _, a := range f.open() {
+	for _, a := range f.openAsks() {
 		if i := slices.IndexFunc(a.speech, same); i >= 0 {
 			a.speech[i].taken = true
 			return
@@ -24,13 +24,13 @@ func (f *Floor) took(id string) {
 	}
 }
 
-// open returns the asks whose speech is neither given nor waits.
-func (f *Floor) open() []*ask {
+// openAsks returns the asks whose speech is neither given nor pending.
+func (f *Floor) openAsks() []*ask {
 	asks := slices.Collect(maps.Values(f.runs))
 	if f.asked != nil {
 		asks = append(asks, f.asked)
 	}
-	for _, c := range f.carriers {
+	for _, c := range f.responses {
 		if c.ask != nil {
 			asks = append(asks, c.ask)
 		}
@@ -38,8 +38,8 @@ func (f *Floor) open() []*ask {
 	return asks
 }
 
-// besides notes that a response begins, which reads what was not asked of it.
-func (f *Floor) besides(response string) {
+// noteBeside notes that a response begins, which may tell speech that it was not asked for.
+func (f *Floor) noteBeside(response string) {
 	if own := f.runs[response]; own != nil && own.apart {
 		return
 	}
@@ -48,29 +48,29 @@ func (f *Floor) besides(response string) {
 		others = slices.Concat(others, f.asked.speech)
 	}
 	for _, w := range others {
-		if w.taken && !w.beside.told() {
-			w.beside = f.carriers.of(response)
+		if w.taken && !w.beside.toldWhole() {
+			w.beside = f.responses.of(response)
 		}
 	}
 }
 
-// told reports whether the caller got all of what a response said, if it said anything.
-func (c *carrier) told() bool {
+// toldWhole reports whether a response said something and the caller heard all of it.
+func (c *responseState) toldWhole() bool {
 	return c != nil && c.ended && !c.cut && c.words && (!c.sounds || c.over && c.heard == HeardWhole)
 }
 
-// nothing decides what becomes of an ask to which the model had nothing to say: what another response may have told is
-// told, and the rest is asked for again.
-func (f *Floor) nothing(a *ask) {
+// answeredEmpty handles an ask to which the model had nothing to say: speech that another response may have told counts
+// as given, and the rest is asked for again.
+func (f *Floor) answeredEmpty(a *ask) {
 	var rest []*pendingSpeech
 	for _, w := range a.speech {
-		if !w.beside.told() {
+		if !w.beside.toldWhole() {
 			rest = append(rest, w)
 			continue
 		}
 		f.emit(Effect{Kind: EffectGiven, Response: w.beside.id}, []*pendingSpeech{w})
 	}
 	if a.speech = rest; len(rest) > 0 {
-		f.failed(a)
+		f.retryFailed(a)
 	}
 }

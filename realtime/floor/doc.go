@@ -1,7 +1,7 @@
-// Package floor decides who may make the voice model speak. It never has two requests for a response on the wire, and
-// it leaves nothing unsaid that has to be said: an utterance counts as given once the caller heard it, and is asked
-// for XX
+// Package floor decides who may make the voice model speak. It never has two asks (response.create) on the wire, and
+// leaves nothing unsaid that has to be said: an utterance counts as given once the caller has heard it, and is asked
+// for again until then, within bounds.
 //
-// It is pure: what happens, time included, goes into [Floor.Step] as an [Event], and what is to be done comes out as
-// an [Effect]. It must not know sockets, clocks, masks or what an utterance says.
+// It is pure: what happens, time included, goes into [Floor.Step] as an [Event], and what is to be done comes out as an
+// [Effect]. It must not know sockets, clocks, masks or what an utterance says.
 package floor

@@ -6,23 +6,23 @@ import (
 	"switchboard/handoff"
 )
 
-// Timer names a timer that the floor needs.
+// Timer is one of the floor's timers.
 type Timer int
 
 const (
-	TimerVAD      Timer = iota // the response of voice detection is overdue
-	timerSiblings              // requests had their time to be answered together
+	TimerVAD      Timer = iota // the response that voice detection starts has not begun
+	timerSiblings              // the requests of a response had time to be answered together
 	timerAsk                   // an ask got neither a response nor an error
-	timerUnknown               // a response we never saw still blocks
-	timerEcho                  // a response without a tag ended and ours did not follow
-	TimerOpen                  // the client has not set its session up
-	TimerRest                  // after an ask failed
-	timerLongRest              // after it failed again
+	timerUnknown               // a response that we never saw still blocks the floor
+	timerEcho                  // a response without a tag ended, and none with the tag of our ask began
+	TimerOpen                  // the client had time to set up its session
+	TimerRest                  // the pause after an ask failed
+	timerLongRest              // the pause after it failed again
 	TimerSpeech                // the caller speaks, but no sound comes from them
-	TimerRun                   // a response runs, but nothing comes of it
-	timerTheirs                // the client owes an output to a response that holds a request of ours, too
-	timerTheirAsk              // it gave them, and owes the ask
-	TimerKinds                 // how many there are
+	TimerRun                   // a response runs, but no events of it come
+	timerTheirs                // the client has not answered its call in a response that also holds ours
+	timerTheirAsk              // the client has answered them, and has not asked for the next response
+	TimerKinds                 // the number of timers
 )
 
 // Delay holds how long each timer runs. Set once.
@@ -33,7 +33,7 @@ var Delay = [TimerKinds]time.Duration{
 	timerTheirAsk: 500 * time.Millisecond,
 }
 
-// StatusEmpty is the status of a response that the model completed without anything in it.
+// StatusEmpty is the status of a response that the model completed with nothing in it.
 const StatusEmpty = "empty"
 
 // An Event is something the floor has to know.
@@ -45,72 +45,73 @@ type (
 		ID, Call string
 		Need     handoff.Floor
 	}
-	// ClientAsked: the client sent a response.create for the default conversation. Apart: the response will read
-	// nothing of it. Instructed: it brings instructions of its own, and the response may tell nothing else.
+	// // ClientAsked: the client sent a response.create for the default conversation. Apart: it brings its own input,
+	// so the response reads nothing of the conversation. Instructed: it brings instructions, so the response may tell
+	// nothing else.
 	ClientAsked struct {
 		Ask               string
 		Apart, Instructed bool
 	}
 	// Created: a response began; Tag is its ask, "" for voice detection.
 	Created struct{ Response, Tag string }
-	// Ended: a response is done. Status is one of the API, or StatusEmpty. Output: the caller got some of it.
+	// Ended: a response is done. Status is one of the API's, or StatusEmpty. Output: the caller got some of it.
 	Ended struct {
 		Response, Tag, Status string
 		Output                bool
 	}
-	// Refused: another response runs already.
+	// Refused: an ask was refused, as another response runs.
 	Refused struct{ Ask string }
 	// Rejected: an ask failed for any other reason.
 	Rejected struct{ Ask string }
 	// Withdrawn: the model did not take the utterance.
 	Withdrawn struct{ ID string }
-	// Missed: the model has the utterance only now, not yet when it was asked for it.
+	// Missed: the model did not have the utterance when it was asked to tell it; it has it now.
 	Missed struct{ ID string }
 	// Taken: the utterance is in the conversation, for every response that begins from now on.
 	Taken struct{ ID string }
 	// Called: a response holds a request of ours.
 	Called struct{ Response, Call string }
-	// Mixed: a response that holds requests of ours, or was asked for with speech of ours, also calls what is not ours:
-	// these functions of the client, which it has not answered, or tools that the provider runs.
+	// // Mixed: a response that holds requests of ours, or was asked for with speech of ours, also calls other tools:
+	// functions of the client (Calls are those without an output), or tools that the provider runs.
 	Mixed struct {
 		Response string
 		Calls    []string
 	}
-	// Output: the client answered a call.
+	// Output: the client gave the output of a function call.
 	Output struct{ Call string }
-	// Cancelled: the client takes back what it asked for.
+	// Cancelled: the client cancels its asks.
 	Cancelled struct{}
-	// Spoke: a response gave the caller something to hear or read. Silence: it gave nothing, as the model chose, and
-	// needs no other to speak for it.
+	// // Spoke: a response gave the caller something to hear or read. Silence: the model chose to give nothing, and no
+	// other response has to speak for it.
 	Spoke struct {
 		Response string
 		Silence  bool
 	}
 	// Sounded: sound of a response is on its way to the caller.
 	Sounded struct{ Response string }
-	// Played: nothing more of its sound will be heard.
+	// Played: no more of a response's sound will be heard.
 	Played struct {
 		Response string
 		Heard    Heard
 	}
 	// Speech: the caller began or stopped speaking.
 	Speech struct{ On bool }
-	// Hushed: what the caller was saying was thrown away; no response follows.
+	// Hushed: the caller's input was cleared; no response follows.
 	Hushed struct{}
-	// Sounding: the model's voice began or ended for the caller.
+	// Sounding: the caller began or stopped hearing the model's voice.
 	Sounding struct{ On bool }
 	// Listening: how the session detects turns.
 	Listening struct{ Manual, Auto bool }
-	// Opened: the model's session exists.
+	// Opened: the client knows the session, and can set it up.
 	Opened struct{}
 	// Configured: the model has the client's settings.
 	Configured struct{}
-	// Away: nobody is there to hear anything, or somebody is again.
+	// Away: the client is away (On), or back.
 	Away struct{ On bool }
-	// Lost: the model's session is gone, with what was asked for in it and what the caller was saying. Nothing is
-	// asked for until Renewed.
+	// // Lost: the model's session is gone, with its asks and what the caller was saying. The floor asks for nothing
+	// until Renewed.
 	Lost struct{}
-	// Renewed: another session of the model goes on.
+	// Renewed: another session of the model has taken its place.
 	Renewed struct{}
 	// Elapsed: a timer ran out.
 	Elapsed struct {
@@ -146,18 +147,18 @@ func (Lost) floorEvent()        {}
 func (Renewed) floorEvent()     {}
 func (Elapsed) floorEvent()     {}
 
-// EffectKind is what is to be done.
+// EffectKind says what is to be done.
 type EffectKind int
 
 const (
 	EffectAsk       EffectKind = iota // send our response.create, tagged with ask, for this speech
 	EffectForward                     // send the client's response.create, tagged with ask; this speech rides along
-	EffectGiven                       // the caller got this speech
+	EffectGiven                       // the caller has heard or read this speech
 	EffectSilent                      // this speech needs no response after all
 	EffectLost                        // this speech is given up
-	EffectTimer                       // start the timer; an older one of its kind is void
-	EffectCancel                      // cancel our response, and let nothing of it be heard
-	EffectTakenBack                   // this ask of the client waited, and is not sent any more
+	EffectTimer                       // start the timer; an older one of its kind no longer counts
+	EffectCancel                      // cancel our response, and drop its sound
+	EffectTakenBack                   // this waiting ask of the client was cancelled, and is not sent
 	EffectQuiet                       // both sides became quiet (on), or no longer are
 )
 
@@ -166,16 +167,16 @@ type Effect struct {
 	Kind       EffectKind
 	Ask        string
 	Utterances []string
-	Response   string // that gave them, or ""; or to be cancelled
+	Response   string // the one that gave the utterances, or ""; or the one to cancel
 	Cut        bool   // the caller got only a part
-	Mute       bool   // EffectAsk: it may call nothing
+	Mute       bool   // EffectAsk: the response may call no tools
 	Timer      Timer
 	Gen        int
 	On         bool
-	Invited    bool // EffectQuiet: only the client asks
+	Invited    bool // EffectQuiet: only the client may ask
 }
 
-// A Heard is what the caller got of the sound of a response.
+// A Heard is how much of the sound of a response the caller heard.
 type Heard int
 
 const (
@@ -184,13 +185,13 @@ const (
 	HeardWhole                // to its end
 )
 
-// effects are those of a step, with the timers that they start. Owned by the floor.
+// effects are the effects of a step, and the generations of the timers. Owned by the floor.
 type effects struct {
 	armed [TimerKinds]int // generation of each timer
 	out   []Effect
 }
 
-// arm starts a timer; an older one of its kind is void.
+// arm starts a timer; an older one of its kind no longer counts.
 func (s *effects) arm(t Timer) {
 	s.armed[t]++
 	s.out = append(s.out, Effect{Kind: EffectTimer, Timer: t, Gen: s.armed[t]})

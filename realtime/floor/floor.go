@@ -8,112 +8,110 @@ import (
 	"switchboard/realtime/events"
 )
 
-// A Floor decides who may make the voice model speak in the default conversation, so that never two asks
-// (response.create) are on the wire and nothing wanted is left unsaid. Asks of the client and ours share
-// it. It is pure: what happens comes in as events, time too; what is to be done comes out as effects.
+// A Floor decides who may make the voice model speak in the default conversation. The client's asks and ours share it.
 //
-// Responses are told apart by the tag that every ask carries in its metadata, never by their order: a
-// response without a tag was started by voice detection and satisfies nobody's ask.
+// Responses are matched to asks by the tag that every ask carries in its metadata, never by their order: a response
+// without a tag was started by voice detection and answers no ask. (A model that drops tags is noticed: see wire.)
 type Floor struct {
 	wire    // what the model was asked for, and which response answers it
 	effects // of the step that runs
 
-	held     []*ask              // the client's asks that wait, in order
-	pending  []*pendingSpeech    // ours, in order
-	calls    map[string]*carrier // responses with requests of ours that have no answer, by call id
-	theirs   map[string]*carrier // responses with requests of ours, by the client's calls without an output
-	carriers carriers            // forgotten once done and without open calls
+	clientAsks  []*ask                    // waiting asks of the client, in order
+	pending     []*pendingSpeech          // waiting speech of ours, in order
+	calls       map[string]*responseState // responses with our requests, by call ids of those without an answer
+	clientCalls map[string]*responseState // the same, by call ids of the client's calls without an output
+	responses   responseStates            // by id; forgotten once done and without open calls
 
-	ready    bool   // the client has set its session up, or had its time: a voice cannot change once heard
-	manual   bool   // no turn detection: we never ask, our speech rides on the client's asks
-	autoVAD  bool   // turn detection starts responses itself
-	speaking bool   // the caller
-	turns    int    // how often the caller began to speak
-	due      bool   // the caller has stopped and the response of voice detection is due
-	playing  bool   // the model's voice is still being heard
-	away     bool   // nobody is there to hear anything
-	absent   bool   // there is no session of the model
-	waiting  bool   // requests of ours have their time to be answered together
-	resting  bool   // after a failure; the model may be at a limit
-	told     Effect // the last EffectQuiet
+	ready        bool   // the client has set up its session, or had time to: a voice cannot be changed once heard
+	manual       bool   // no turn detection: we never ask; our speech rides on the client's asks
+	autoVAD      bool   // turn detection starts responses
+	speaking     bool   // the caller
+	turns        int    // how often the caller has begun to speak
+	answerDue    bool   // the caller has stopped, and the response of voice detection is due
+	playing      bool   // the model's voice is still heard
+	away         bool   // the client is away
+	noSession    bool   // the model has no session
+	siblingsWait bool   // our requests have time to be answered together
+	resting      bool   // we wait after a failure, as the model may be at a limit
+	lastQuiet    Effect // the last EffectQuiet
 }
 
-// A pendingSpeech is one utterance that needs the model to speak.
+// A pendingSpeech is an utterance for which the model has to be asked to speak.
 type pendingSpeech struct {
-	id     string
-	from   *carrier // holds the request that it answers, or those whose answers it is said with; nil: none
-	unless bool     // resolved when sending: nothing is asked if from spoke
-	fails  int
-	starts int      // cancelled before a word
-	cuts   int      // of them, those since the caller last began to speak
-	turn   int      // the Floor's turns when cuts were counted
-	taken  bool     // the model has it
-	mute   bool     // asked for it, the model called a function of the client, which must not be called once more
-	beside *carrier // a response to something else that began with it in the conversation, and may tell it; nil: none
+	id          string
+	from        *responseState // the response with its request, or after whose requests it is said; nil: none
+	unlessSpoke bool           // decided when sending: needs no ask if from spoke
+	fails       int
+	starts      int            // how often it was cut before a word was heard
+	cuts        int            // those of starts since the caller last began to speak
+	turn        int            // the floor's turns when cuts was reset
+	taken       bool           // the model has the utterance in the conversation
+	mute        bool           // it was answered by a function call of the client, which must not be repeated
+	beside      *responseState // another response that began after taken, and so may tell it; or nil
 }
 
-// A carrier is a response that holds requests of ours, or says speech of ours.
-type carrier struct {
-	id     string
-	spoke  bool
-	words  bool // the caller got something to hear or read
-	ended  bool
-	open   int
-	waited bool // its open requests had their time: the answers to the others need not wait for theirs
-	theirs int  // of the client's calls in it that have no output
-	shared bool // the client is expected to ask for what follows on it
+// A responseState is a response that holds requests of ours, or says speech of ours.
+type responseState struct {
+	id             string
+	spoke          bool
+	words          bool // the caller got something to hear or read
+	ended          bool
+	open           int
+	siblingsWaited bool // its requests had their time: speech no longer waits for the open ones
+	clientCalls    int  // calls of the client in it without an output
+	shared         bool // the client is expected to ask for the next response after it
 
-	sounds bool  // its sound is on its way to the caller
-	over   bool  // nothing more of its sound will be heard
-	heard  Heard // of its sound, once over
-	ask    *ask  // that it answered, ended and not heard to the end
-	cut    bool  // ended before it was whole
+	sounds bool  // it has sound, which is on its way to the caller
+	over   bool  // no more of its sound will be heard
+	heard  Heard // how much of its sound was heard; set when over
+	ask    *ask  // the ask that it answered, from its end until its sound is over
+	cut    bool  // it ended before it was complete
 }
 
-// carriers are those that are remembered, by response id.
-type carriers map[string]*carrier
+// responseStates are the remembered responses, by id.
+type responseStates map[string]*responseState
 
-// of returns the carrier of a response; one that is not known begins.
-func (all carriers) of(response string) *carrier {
+// of returns the state of a response, which it makes if there is none.
+func (all responseStates) of(response string) *responseState {
 	c := all[response]
 	if c == nil {
-		c = &carrier{id: response}
+		c = &responseState{id: response}
 		all[response] = c
 	}
 	return c
 }
 
-// forget drops a response that no event can concern any more; pending speech keeps its own pointer.
-func (all carriers) forget(c *carrier) {
-	if c.ended && c.open == 0 && c.theirs == 0 && (!c.sounds || c.over) {
+// forget drops a response that no event can be about any more. Pending speech keeps its own pointer.
+func (all responseStates) forget(c *responseState) {
+	if c.ended && c.open == 0 && c.clientCalls == 0 && (!c.sounds || c.over) {
 		delete(all, c.id)
 	}
 }
 
 const (
-	// oursPrefix begins the ids of our asks; the client's begin otherwise.
+	// oursPrefix is the prefix of the ids of our asks. The client's have another.
 	oursPrefix = "a"
-	// unknownResponse stands for a response that the model says is running and whose id we never saw.
+	// unknownResponse stands for a running response whose id we never saw.
 	unknownResponse = "?"
-	// MaxHeld bounds the client's waiting asks. When full the client is told so: it has more questions
-	// than answers.
+	// MaxHeld bounds the client's waiting asks. Further ones are refused with an error.
 	MaxHeld = 64
-	// maxFails is how often our ask may fail before its speech is given up: asked again after timerRest
-	// and after timerLongRest.
+	// maxFails is how often asks for our speech may fail before it is given up. It is asked for again after TimerRest,
+	// and then after timerLongRest.
 	maxFails = 3
-	// MaxCuts is how often it may be cut before a word was heard while the caller says nothing; a client that cancels
-	// whatever it did not ask for must not be asked for ever.
+	// MaxCuts is how often our speech may be cut before a word was heard while the caller says nothing. Without it, a
+	// client that cancels whatever it did not ask for would be asked for ever.
 	MaxCuts = 3
-	// MaxStarts is how often it may be cut so in all. Who speaks into its beginning gets it at the next quiet: "mm-hmm"
-	// is no wish not to hear it. But a voice that hears itself as the caller must come to an end.
+	// MaxStarts is how often it may be cut so in all. A caller who speaks into its beginning hears it at the next quiet
+	// moment: an "mm-hmm" does not mean that they want to miss it. But a voice that is heard as the caller's, by echo,
+	// must come to an end.
 	MaxStarts = 10
 )
 
 // New returns the floor of a call whose session does not exist yet.
 func New() *Floor {
 	return &Floor{
-		wire: wire{runs: map[string]*ask{}}, carriers: carriers{}, calls: map[string]*carrier{},
-		theirs: map[string]*carrier{}, autoVAD: true,
+		wire: wire{runs: map[string]*ask{}}, responses: responseStates{}, calls: map[string]*responseState{},
+		clientCalls: map[string]*responseState{}, autoVAD: true,
 	}
 }
 
@@ -124,7 +122,7 @@ func (f *Floor) Step(e Event) []Effect {
 	case Uttered:
 		f.uttered(e)
 	case ClientAsked:
-		f.held = append(f.held, &ask{ID: e.Ask, client: true, apart: e.Apart, instructed: e.Instructed})
+		f.clientAsks = append(f.clientAsks, &ask{ID: e.Ask, client: true, apart: e.Apart, instructed: e.Instructed})
 	case Created:
 		f.created(e)
 	case Ended:
@@ -145,38 +143,38 @@ func (f *Floor) Step(e Event) []Effect {
 		f.mixed(e)
 	case Output:
 		f.output(e.Call)
-	case Cancelled: // of the client's asks those that wait
-		for _, a := range f.held {
+	case Cancelled: // this ends the client's waiting asks
+		for _, a := range f.clientAsks {
 			f.out = append(f.out, Effect{Kind: EffectTakenBack, Ask: a.ID})
 		}
-		f.held = nil
-		f.alone(false)
+		f.clientAsks = nil
+		f.stopAwaitingClient(false)
 	case Spoke:
-		if c := f.carriers[e.Response]; c != nil {
+		if c := f.responses[e.Response]; c != nil {
 			c.spoke, c.words = true, c.words || !e.Silence
 		}
 	case Sounded:
-		c := f.carriers.of(e.Response)
+		c := f.responses.of(e.Response)
 		c.sounds, c.words = true, true
 	case Played:
 		f.played(e)
 	case Speech:
 		f.speaking = e.On
-		f.due = !e.On && f.autoVAD && !f.manual
+		f.answerDue = !e.On && f.autoVAD && !f.manual
 		if e.On {
 			f.turns++
 			f.arm(TimerSpeech)
-		} else if f.due {
+		} else if f.answerDue {
 			f.arm(TimerVAD)
 		}
 	case Hushed:
-		f.speaking, f.due = false, false
+		f.speaking, f.answerDue = false, false
 	case Sounding:
 		f.playing = e.On
 	case Listening:
 		f.manual, f.autoVAD = e.Manual, e.Auto
 		if e.Manual {
-			f.speaking, f.due = false, false
+			f.speaking, f.answerDue = false, false
 		}
 	case Opened:
 		f.arm(TimerOpen)
@@ -185,86 +183,86 @@ func (f *Floor) Step(e Event) []Effect {
 	case Away:
 		if f.away = e.On; e.On {
 			f.speaking = false // what the caller was saying has no end
-			f.pull()
+			f.cancelOurs()
 		}
 	case Lost:
 		f.sessionLost()
 	case Renewed:
-		f.absent = false
+		f.noSession = false
 	case Elapsed:
 		f.elapsed(e)
 	}
 	f.decide()
-	f.calm()
+	f.reportQuiet()
 	return f.out
 }
 
-// calm adds the effect of both sides having become quiet, and of their no longer being so.
-func (f *Floor) calm() {
-	quiet := f.ready && !f.away && !f.absent && f.active == "" && f.asked == nil && !f.playing &&
-		(f.manual || (!f.speaking && !f.due))
+// reportQuiet adds an effect if both sides have become quiet, or are no longer.
+func (f *Floor) reportQuiet() {
+	quiet := f.ready && !f.away && !f.noSession && f.active == "" && f.asked == nil && !f.playing &&
+		(f.manual || (!f.speaking && !f.answerDue))
 	x := Effect{Kind: EffectQuiet, On: quiet, Invited: quiet && f.manual}
-	if x.On != f.told.On || x.Invited != f.told.Invited {
-		f.told = x
+	if x.On != f.lastQuiet.On || x.Invited != f.lastQuiet.Invited {
+		f.lastQuiet = x
 		f.out = append(f.out, x)
 	}
 }
 
-// Full reports whether the client must not ask more now.
-func (f *Floor) Full() bool { return len(f.held) >= MaxHeld }
+// Full reports whether the client's next ask must be refused.
+func (f *Floor) Full() bool { return len(f.clientAsks) >= MaxHeld }
 
 func (f *Floor) uttered(e Uttered) {
 	from := f.calls[e.Call]
 	if from != nil {
 		delete(f.calls, e.Call)
 		from.open--
-		f.carriers.forget(from)
+		f.responses.forget(from)
 	}
 	if e.Need == handoff.FloorUnlessSpoke || e.Need == handoff.FloorAsk {
 		unless := from != nil && e.Need == handoff.FloorUnlessSpoke
-		f.pending = append(f.pending, &pendingSpeech{id: e.ID, from: from, unless: unless})
+		f.pending = append(f.pending, &pendingSpeech{id: e.ID, from: from, unlessSpoke: unless})
 	}
 }
 
 func (f *Floor) created(e Created) {
 	f.active = e.Response
-	f.carriers.of(e.Response)
-	f.blind = f.blind && e.Tag == ""
-	f.echoes = f.echoes || e.Tag != ""
-	f.belated(e.Response, e.Tag)
+	f.responses.of(e.Response)
+	f.dropsTags = f.dropsTags && e.Tag == ""
+	f.keepsTags = f.keepsTags || e.Tag != ""
+	f.lateResponse(e.Response, e.Tag)
 	f.arm(TimerRun)
-	if e.Tag == "" && !(f.blind && f.asked != nil) {
-		f.speaking, f.due = false, false
-		f.besides(e.Response)
+	if e.Tag == "" && !(f.dropsTags && f.asked != nil) {
+		f.speaking, f.answerDue = false, false
+		f.noteBeside(e.Response)
 		return
 	}
-	if f.asked != nil && (f.asked.ID == e.Tag || f.blind) {
+	if f.asked != nil && (f.asked.ID == e.Tag || f.dropsTags) {
 		f.runs[e.Response] = f.asked
 		f.asked = nil
 	}
-	f.besides(e.Response)
-	// The caller may have begun to speak, or gone, while it was on its way.
+	f.noteBeside(e.Response)
+	// Since the ask was sent, the caller may have begun to speak, or gone.
 	if a := f.runs[e.Response]; a != nil && (f.speaking || f.away || a.moot) {
-		f.pull()
+		f.cancelOurs()
 	}
 }
 
-// pull cancels the response that runs, if it answers an ask of ours.
-func (f *Floor) pull() {
-	if a := f.runs[f.active]; a != nil && !a.client && !a.pulled {
-		a.pulled = true
+// cancelOurs cancels the running response if it answers an ask of ours.
+func (f *Floor) cancelOurs() {
+	if a := f.runs[f.active]; a != nil && !a.client && !a.cancelled {
+		a.cancelled = true
 		f.out = append(f.out, Effect{Kind: EffectCancel, Response: f.active})
 	}
 }
 
 func (f *Floor) ended(e Ended) {
-	f.echoes = f.echoes || e.Tag != ""
-	f.belated(e.Response, e.Tag)
-	if f.asked != nil && e.Tag != "" && f.asked.ID == e.Tag { // done without created happens when interrupted
+	f.keepsTags = f.keepsTags || e.Tag != ""
+	f.lateResponse(e.Response, e.Tag)
+	if f.asked != nil && e.Tag != "" && f.asked.ID == e.Tag { // a response that is interrupted at once has no created
 		f.runs[e.Response] = f.asked
 		f.asked = nil
 	}
-	c := f.carriers[e.Response]
+	c := f.responses[e.Response]
 	if e.Tag == "" && f.asked != nil {
 		f.untagged++
 		f.lastUntagged = c
@@ -281,11 +279,11 @@ func (f *Floor) ended(e Ended) {
 	delete(f.runs, e.Response)
 	f.answered(a, c, e)
 	if c != nil {
-		f.carriers.forget(c)
+		f.responses.forget(c)
 	}
 }
 
-// refused queues the ask again: the other response is done some time.
+// refused queues an ask again that was refused because another response runs: that will end.
 func (f *Floor) refused(id string) {
 	a := f.take(id)
 	if a == nil {
@@ -295,18 +293,18 @@ func (f *Floor) refused(id string) {
 		f.active = unknownResponse
 		f.arm(timerUnknown)
 	}
-	f.backOff(a)
+	f.putBack(a)
 }
 
 func (f *Floor) called(e Called) {
 	if f.calls[e.Call] != nil {
 		return
 	}
-	c := f.carriers.of(e.Response)
+	c := f.responses.of(e.Response)
 	c.open++
 	f.calls[e.Call] = c
-	if !f.waiting {
-		f.waiting = true
+	if !f.siblingsWait {
+		f.siblingsWait = true
 		f.arm(timerSiblings)
 	}
 }
@@ -317,16 +315,16 @@ func (f *Floor) elapsed(e Elapsed) {
 	}
 	switch e.Timer {
 	case TimerVAD:
-		f.due = false
+		f.answerDue = false
 	case timerSiblings:
-		f.waiting = false
-		for _, c := range f.carriers {
-			c.waited = c.open > 0
+		f.siblingsWait = false
+		for _, c := range f.responses {
+			c.siblingsWaited = c.open > 0
 		}
 	case TimerSpeech:
 		f.speaking = false
 	case TimerRun:
-		f.lost()
+		f.responseLost()
 	case TimerOpen:
 		f.ready = true
 	case TimerRest, timerLongRest:
@@ -336,32 +334,34 @@ func (f *Floor) elapsed(e Elapsed) {
 			f.active = ""
 		}
 	case timerAsk, timerEcho:
-		f.overdue()
+		f.askOverdue()
 	case timerTheirs, timerTheirAsk:
-		f.alone(e.Timer == timerTheirs)
+		f.stopAwaitingClient(e.Timer == timerTheirs)
 	}
 }
 
 // decide sends the next ask if it may be sent now.
 func (f *Floor) decide() {
-	if f.active != "" || f.asked != nil || f.away || f.absent {
+	if f.active != "" || f.asked != nil || f.away || f.noSession {
 		return
 	}
-	if len(f.held) > 0 {
-		a := f.held[0]
-		if !a.apart && f.shares() {
+	if len(f.clientAsks) > 0 {
+		a := f.clientAsks[0]
+		if !a.apart && f.waitsForOurs() {
 			return
 		}
-		f.held = f.held[1:]
+		f.clientAsks = f.clientAsks[1:]
 		if !a.apart {
-			a.speech = f.resolve(func(w *pendingSpeech) bool { return f.manual || !a.instructed && w.from.joined() })
+			a.speech = f.resolve(func(w *pendingSpeech) bool {
+				return f.manual || !a.instructed && w.from.ridesOnClient()
+			})
 		}
 		if f.send(EffectForward, a); !a.apart {
-			f.alone(false) // the client has asked for what it owed
+			f.stopAwaitingClient(false) // this was the ask that the client was expected to send
 		}
 		return
 	}
-	if !f.ready || f.manual || len(f.pending) == 0 || f.speaking || f.due || f.playing || f.resting {
+	if !f.ready || f.manual || len(f.pending) == 0 || f.speaking || f.answerDue || f.playing || f.resting {
 		return
 	}
 	if !slices.ContainsFunc(f.pending, (*pendingSpeech).due) {
@@ -373,20 +373,20 @@ func (f *Floor) decide() {
 	}
 }
 
-// due reports whether nothing more has to come before the speech: requests of one response are answered together.
+// due reports whether the speech may be asked for now: the requests of one response are answered together.
 func (w *pendingSpeech) due() bool {
-	return w.from == nil || !w.from.shared && (w.from.open == 0 || w.from.waited)
+	return w.from == nil || !w.from.shared && (w.from.open == 0 || w.from.siblingsWaited)
 }
 
-// resolve takes the pending speech that which picks, and drops speech that is not needed: the response that holds its
-// request said something to the caller.
+// resolve takes the pending speech that which picks, without the speech that needs no ask as the response with its
+// request has said something to the caller.
 func (f *Floor) resolve(which func(*pendingSpeech) bool) []*pendingSpeech {
 	var need, silent, rest []*pendingSpeech
 	for _, w := range f.pending {
 		switch {
 		case !which(w):
 			rest = append(rest, w)
-		case w.unless && w.from.spoke:
+		case w.unlessSpoke && w.from.spoke:
 			silent = append(silent, w)
 		default:
 			need = append(need, w)
@@ -410,11 +410,11 @@ func (f *Floor) send(kind EffectKind, a *ask) {
 // Speaking reports whether the caller speaks.
 func (f *Floor) Speaking() bool { return f.speaking }
 
-// Due reports whether the caller has spoken and the model has not begun to answer, as it is about to by itself.
-func (f *Floor) Due() bool { return f.due }
+// AnswerDue reports whether the caller has spoken and voice detection is about to start the answer.
+func (f *Floor) AnswerDue() bool { return f.answerDue }
 
-// Quiet reports whether nobody speaks, and nobody is about to.
-func (f *Floor) Quiet() bool { return f.told.On }
+// Quiet reports whether nobody speaks or is about to.
+func (f *Floor) Quiet() bool { return f.lastQuiet.On }
 
 // Open returns how many responses are remembered.
-func (f *Floor) Open() int { return len(f.carriers) }
+func (f *Floor) Open() int { return len(f.responses) }

@@ -85,7 +85,7 @@ func (m *voiceModel) finish() {
 	if len(m.forwarded) != len(m.clientAsks) {
 		m.fail("client asked %v, forwarded %v", m.clientAsks, m.forwarded)
 	}
-	if f := m.floor; len(f.calls)+len(f.runs)+len(f.carriers) > 0 || f.asked != nil || f.active != "" {
+	if f := m.floor; len(f.calls)+len(f.runs)+len(f.responses) > 0 || f.asked != nil || f.active != "" {
 		m.fail("floor remembers too much: %+v", f)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"switchboard/realtime/events"
 )
 
-// answered decides what becomes of an ask whose response ended. What sounds is given once it was heard.
-func (f *Floor) answered(a *ask, c *carrier, e Ended) {
+// answered decides what becomes of the speech of an ask whose response has ended. If the response sounds, it is given
+// once it was heard.
+func (f *Floor) answered(a *ask, c *responseState, e Ended) {
 	if a != nil && c != nil && c.shared {
 		for _, w := range a.speech {
 			w.mute = true
@@ -17,59 +18,59 @@ func (f *Floor) answered(a *ask, c *carrier, e Ended) {
 	}
 	switch {
 	case a == nil:
-	case a.pulled && e.Status != events.StatusFailed:
-		f.unheard(a)
+	case a.cancelled && e.Status != events.StatusFailed:
+		f.retryUnheard(a)
 	case e.Status == StatusEmpty && (c == nil || !c.sounds):
-		f.nothing(a)
+		f.answeredEmpty(a)
 	case e.Status == events.StatusFailed, e.Status == events.StatusIncomplete && !e.Output && (c == nil || !c.sounds):
-		f.failed(a)
+		f.retryFailed(a)
 	case c != nil && c.sounds:
 		c.ask = a
 		f.heard(c)
-	case e.Status == events.StatusCompleted && !e.Output: // it only called a function: said with its answer
+	case e.Status == events.StatusCompleted && !e.Output: // it only called a function: say it with the answer to that
 		for _, w := range a.speech {
 			w.from = cmp.Or(c, w.from)
 		}
-		f.unheard(a)
+		f.retryUnheard(a)
 	case !e.Output:
-		f.unheard(a)
+		f.retryUnheard(a)
 	default:
 		f.emit(Effect{Kind: EffectGiven, Response: e.Response, Cut: e.Status != events.StatusCompleted}, a.speech)
 	}
 }
 
-// played notes what was heard of a response. It may still be being made.
+// played notes how much of a response was heard. The model may still be making it.
 func (f *Floor) played(e Played) {
-	c := f.carriers[e.Response]
+	c := f.responses[e.Response]
 	if c == nil || !c.sounds || c.over {
 		return
 	}
 	c.over, c.heard = true, e.Heard
 	f.heard(c)
-	f.carriers.forget(c)
+	f.responses.forget(c)
 }
 
-// heard gives the speech of a response that ended and was heard.
-func (f *Floor) heard(c *carrier) {
+// heard decides about the speech of a response that has ended, once its sound is over, too.
+func (f *Floor) heard(c *responseState) {
 	a := c.ask
 	if a == nil || !c.over {
 		return
 	}
 	c.ask = nil
 	if c.heard == HeardNothing {
-		f.unheard(a)
+		f.retryUnheard(a)
 		return
 	}
 	f.emit(Effect{Kind: EffectGiven, Response: c.id, Cut: c.cut || c.heard == HeardPart}, a.speech)
 }
 
-// unheard puts back the speech of an ask of which the caller heard nothing.
-func (f *Floor) unheard(a *ask) {
-	f.again(a, func(w *pendingSpeech) bool {
+// retryUnheard puts back the speech of an ask of whose response the caller heard nothing.
+func (f *Floor) retryUnheard(a *ask) {
+	f.requeue(a, func(w *pendingSpeech) bool {
 		if w.turn != f.turns {
 			w.cuts, w.turn = 0, f.turns
 		}
-		if !a.pulled && !f.away {
+		if !a.cancelled && !f.away {
 			w.cuts++
 			w.starts++
 		}
@@ -77,11 +78,10 @@ func (f *Floor) unheard(a *ask) {
 	})
 }
 
-// failed puts back the speech of an ask that the model could not answer, for later: what failed now would
-// fail again at once.
-func (f *Floor) failed(a *ask) {
+// retryFailed puts back the speech of an ask that failed, to be asked for after a pause: at once, it would fail again.
+func (f *Floor) retryFailed(a *ask) {
 	rest := TimerRest
-	f.again(a, func(w *pendingSpeech) bool {
+	f.requeue(a, func(w *pendingSpeech) bool {
 		if w.fails++; w.fails > 1 {
 			rest = timerLongRest
 		}
@@ -93,26 +93,26 @@ func (f *Floor) failed(a *ask) {
 	}
 }
 
-// rejected: the ask on the wire failed.
+// rejected handles an error about an ask.
 func (f *Floor) rejected(id string) {
 	if a := f.take(id); a != nil {
-		f.failed(a)
+		f.retryFailed(a)
 	}
 }
 
-// overdue ends an ask that nobody answered: the model never echoes tags (then an untagged response was
-// the one asked for), or it lost the ask.
-func (f *Floor) overdue() {
+// askOverdue ends an ask without an answer: either the model drops tags, and an untagged response was the answer, or it
+// lost the ask.
+func (f *Floor) askOverdue() {
 	a, c := f.asked, f.lastUntagged
 	switch {
 	case a == nil:
 	case f.active != "":
 		f.arm(timerAsk)
-	case f.untagged == 0 || f.echoes:
-		f.late = &ask{ID: a.ID, client: a.client, speech: slices.Clone(a.speech)}
+	case f.untagged == 0 || f.keepsTags:
+		f.lateAsk = &ask{ID: a.ID, client: a.client, speech: slices.Clone(a.speech)}
 		f.rejected(a.ID)
 	default:
-		f.asked, f.blind = nil, true
+		f.asked, f.dropsTags = nil, true
 		e := Ended{Status: events.StatusCompleted, Output: c == nil || c.spoke}
 		if c != nil {
 			e.Response = c.id
@@ -121,14 +121,14 @@ func (f *Floor) overdue() {
 	}
 }
 
-// belated takes the response to an ask that seemed lost: what of its speech waits to be asked for again, or is
-// asked for again already, is said by it.
-func (f *Floor) belated(response, tag string) {
-	a := f.late
+// lateResponse handles the response to an ask that seemed lost: its speech is said by this response, so it is taken out
+// of the queue, or out of the ask on the wire.
+func (f *Floor) lateResponse(response, tag string) {
+	a := f.lateAsk
 	if a == nil || a.ID != tag {
 		return
 	}
-	f.late = nil
+	f.lateAsk = nil
 	said := a.speech
 	a.speech = nil
 	claim := func(w *pendingSpeech) bool {
@@ -146,9 +146,9 @@ func (f *Floor) belated(response, tag string) {
 	f.runs[response] = a
 }
 
-// missed puts back speech of which the model had nothing when it was asked for it.
+// missed puts back speech that the model did not have when it was asked to tell it.
 func (f *Floor) missed(id string) {
-	for _, a := range f.open() {
+	for _, a := range f.openAsks() {
 		if i := slices.IndexFunc(a.speech, func(w *pendingSpeech) bool { return w.id == id }); i >= 0 {
 			f.pending = append(f.pending, a.speech[i])
 			a.speech = slices.Delete(a.speech, i, i+1)
@@ -157,8 +157,8 @@ func (f *Floor) missed(id string) {
 	}
 }
 
-// lost ends a response that the model says nothing more of.
-func (f *Floor) lost() {
+// responseLost ends the running response if the model sends no more events of it.
+func (f *Floor) responseLost() {
 	if f.active == "" || f.active == unknownResponse {
 		return
 	}
@@ -166,19 +166,19 @@ func (f *Floor) lost() {
 	if a := f.runs[f.active]; a != nil {
 		e.Tag = a.ID
 	}
-	if c := f.carriers[f.active]; c != nil {
+	if c := f.responses[f.active]; c != nil {
 		e.Output = c.spoke
 	}
 	f.ended(e)
 }
 
-// sessionLost puts back what was asked for and is not done, in front: it is asked for again, and no failure counts. The
-// response that ran has an end of its own.
+// sessionLost puts back the speech of all asks that are not done, in front, without counting a failure. The end of the
+// running response is an event of its own.
 func (f *Floor) sessionLost() {
-	f.absent, f.speaking, f.due, f.late, f.lastUntagged = true, false, false, nil, nil
+	f.noSession, f.speaking, f.answerDue, f.lateAsk, f.lastUntagged = true, false, false, nil, nil
 	if a := f.asked; a != nil {
 		f.asked = nil
-		f.backOff(a)
+		f.putBack(a)
 	}
 	for _, response := range slices.Sorted(maps.Keys(f.runs)) {
 		f.pending = append(slices.Clone(f.runs[response].speech), f.pending...)
@@ -189,8 +189,8 @@ func (f *Floor) sessionLost() {
 	}
 }
 
-// again puts back the speech of an ask that keep allows, in front, and gives up the others.
-func (f *Floor) again(a *ask, keep func(*pendingSpeech) bool) {
+// requeue puts back the speech of an ask, in front, and gives up what keep does not allow.
+func (f *Floor) requeue(a *ask, keep func(*pendingSpeech) bool) {
 	var back, lost []*pendingSpeech
 	for _, w := range a.speech {
 		if keep(w) {

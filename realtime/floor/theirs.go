@@ -2,72 +2,72 @@ package floor
 
 import "slices"
 
-// A response may hold requests of ours and calls of the client. The client answers its own and then asks the model to
-// go on; ours are answered by then, or a moment later, and what they need said is said with that. So the caller hears
-// one answer, to both.
+// A response may hold requests of ours and calls of the client. The client answers its own calls and then asks for a
+// response. Our requests are answered by then, or a moment later, and what has to be said for them is said with the
+// client's response. So the caller hears one answer to both.
 
 // mixed notes such a response.
 func (f *Floor) mixed(e Mixed) {
-	c := f.carriers.of(e.Response)
+	c := f.responses.of(e.Response)
 	c.shared = true
 	for _, call := range e.Calls {
-		if f.theirs[call] == nil {
-			f.theirs[call] = c
-			c.theirs++
+		if f.clientCalls[call] == nil {
+			f.clientCalls[call] = c
+			c.clientCalls++
 		}
 	}
-	f.expect(c)
+	f.awaitClient(c)
 }
 
 // output notes an output of the client.
 func (f *Floor) output(call string) {
-	c := f.theirs[call]
+	c := f.clientCalls[call]
 	if c == nil {
 		return
 	}
-	delete(f.theirs, call)
-	c.theirs--
-	f.expect(c)
-	f.carriers.forget(c)
+	delete(f.clientCalls, call)
+	c.clientCalls--
+	f.awaitClient(c)
+	f.responses.forget(c)
 }
 
-// expect waits for what the client owes next, for so long.
-func (f *Floor) expect(c *carrier) {
-	if c.theirs > 0 {
+// awaitClient starts the timer for what the client is expected to send next: outputs, or the ask.
+func (f *Floor) awaitClient(c *responseState) {
+	if c.clientCalls > 0 {
 		f.arm(timerTheirs)
 		return
 	}
 	f.arm(timerTheirAsk)
 }
 
-// alone gives up waiting for the client: outputs, or its ask, unless it has asked and that waits.
-func (f *Floor) alone(outputs bool) {
-	asks := slices.ContainsFunc(f.held, func(a *ask) bool { return !a.apart })
+// stopAwaitingClient ends the wait for the client's outputs (outputs) or its ask, unless an ask of it is queued.
+func (f *Floor) stopAwaitingClient(outputs bool) {
+	asks := slices.ContainsFunc(f.clientAsks, func(a *ask) bool { return !a.apart })
 	if outputs {
-		clear(f.theirs)
+		clear(f.clientCalls)
 	}
-	for _, c := range f.carriers {
+	for _, c := range f.responses {
 		if outputs {
-			c.theirs = 0
+			c.clientCalls = 0
 		}
-		c.shared = c.shared && (asks || c.theirs > 0)
-		f.carriers.forget(c)
+		c.shared = c.shared && (asks || c.clientCalls > 0)
+		f.responses.forget(c)
 	}
-	speech := f.pending // its carriers may be forgotten
-	for _, a := range f.open() {
+	speech := f.pending // its responses may be forgotten already
+	for _, a := range f.openAsks() {
 		speech = slices.Concat(speech, a.speech)
 	}
 	for _, w := range speech {
 		if w.from != nil {
-			w.from.shared = w.from.shared && (asks || w.from.theirs > 0)
+			w.from.shared = w.from.shared && (asks || w.from.clientCalls > 0)
 		}
 	}
 }
 
-// backOff puts back an ask that is to be sent again. What rode on the client's rides on it again.
-func (f *Floor) backOff(a *ask) {
+// putBack puts back an ask that is to be sent again. Speech that rode on an ask of the client will ride on it again.
+func (f *Floor) putBack(a *ask) {
 	if a.client {
-		f.held = slices.Insert(f.held, 0, a)
+		f.clientAsks = slices.Insert(f.clientAsks, 0, a)
 		for _, w := range a.speech {
 			if w.from != nil {
 				w.from.shared = true
@@ -78,11 +78,11 @@ func (f *Floor) backOff(a *ask) {
 	a.speech = nil
 }
 
-// shares reports whether the client's next ask waits for requests of ours, which have their time.
-func (f *Floor) shares() bool {
-	if f.waiting {
-		for _, c := range f.carriers {
-			if c.shared && c.theirs == 0 && c.open > 0 && !c.waited {
+// waitsForOurs reports whether the client's next ask has to wait for requests of ours in the same response.
+func (f *Floor) waitsForOurs() bool {
+	if f.siblingsWait {
+		for _, c := range f.responses {
+			if c.shared && c.clientCalls == 0 && c.open > 0 && !c.siblingsWaited {
 				return true
 			}
 		}
@@ -90,5 +90,5 @@ func (f *Floor) shares() bool {
 	return false
 }
 
-// joined reports whether what a response needs said can be said with the client's ask.
-func (c *carrier) joined() bool { return c != nil && c.shared && c.theirs == 0 }
+// ridesOnClient reports whether speech for the requests of a response can ride on the client's ask.
+func (c *responseState) ridesOnClient() bool { return c != nil && c.shared && c.clientCalls == 0 }

@@ -69,7 +69,7 @@ func TestMixedResponses(t *testing.T) {
 			}
 			f.Step(Elapsed{timerTheirs, f.armed[timerTheirs]})
 			f.Step(Elapsed{timerTheirAsk, f.armed[timerTheirAsk]})
-			if len(f.theirs) > 0 {
+			if len(f.clientCalls) > 0 {
 				t.Error("a call is waited for without end")
 			}
 		})

@@ -6,34 +6,35 @@ import "strings"
 type ask struct {
 	ID         string
 	client     bool
-	apart      bool // it reads nothing of the conversation: our speech cannot ride on it
-	instructed bool // it brings its own instructions: ours rides on it only where we cannot ask
+	apart      bool // it brings its own input, so our speech cannot ride on it
+	instructed bool // it brings instructions: our speech rides on it only if we cannot ask
 	speech     []*pendingSpeech
-	pulled     bool // we cancelled it: the caller was speaking, or it has nothing to say any more
-	moot       bool // what it asks for is being said
+	cancelled  bool // we cancelled its response: the caller spoke or left, or it is moot
+	moot       bool // another response says what it asks for
 }
 
-// wire is what the model was asked for, and which response answers what. Owned by the floor.
+// wire is what the model was asked for, and which response answers which ask. Owned by the floor.
 type wire struct {
 	active       string          // the response that runs, unknownResponse, or ""
-	asked        *ask            // on the wire, neither created nor refused
-	runs         map[string]*ask // asks that became responses which are not done, by response id
-	late         *ask            // the newest that got no answer in time; it may still come
-	asks         int             // ours so far
-	naming       string          // Set once, before the first of ours: begins their ids, behind oursPrefix
+	asked        *ask            // the ask on the wire, neither answered nor refused; nil: none
+	runs         map[string]*ask // asks whose responses run, by response
+	lateAsk      *ask            // the newest ask without an answer in time, which may still come
+	asks         int             // number of our newest ask
+	naming       string          // Set once, before our first ask: part of their ids, after oursPrefix
 	untagged     int             // untagged responses that ended since the ask on the wire was sent
-	lastUntagged *carrier        // the newest of them
-	blind        bool            // the model does not echo tags: an untagged response is the one asked for
-	echoes       bool            // it does: a response without a tag is never the one asked for
+	lastUntagged *responseState  // the newest of these
+	dropsTags    bool            // the model drops tags: an untagged response answers the ask on the wire
+	keepsTags    bool            // the model keeps tags: an untagged response answers no ask
 }
 
-// NameAsks tells our asks apart from those of another floor in the same session, whose responses may still come.
+// NameAsks sets a word in the ids of our asks, to distinguish them from those of an earlier floor in the same session,
+// whose responses may still come.
 func (w *wire) NameAsks(word string) { w.naming = word }
 
-// Active returns the response that runs, or "".
+// Active returns the running response, or "".
 func (w *wire) Active() string { return w.active }
 
-// Asked returns the ask that is on the wire, neither created nor refused, or "".
+// Asked returns the ask on the wire, neither answered nor refused, or "".
 func (w *wire) Asked() string {
 	if w.asked == nil {
 		return ""
@@ -41,9 +42,9 @@ func (w *wire) Asked() string {
 	return w.asked.ID
 }
 
-// Untagged returns the ask that an untagged response answers when it begins now, or "" where the model keeps tags.
+// Untagged returns the ask that an untagged response would answer if it began now, or "" if the model keeps tags.
 func (w *wire) Untagged() string {
-	if !w.blind {
+	if !w.dropsTags {
 		return ""
 	}
 	return w.Asked()
@@ -63,17 +64,17 @@ func (w *wire) Tells(response string) bool {
 	return a != nil && len(a.speech) > 0
 }
 
-// Ours reports whether an ask is not the client's; "" is none.
+// Ours reports whether an ask is ours, not the client's; false for "".
 func Ours(ask string) bool { return strings.HasPrefix(ask, oursPrefix) }
 
-// take removes the ask from the wire, or from the response that was mistaken for its own.
+// take removes and returns the ask on the wire, or one to which an untagged response was wrongly matched.
 func (w *wire) take(id string) *ask {
 	if a := w.asked; a != nil && a.ID == id {
 		w.asked = nil
 		return a
 	}
 	for response, a := range w.runs {
-		if w.blind && a.ID == id {
+		if w.dropsTags && a.ID == id {
 			delete(w.runs, response)
 			return a
 		}

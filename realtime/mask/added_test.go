@@ -81,7 +81,7 @@ func TestAddedNames(t *testing.T) {
 	m := newAddingMask()
 	m.client(`{"type":"session.update","session":{"instructions":"mine"}}`)
 	first := string(m.client(`{"type":"session.update","session":{"tools":[{"type":"function","name":"codex"}]}}`).Forward)
-	want := "mine\n\n" + addition + renamed("codex", "switchboard_codex")
+	want := "mine\n\n" + addition + renameNote("codex", "switchboard_codex")
 	if got := gjson.Get(first, pathInstructions).String(); got != want {
 		t.Errorf("with the client's tool: %q", got)
 	}
@@ -128,7 +128,7 @@ func TestReasons(t *testing.T) {
 		return all
 	}
 	m := newAddingMask()
-	m.Reasons("high")
+	m.SetEffort("high")
 	_, updates := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
 	last := string(updates[len(updates)-1])
 	if got := effort([]string{last}); !slices.Equal(got, []string{"high"}) {
@@ -136,20 +136,20 @@ func TestReasons(t *testing.T) {
 	}
 	refusal, known := m.Refused(gjson.Get(last, "event_id").Str, []byte(`{"type":"error","error":{"event_id":`+
 		gjson.Get(last, "event_id").Raw+`,"param":"session.reasoning"}}`))
-	if !known || refusal.Shown != nil || refusal.Tools || refusal.Words || len(refusal.Again) > 0 {
+	if !known || refusal.Shown != nil || refusal.Tools || refusal.Transcription || len(refusal.Again) > 0 {
 		t.Errorf("refused: %+v", refusal)
 	}
 	if got := toolNames(string(m.client(`{"type":"session.update","session":{"tools":[]}}`).Forward), pathTools); !strings.Contains(got, "codex") {
 		t.Errorf("our tools went with it: %s", got)
 	}
 	theirs := newAddingMask()
-	theirs.Reasons("high")
+	theirs.SetEffort("high")
 	theirs.client(`{"type":"session.update","session":{"reasoning":{"effort":"minimal"}}}`)
 	if got := effort(theirs.begun()); len(got) > 0 {
 		t.Errorf("over the client's own: %v", got)
 	}
 	joins := newAddingMask()
-	joins.Reasons("high")
+	joins.SetEffort("high")
 	joins.Join()
 	joins.Joined()
 	if got := effort(joins.begun()); len(got) > 0 {

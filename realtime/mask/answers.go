@@ -8,31 +8,31 @@ import (
 	"switchboard/realtime/events"
 )
 
-// answered returns how many of the updates on the wire a session answers. That is the oldest, and those up to the
-// newest whose effect shows and has no other cause: some models answer several at once.
+// answered returns how many of the updates on the wire a session.updated answers: the oldest, and all up to the newest
+// one whose effect shows in the session and has no other cause. Some models answer several at once.
 func (s *session) answered(now gjson.Result) int {
-	causes := []gjson.Result{gjson.Parse(s.known)}
+	causes := []gjson.Result{gjson.Parse(s.reported)}
 	n := min(len(s.updates), 1)
 	for i, u := range s.updates {
-		asked := gjson.Parse(u.asked)
+		asked := gjson.Parse(u.requested)
 		if shown, own := shows(now, asked, causes); i > 0 && shown && own {
 			n = i + 1
 		}
-		causes = append(causes, gjson.Parse(u.got))
+		causes = append(causes, gjson.Parse(u.sent))
 	}
 	return n
 }
 
-// remember keeps a session as the model told it, and of its tools the names.
+// remember keeps a session as the model reported it, with only the names of its tools.
 func (s *session) remember(now gjson.Result) {
-	s.known = now.Raw
+	s.reported = now.Raw
 	if now.Get("tools").IsArray() {
-		s.known = string(events.Set([]byte(now.Raw), "tools", now.Get("tools.#.{name}").Raw))
+		s.reported = string(events.Set([]byte(now.Raw), "tools", now.Get("tools.#.{name}").Raw))
 	}
 }
 
-// shows reports whether a value has what was asked for, and whether a part of that is in none of its other causes. Of
-// tools only the names count, as ours stand among them.
+// shows reports whether a value has everything that was asked for (shown), and whether a part of it is in no other
+// cause (own). Of tools only the names are compared, as ours are among them.
 func shows(value, asked gjson.Result, causes []gjson.Result) (shown, own bool) {
 	if !asked.IsObject() {
 		has := func(v gjson.Result) bool { return holds(v, asked) }
@@ -55,7 +55,7 @@ func shows(value, asked gjson.Result, causes []gjson.Result) (shown, own bool) {
 	return shown, own
 }
 
-// holds reports whether a value is what was asked for, or a list that has all of it.
+// holds reports whether a value equals what was asked for, or is a list that contains all of it.
 func holds(value, asked gjson.Result) bool {
 	if !asked.IsArray() {
 		return value.Type == asked.Type && value.String() == asked.String()
@@ -70,23 +70,23 @@ func holds(value, asked gjson.Result) bool {
 	return value.IsArray()
 }
 
-// Overdue gives up waiting for answers to session updates: some models give none, some late. It returns what the client
-// asked for in them, which it is told now. A model that has answered before has them in force when it says so; one that
-// never has, from now on.
+// Overdue ends the wait for answers to the session updates: some models give none, or late ones. It returns what the
+// client asked for in them, for the caller to answer. If the model has answered updates before, these are in force when
+// it does; otherwise from now on.
 func (s *session) Overdue() (asked []string) {
 	for i := range s.updates {
 		u := &s.updates[i]
-		if u.by == byClient && !u.late {
+		if u.by == byClient && !u.overdue {
 			s.configured = true
-			asked = append(asked, u.asked)
+			asked = append(asked, u.requested)
 		}
-		u.late = true
+		u.overdue = true
 	}
 	s.forget()
 	return asked
 }
 
-// forget counts the oldest updates that nobody waits for as answered, where they are too many.
+// forget treats the oldest updates as answered while there are too many.
 func (s *session) forget() {
 	n, size := len(s.updates), 0
 	for _, u := range s.updates {
@@ -94,7 +94,7 @@ func (s *session) forget() {
 	}
 	for n > maxUpdates || n > 1 && size > maxUpdateBytes {
 		u := s.updates[0]
-		s.settle(u)
+		s.confirm(u)
 		s.updates = s.updates[1:]
 		n, size = n-1, size-u.size
 	}

@@ -18,26 +18,26 @@ const (
 	maxMetadata = 16
 )
 
-// A pair is one of a client's metadata, raw.
+// A pair is a key of the client's metadata with its raw value.
 type pair struct{ key, value string }
 
-// Aside reports whether a tag is of a response of the client out of band.
+// Aside reports whether a tag is that of an out-of-band response of the client.
 func Aside(tag string) bool { return strings.HasPrefix(tag, tagAside) }
 
 // Forget forgets an ask of the client that was refused.
 func (m *Mask) Forget(tag string) {
-	delete(m.special, tag)
-	delete(m.pairs, tag)
+	delete(m.toolsOfAsk, tag)
+	delete(m.displaced, tag)
 }
 
-// Ask patches the client's response.create: its tag, and our tools beside its own. An out-of-band one
-// gets the client's tools alone, for its requests could not be answered.
+// Ask patches the client's response.create: it adds our tag, and our tools beside those that it brings. An out-of-band
+// one gets only the client's tools, as our calls in it could not be answered.
 func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
 	r := gjson.GetBytes(event, "response")
 	m.asks++
 	tag = tagClient + strconv.Itoa(m.asks)
 	if r.Exists() && r.Type != gjson.Null && !r.IsObject() {
-		return event, tag // the model says what is wrong with it
+		return event, tag // the model refuses it
 	}
 	if r.Get("conversation").String() == "none" {
 		tag = tagAside
@@ -47,7 +47,7 @@ func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
 	switch n := len(metadata.Map()); {
 	case metadata.IsObject() && n == maxMetadata:
 		// Our tag takes the place of the last pair, which comes back with the response.
-		if Aside(tag) { // they share a tag, but not a pair
+		if Aside(tag) { // out-of-band asks share one tag, but each needs its own pair
 			tag += strconv.Itoa(m.asks)
 		}
 		var last pair
@@ -55,7 +55,7 @@ func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
 			last = pair{key.String(), value.Raw}
 			return true
 		})
-		m.pairs[tag] = last
+		m.displaced[tag] = last
 		event = events.Remove(event, "response.metadata."+gjson.Escape(last.key))
 		event = events.Set(event, "response.metadata."+events.TagKey, events.Quote(tag))
 	case metadata.IsObject() && n < maxMetadata:
@@ -66,10 +66,10 @@ func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
 	return event, tag
 }
 
-// askTools puts our tools beside those that an ask brings, or the client's alone where ours are not to be called.
+// askTools adds our tools to those that an ask brings, or sets only the client's if ours must not be called in it.
 func (m *Mask) askTools(event []byte, r gjson.Result, tag string) []byte {
 	s := &m.session
-	if s.foreign {
+	if s.transcriptionOnly {
 		return event
 	}
 	forced := s.now.forced
@@ -80,13 +80,13 @@ func (m *Mask) askTools(event []byte, r gjson.Result, tag string) []byte {
 	switch {
 	case tools.IsArray() && !aside:
 		ours := s.allowed(tools.Raw, forced)
-		m.special[tag] = ours
+		m.toolsOfAsk[tag] = ours
 		if len(ours) > 0 {
 			event = events.Set(event, "response.tools", s.join(tools.Raw, ours))
 		}
 	case (aside || forced) && (!tools.Exists() || tools.Type == gjson.Null) && len(s.now.ours) > 0:
 		if !aside {
-			m.special[tag] = nil
+			m.toolsOfAsk[tag] = nil
 		}
 		event = events.Set(event, "response.tools", s.join(s.now.tools, nil))
 	}

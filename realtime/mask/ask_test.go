@@ -61,8 +61,8 @@ func TestFullMetadata(t *testing.T) {
 				}
 			}
 		}
-		if tags[0] == tags[1] || len(m.pairs) > 0 {
-			t.Errorf("tags %s, %d pairs are left", tags, len(m.pairs))
+		if tags[0] == tags[1] || len(m.displaced) > 0 {
+			t.Errorf("tags %s, %d pairs are left", tags, len(m.displaced))
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestTranscriptionSessionIsRefused(t *testing.T) {
 		fault.Get("event_id").String() != "e" {
 		t.Errorf("%s, %s", v.Forward, v.Reply)
 	}
-	if m.Foreign() || !m.Confirmed() {
+	if m.TranscriptionOnly() || !m.Confirmed() {
 		t.Error("the session is another")
 	}
 	only := newTestMask()
@@ -144,7 +144,7 @@ func TestStoredPrompt(t *testing.T) {
 		t.Errorf("ours stay: %s", got)
 	}
 	late.model(`{"type":"session.updated","session":{"instructions":"be nice"}}`)
-	if late.session.instructing() {
+	if late.session.mayShowOurInstructions() {
 		t.Error("ours still stand")
 	}
 }

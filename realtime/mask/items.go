@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// maxHidden bounds, in bytes, what is remembered of hidden items and of requests, each of which costs hiddenCost
-	// beside its ids: some ten thousand. A call that remembers more about each of them is bounded by it, too.
+	// maxHidden bounds the memory for hidden items and requests, in bytes. Each counts as hiddenCost and its ids, so
+	// there are some ten thousand. The call's own state for each of them is so bounded, too.
 	maxHidden  = 4 << 20
 	hiddenCost = 256
-	// maxTheirs bounds the ids that are remembered of a client's history. The oldest go first: the model has
-	// long confirmed them.
+	// maxTheirs bounds the remembered ids of a client's history. The oldest go first: the model has long confirmed
+	// them.
 	maxTheirs = 4096
-	// maxPlaces bounds the items of the client whose places are known. The oldest are forgotten: what is deleted is
-	// new, or nothing of ours stands behind it.
+	// maxPlaces bounds the client's items whose places are remembered. The oldest are forgotten: an item that is
+	// deleted is a new one, or none of ours comes right after it.
 	maxPlaces = 4096
 )
 
-// items knows which conversation items the client must not see: our requests, their outputs and our
-// messages. It remembers a few words for each; a model session ends after an hour or two.
+// items knows which conversation items the client must not see: our requests, their outputs and our messages. It keeps
+// little for each.
 type items struct {
-	hidden map[string]bool
-	calls  map[string]bool   // call ids of our requests
-	before map[string]string // what stands before an item, "" for nothing
-	placed []string          // those of the client in before, oldest first
-	last   string            // newest item seen
-	bytes  int               // of what is hidden
-	theirs recent            // call ids and item ids of the requests in the history that the client gave
+	hidden         map[string]bool
+	calls          map[string]bool   // call ids of our requests
+	before         map[string]string // the item before an item; "": it is the first
+	placed         []string          // the client's items in before, oldest first
+	last           string            // newest item seen
+	bytes          int               // memory of the hidden items, see maxHidden
+	clientRequests recent            // call and item ids of function calls in history from the client
 }
 
 func newItems() items {
 	return items{hidden: map[string]bool{}, calls: map[string]bool{}, before: map[string]string{},
-		theirs: recent{known: map[string]bool{}}}
+		clientRequests: recent{known: map[string]bool{}}}
 }
 
 // hide hides an item.
@@ -47,7 +47,7 @@ func (x *items) hide(id string) {
 	}
 }
 
-// request notes a request of ours, whose outputs are hidden, too.
+// request notes a request for a tool of ours, whose outputs are hidden, too.
 func (x *items) request(it events.Item) {
 	if it.CallID != "" && !x.calls[it.CallID] {
 		x.calls[it.CallID] = true
@@ -55,17 +55,19 @@ func (x *items) request(it events.Item) {
 	}
 }
 
-// restore notes a request that the client gives as history: whatever its name, it is the client's own.
-func (x *items) restore(it events.Item) {
+// noteHistory notes a function call that the client gives as history: whatever its name, it is the client's own.
+func (x *items) noteHistory(it events.Item) {
 	for _, id := range []string{it.CallID, it.ID} {
 		if id != "" && len(id) <= events.MaxID {
-			x.theirs.add(id)
+			x.clientRequests.add(id)
 		}
 	}
 }
 
-// restored reports whether an item stands for one that the client gave.
-func (x *items) restored(it events.Item) bool { return x.theirs.has(it.CallID) || x.theirs.has(it.ID) }
+// isHistory reports whether an item is a function call that the client gave as history.
+func (x *items) isHistory(it events.Item) bool {
+	return x.clientRequests.has(it.CallID) || x.clientRequests.has(it.ID)
+}
 
 // A recent is a set of ids that forgets the oldest of more than maxTheirs.
 type recent struct {
@@ -86,7 +88,7 @@ func (r *recent) add(id string) {
 	}
 }
 
-// place notes where an item stands.
+// place notes the place of an item in the conversation.
 func (x *items) place(id string, previous gjson.Result) {
 	if id == "" {
 		return
@@ -109,8 +111,7 @@ func (x *items) place(id string, previous gjson.Result) {
 	x.last = id
 }
 
-// remove lets what stands behind an item that is deleted stand behind the one before it. One of ours stays known:
-// the client must not see it again.
+// remove takes a deleted item out of the order. One of ours stays known, as the client must not see it again.
 func (x *items) remove(id string) {
 	if x.hidden[id] {
 		return
@@ -130,7 +131,7 @@ func (x *items) remove(id string) {
 
 // visible returns the nearest item at or before id that the client knows, or "".
 func (x *items) visible(id string) string {
-	for range len(x.before) + 1 { // a model that names a circle must not hold us
+	for range len(x.before) + 1 { // bounded, as a model could name a cycle
 		if !x.hidden[id] {
 			return id
 		}

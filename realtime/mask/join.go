@@ -11,13 +11,12 @@ import (
 	"switchboard/realtime/events"
 )
 
-// maxReclaims bounds how often our tools are put back into somebody else's session: another might take them out each
-// time that we do.
+// maxReclaims bounds how often our tools are put back into another program's session: that might remove them each time.
 const maxReclaims = 32
 
-// Begin returns the session with which a call of the provider begins that we will join. It is what the client asked
-// for, a raw session or nil, with our tools. Where that says nothing of them, it has our instructions, our effort of
-// reasoning ("": the model's own) and transcription of the caller. Formats of sound are left out: SDP agrees on them.
+// Begin returns the session with which to begin a call of the provider that we will join: what the client asked for (a
+// raw session, or nil), with our tools. If the client did not set them, it also has our instructions, this reasoning
+// effort ("": the model's own) and transcription of the caller. Audio formats are left out, as SDP negotiates them.
 func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort string) []byte {
 	s := session{additions: additions{tools: tools, guide: guide.Whole, added: guide.Added}, created: true}
 	update := events.Encode(events.Object{
@@ -35,7 +34,7 @@ func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort strin
 		update = events.Remove(update, path)
 	}
 	update = s.change(update, "")
-	if !s.now.instructed && s.guide != "" {
+	if !s.now.hasInstructions && s.guide != "" {
 		update = events.Set(update, pathInstructions, events.Quote(s.instructions(s.now.ours)))
 	}
 	if effort != "" && !gjson.GetBytes(update, "session.reasoning").Exists() {
@@ -44,34 +43,34 @@ func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort strin
 	return []byte(gjson.GetBytes(update, "session").Raw)
 }
 
-// Join makes the session somebody else's which runs already, before it begins for us. Our tools are added to it, and
-// nothing else: its instructions and its transcription stay. It returns an update that changes nothing: its answer
-// describes the session also where a server sends no session.created to a socket that joins.
+// Join makes the session one of another program that runs already. It is called before the session begins for us. Only
+// our tools are added; the session's instructions and transcription stay. It returns an update that changes nothing:
+// the answer describes the session, if the server sends no session.created to a socket that joins.
 func (m *Mask) Join() []byte {
 	m.session.joined, m.session.guide, m.session.added, m.session.effort = true, "", "", ""
 	return m.session.own(m.ids, change{}, events.Object{"type": "realtime"})
 }
 
-// Joined takes the answer to [Mask.Join] as the session's beginning.
+// Joined notes that the answer to [Mask.Join] has come, and is taken as the session's beginning.
 func (m *Mask) Joined() { m.session.updates = nil }
 
-// Leave returns the update that takes our tools out of a session that goes on without us.
+// Leave returns the update that removes our tools from a session which goes on without us.
 func (m *Mask) Leave() []byte {
-	m.session.toolless = true
+	m.session.withoutOurs = true
 	return m.session.setTools(m.ids, false)
 }
 
-// Reclaim takes a session.updated of a session that we joined, and returns the update that puts our tools back where
-// somebody else set theirs; nil: there is nothing to do.
+// Reclaim handles a session.updated of a session that we joined. It returns the update that puts our tools back after
+// another program has set its own; nil: ours are in force.
 func (m *Mask) Reclaim(event []byte) []byte {
 	s := &m.session
 	r := gjson.GetBytes(event, "session")
 	tools := r.Get("tools")
-	off := !s.joined || !s.created || s.foreign || s.toolless
+	off := !s.joined || !s.created || s.transcriptionOnly || s.withoutOurs
 	if off || !tools.IsArray() || !m.Confirmed() || s.reclaims >= maxReclaims {
 		return nil
 	}
-	theirs, ours := s.theirs(tools)
+	theirs, ours := s.clientTools(tools)
 	s.base.tools, s.base.forced = theirs, forces(r.Get("tool_choice"))
 	s.rebase()
 	if slices.Equal(ours, s.allowed(theirs, s.base.forced)) {
@@ -81,9 +80,9 @@ func (m *Mask) Reclaim(event []byte) []byte {
 	return s.setTools(m.ids, false)
 }
 
-// theirs returns the tools in a session that are not ours, raw, and the names of those that are: in a session that
-// we joined ours may stand from before, and are known by their descriptions. Of another all are the client's.
-func (s *session) theirs(tools gjson.Result) (raw string, ours []string) {
+// clientTools returns the tools in a session that are not ours, raw, and the names of those that are. Only a session
+// that we joined may have tools of ours from before; they are recognised by name and description.
+func (s *session) clientTools(tools gjson.Result) (raw string, ours []string) {
 	if !s.joined {
 		return tools.Raw, nil
 	}
@@ -101,5 +100,5 @@ func (s *session) theirs(tools gjson.Result) (raw string, ours []string) {
 	return "[" + strings.Join(all, ",") + "]", ours
 }
 
-// Hidden reports whether an item is ours.
+// Hidden reports whether an item is hidden from the client.
 func (m *Mask) Hidden(item string) bool { return m.items.hidden[item] }

@@ -155,7 +155,7 @@ func TestClashInAResponseThatNeverBegan(t *testing.T) {
 			if hidden := !strings.Contains(shown, "i1"); hidden != c.hidden {
 				t.Errorf("the client sees %s", shown)
 			}
-			if n := len(m.special) + len(m.owned) + len(m.out); n != 0 {
+			if n := len(m.toolsOfAsk) + len(m.toolsOfResponse) + len(m.outOfBand); n != 0 {
 				t.Errorf("%d are left open", n)
 			}
 		})

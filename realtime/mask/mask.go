@@ -12,60 +12,61 @@ import (
 	"switchboard/realtime/events"
 )
 
-// maxOpen bounds responses that are begun or asked for and not done.
+// maxOpen bounds the responses that have begun or were asked for, and are not done.
 const maxOpen = 1024
 
 // A Mask is the mask of one call. It may be used from one goroutine at a time.
 type Mask struct {
-	session // what the client and the model have of it, and what a call asks about it
+	session // has methods of its own for the call (state.go)
 
-	ids     *events.Names
-	items   items
-	asks    int                 // of the client
-	special map[string][]string // our tools in asks with tools of their own, by tag
-	pairs   map[string]pair     // of the client's metadata, which our tag took the place of, by tag
-	owned   map[string][]string // our tools in responses that run, by response id
-	out     map[string]bool     // out-of-band responses that run
-	current string              // newest response of the default conversation
-	renewed map[string]bool     // items that a new session was given again and has not confirmed
+	ids             *events.Names
+	items           items
+	asks            int                 // number of the client's newest ask
+	toolsOfAsk      map[string][]string // our tools in asks that bring tools, by tag
+	displaced       map[string]pair     // the client's metadata that our tag replaced, by tag
+	toolsOfResponse map[string][]string // our tools in running responses, by response
+	outOfBand       map[string]bool     // running out-of-band responses
+	current         string              // newest response of the default conversation
+	resentItems     map[string]bool     // items sent again to a new session, until it confirms them
 }
 
-// New returns a mask that names our events from ids and gives the model these tools, and the guide to them.
+// New returns a mask that gives the model these tools, and the guide to them. Our events get their ids from ids.
 func New(ids *events.Names, tools []handoff.Tool, guide handoff.Guide) *Mask {
 	return &Mask{
 		ids: ids, items: newItems(), session: session{
-			additions: additions{tools: tools, guide: guide.Whole, added: guide.Added}, set: unique.Make(""),
+			additions: additions{tools: tools, guide: guide.Whole, added: guide.Added}, merged: unique.Make(""),
 		},
-		special: map[string][]string{}, pairs: map[string]pair{}, owned: map[string][]string{}, out: map[string]bool{},
-		renewed: map[string]bool{},
+		toolsOfAsk: map[string][]string{}, displaced: map[string]pair{}, toolsOfResponse: map[string][]string{},
+		outOfBand: map[string]bool{}, resentItems: map[string]bool{},
 	}
 }
 
-// Full reports whether the model leaves more open, or more was hidden, than a call can have. What is hidden a client
-// must never see, so none of it is forgotten.
+// Full reports whether too many responses are open, or too much is hidden, for one call. Hidden items cannot be
+// forgotten, since the client must never see them.
 func (m *Mask) Full() bool {
-	return m.items.bytes > maxHidden || len(m.owned)+len(m.out)+len(m.special)+len(m.pairs) > maxOpen
+	open := len(m.toolsOfResponse) + len(m.outOfBand) + len(m.toolsOfAsk) + len(m.displaced)
+	return m.items.bytes > maxHidden || open > maxOpen
 }
 
 // Current returns the newest response of the default conversation, or "".
 func (m *Mask) Current() string { return m.current }
 
-// Hide keeps an item that we are about to put into the conversation from the client.
+// Hide hides an item from the client that we are about to put into the conversation.
 func (m *Mask) Hide(item string) { m.items.hide(item) }
 
-// A Decision is what becomes of an event of the client.
+// A Decision is what to do with an event of the client.
 type Decision struct {
-	Forward []byte // to the model, or nil
-	Reply   []byte // to the client instead, or nil
-	Crowded bool   // it was refused because too much waits
-	Leaked  bool   // an output for a function call of ours was dropped
+	Forward []byte // send this to the model; or nil
+	Reply   []byte // answer the client with this; or nil
+	Crowded bool   // the event was refused because too many wait
+	Leaked  bool   // the event was dropped: an output for a function call of ours
 }
 
-// FromClient decides about any event of the client but response.create and sound.
+// FromClient decides about an event of the client. It is given all but response.create and sound.
 func (m *Mask) FromClient(kind string, event []byte) Decision {
 	switch kind {
 	case events.TypeSessionUpdate:
-		if gjson.GetBytes(event, "session.type").String() == "transcription" && !m.session.foreign {
+		if gjson.GetBytes(event, "session.type").String() == "transcription" && !m.session.transcriptionOnly {
 			return Decision{Reply: m.refusal(event, events.Fault{
 				Code: "invalid_value", Param: "session.type",
 				Message: "session.type is realtime: a session that only transcribes has no voice that could hand anything over.",
@@ -87,7 +88,7 @@ func (m *Mask) FromClient(kind string, event []byte) Decision {
 		case it.Kind == events.ItemOutput && m.items.calls[it.CallID]:
 			return Decision{Leaked: true}
 		case it.Kind == events.ItemCall:
-			m.items.restore(it)
+			m.items.noteHistory(it)
 		}
 	case events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate:
 		if id := gjson.GetBytes(event, "item_id").String(); m.items.hidden[id] {
@@ -99,21 +100,21 @@ func (m *Mask) FromClient(kind string, event []byte) Decision {
 	return Decision{Forward: event}
 }
 
-// refusal is the error that refuses an event of the client.
+// refusal returns the error that refuses an event of the client.
 func (m *Mask) refusal(event []byte, f events.Fault) []byte {
 	f.Kind, f.EventID = "invalid_request_error", gjson.GetBytes(event, "event_id").String()
 	return events.Error(m.ids.Next(), f)
 }
 
-// Formats takes the update by which the client's leg sets the sound that it carries. The client set nothing by it,
-// and sees nothing of it.
-func (m *Mask) Formats(event []byte) []byte { return m.unasked(event, byLeg) }
+// Formats returns the session.update for the audio formats of the client's leg. The client did not make it, and does
+// not see its effect.
+func (m *Mask) Formats(event []byte) []byte { return m.changeFor(event, byLeg) }
 
-// Opening takes the update that the client's session begins with. The client sees its effect in session.created, which
-// waits for it.
-func (m *Mask) Opening(event []byte) []byte { return m.unasked(event, byOffer) }
+// Opening returns the session.update that the client's session begins with. The client sees its effect in
+// session.created, which waits for its answer.
+func (m *Mask) Opening(event []byte) []byte { return m.changeFor(event, byOffer) }
 
-func (m *Mask) unasked(event []byte, by author) []byte {
+func (m *Mask) changeFor(event []byte, by author) []byte {
 	id := gjson.GetBytes(event, "event_id").String()
 	if id == "" {
 		id = m.ids.Next()
@@ -124,17 +125,17 @@ func (m *Mask) unasked(event []byte, by author) []byte {
 	return event
 }
 
-// Release lets a client see its session that waited for too long; nil: it did not wait.
+// Release returns the session.created that still waits for the opening update; nil: none does.
 func (m *Mask) Release() []byte { return m.session.release() }
 
-// FromModel returns what the client sees of a model's event, and updates of ours for the model, which
-// follow when its session begins. It is given every event in order but sound and errors.
+// FromModel returns what the client sees of a model's event, and our updates for the model when its session begins. It
+// is given all events in order, but sound and errors.
 func (m *Mask) FromModel(kind string, event []byte) (shown, updates [][]byte) {
 	switch kind {
-	case events.TypeSessionCreated: // before anything of ours
+	case events.TypeSessionCreated: // nothing of ours is in it yet
 		updates = m.session.begin(event, m.ids)
 		if m.session.awaiting {
-			m.session.held = event
+			m.session.heldCreated = event
 			return nil, updates
 		}
 		return [][]byte{event}, updates
@@ -147,32 +148,32 @@ func (m *Mask) FromModel(kind string, event []byte) (shown, updates [][]byte) {
 	return [][]byte{event}, nil
 }
 
-// A Refusal is what follows from a session update that the model refused.
+// A Refusal is what follows from the model's refusal of a session update.
 type Refusal struct {
-	Shown   []byte   // what the client sees of the error, or nil
-	Again   [][]byte // what the model is to be sent now
-	Leg     bool     // it was the update of the client's leg, which alone is told
-	Opening bool     // it was the one that the client's session begins with
-	Tools   bool     // it was ours, and with it our tools
-	Words   bool     // it was ours, and with it the transcription of the caller
-	Heir    bool     // it was what a new session begins with; without Again there is nothing more to try
+	Shown         []byte   // the error as the client sees it; or nil
+	Again         [][]byte // updates to send to the model now
+	Leg           bool     // the update was the client's leg's; Shown is for the leg alone
+	Opening       bool     // the update was the one that the client's session begins with
+	Tools         bool     // our tools were refused
+	Transcription bool     // our transcription of the caller was refused
+	Renewal       bool     // the update was a new session's first; without Again, nothing is left to try
 }
 
-// Refused takes an error of the model, which names the event with this id or none. False: it is not about a session
-// update.
+// Refused handles an error of the model that names the event with this id, or none (""). False: it is not about a
+// session update.
 func (m *Mask) Refused(id string, event []byte) (Refusal, bool) {
 	refused, again := m.session.reject(id, gjson.GetBytes(event, "error"), m.ids)
 	if refused == nil {
 		return Refusal{}, false
 	}
-	r := Refusal{Again: again, Leg: refused.by == byLeg, Heir: refused.by == byHeir}
+	r := Refusal{Again: again, Leg: refused.by == byLeg, Renewal: refused.by == byRenewal}
 	if refused.by == byUs {
-		r.Words = refused.change.transcribing != nil
-		r.Tools = !r.Words && !refused.change.reasoning
+		r.Transcription = refused.change.ourTranscription != nil
+		r.Tools = !r.Transcription && !refused.change.reasoning
 	}
 	switch {
-	case refused.by == byUs, refused.by == byHeir, refused.resent:
-	case m.ids.Own(id): // the client gave it none
+	case refused.by == byUs, refused.by == byRenewal, refused.resent:
+	case m.ids.Own(id): // the client gave no event id
 		r.Shown = events.Set(event, "error.event_id", "null")
 	default:
 		r.Shown = event
@@ -197,7 +198,7 @@ func (m *Mask) show(kind string, event []byte) []byte {
 	case events.TypeError:
 		return event
 	}
-	if strings.HasPrefix(kind, events.TypeTranscription) && m.session.now.transcribing {
+	if strings.HasPrefix(kind, events.TypeTranscription) && m.session.now.ourTranscription {
 		return nil
 	}
 	if id := gjson.GetBytes(event, "item_id"); id.Exists() && m.items.hidden[id.String()] {
@@ -209,15 +210,15 @@ func (m *Mask) show(kind string, event []byte) []byte {
 // item returns what the client sees of an event about an item of the conversation.
 func (m *Mask) item(kind string, event []byte) []byte {
 	it := events.ReadItem(gjson.GetBytes(event, "item"))
-	if kind != events.TypeItemRetrieved && m.renewed[it.ID] { // the client has seen it, or is not to
+	if kind != events.TypeItemRetrieved && m.resentItems[it.ID] { // the client has seen the item, or must not
 		m.items.place(it.ID, gjson.GetBytes(event, "previous_item_id"))
 		if kind == events.TypeItemDone {
-			delete(m.renewed, it.ID)
+			delete(m.resentItems, it.ID)
 		}
 		return nil
 	}
 	hidden := m.inConversation(it)
-	event = m.unheard(event)
+	event = m.removeTranscript(event)
 	if kind != events.TypeItemRetrieved {
 		m.items.place(it.ID, gjson.GetBytes(event, "previous_item_id"))
 	}
@@ -227,9 +228,9 @@ func (m *Mask) item(kind string, event []byte) []byte {
 	return m.items.repoint(event)
 }
 
-// unheard takes out of an item the words of the caller that only our transcription put there.
-func (m *Mask) unheard(event []byte) []byte {
-	if !m.session.now.transcribing {
+// removeTranscript removes the caller's transcript from an item if only our transcription put it there.
+func (m *Mask) removeTranscript(event []byte) []byte {
+	if !m.session.now.ourTranscription {
 		return event
 	}
 	for i, part := range gjson.GetBytes(event, "item.content").Array() {
@@ -240,8 +241,8 @@ func (m *Mask) unheard(event []byte) []byte {
 	return event
 }
 
-// claim reports whether an item that a response put out is ours, and remembers it. Only these are requests: what
-// else stands in the conversation may be a client's history.
+// claim reports whether an item in the output of a response is ours, and hides it then. Only function calls in an
+// output are requests: others in the conversation may be history that a client gave.
 func (m *Mask) claim(it events.Item, response string) bool {
 	ours := m.items.hidden[it.ID]
 	if it.Kind == events.ItemCall && (ours || slices.Contains(m.tools(response), it.Name)) {
@@ -254,14 +255,14 @@ func (m *Mask) claim(it events.Item, response string) bool {
 	return ours
 }
 
-// inConversation reports whether an item that an event names without its response is to be hidden. Some servers report
-// a request so first, while its response runs.
+// inConversation reports whether an item in an event that names no response is to be hidden, and hides it then. Some
+// servers first report a request in such an event, while its response runs.
 func (m *Mask) inConversation(it events.Item) bool {
 	ours := m.items.hidden[it.ID]
 	switch it.Kind {
 	case events.ItemCall:
-		_, runs := m.owned[m.current]
-		ours = ours || runs && !m.items.restored(it) && slices.Contains(m.tools(m.current), it.Name)
+		_, runs := m.toolsOfResponse[m.current]
+		ours = ours || runs && !m.items.isHistory(it) && slices.Contains(m.tools(m.current), it.Name)
 	case events.ItemOutput:
 		ours = ours || m.items.calls[it.CallID]
 	}
@@ -271,12 +272,12 @@ func (m *Mask) inConversation(it events.Item) bool {
 	return ours
 }
 
-// tools names our tools in a response.
+// tools returns the names of our tools in a response.
 func (m *Mask) tools(response string) []string {
-	if m.out[response] {
+	if m.outOfBand[response] {
 		return nil
 	}
-	if ours, ok := m.owned[response]; ok {
+	if ours, ok := m.toolsOfResponse[response]; ok {
 		return ours
 	}
 	return m.session.standing()
@@ -290,13 +291,13 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	event = m.session.sameConversation(event, r)
 	switch {
 	case aside:
-		m.out[id] = true
+		m.outOfBand[id] = true
 	case kind == events.TypeCreated:
 		m.begin(id, tag)
 	}
-	if kind == events.TypeDone { // it may never have begun: one that was interrupted at once
+	if kind == events.TypeDone { // without a response.created if it was interrupted at once
 		m.Answers(id, tag)
-		delete(m.special, tag)
+		delete(m.toolsOfAsk, tag)
 	}
 	for _, raw := range r.Get("output").Array() {
 		m.claim(events.ReadItem(raw), id)
@@ -304,7 +305,7 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	if output, dropped := m.items.filter(r.Get("output")); dropped {
 		event = events.Set(event, "response.output", output)
 	}
-	if taken, exchanged := m.pairs[tag]; exchanged { // the metadata become the client's own
+	if taken, exchanged := m.displaced[tag]; exchanged { // restore the client's metadata
 		event = events.Remove(event, "response.metadata."+events.TagKey)
 		event = events.Set(event, "response.metadata."+gjson.Escape(taken.key), taken.value)
 	} else if tag != "" && len(r.Get("metadata").Map()) == 1 {
@@ -313,42 +314,42 @@ func (m *Mask) response(kind string, event []byte) []byte {
 		event = events.Remove(event, "response.metadata."+events.TagKey)
 	}
 	if tools := r.Get("tools"); tools.IsArray() {
-		if kept, dropped := without(tools, m.tools(id)); dropped {
+		if kept, dropped := withoutTools(tools, m.tools(id)); dropped {
 			event = events.Set(event, "response.tools", kept)
 		}
 	}
-	if s := &m.session; s.instructing() && strings.HasPrefix(r.Get("instructions").String(), s.guide) {
+	if s := &m.session; s.mayShowOurInstructions() && strings.HasPrefix(r.Get("instructions").String(), s.guide) {
 		event = restore(event, "response.instructions", s.original.instructions)
 	} else {
-		event = s.unadded(event, "response.instructions")
+		event = s.removeAddition(event, "response.instructions")
 	}
 	if kind == events.TypeDone {
-		delete(m.owned, id)
-		delete(m.out, id)
-		delete(m.pairs, tag)
+		delete(m.toolsOfResponse, id)
+		delete(m.outOfBand, id)
+		delete(m.displaced, tag)
 	}
 	return event
 }
 
-// Answers says, before a response without a tag begins, which ask it is taken to answer. Another response may be taken
-// so, too, until the ask is forgotten.
+// Answers notes, before a response without a tag begins, which ask it probably answers. It may be called for several
+// responses of one ask, until the ask is forgotten.
 func (m *Mask) Answers(response, tag string) {
-	if ours, special := m.special[tag]; special {
-		m.owned[response] = ours
+	if ours, special := m.toolsOfAsk[tag]; special {
+		m.toolsOfResponse[response] = ours
 	}
 }
 
-// begin follows the beginning of a response of the conversation.
+// begin notes the beginning of a response of the conversation.
 func (m *Mask) begin(id, tag string) {
 	m.current = id
-	if _, known := m.owned[id]; known && tag == "" {
+	if _, known := m.toolsOfResponse[id]; known && tag == "" {
 		return
 	}
-	ours, special := m.special[tag]
+	ours, special := m.toolsOfAsk[tag]
 	if special {
-		delete(m.special, tag)
+		delete(m.toolsOfAsk, tag)
 	} else {
 		ours = m.session.standing()
 	}
-	m.owned[id] = ours
+	m.toolsOfResponse[id] = ours
 }

@@ -134,7 +134,7 @@ func TestRenamedTools(t *testing.T) {
 		`"read_session","remain_silent"]` {
 		t.Errorf("tools %s", names)
 	}
-	renamed := renamed("codex", "switchboard_codex")
+	renamed := renameNote("codex", "switchboard_codex")
 	if got := gjson.Get(first, "session.instructions").String(); got != guide+renamed {
 		t.Errorf("instructions %q", got)
 	}

@@ -152,9 +152,9 @@ func TestNamelessRefusalAfterOverdue(t *testing.T) {
 	nameless := `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value",` +
 		`"param":"session.audio.output.voice"}}`
 	refusal, known := m.Refused("", []byte(nameless))
-	if !known || string(refusal.Shown) != nameless || refusal.Tools || refusal.Words {
+	if !known || string(refusal.Shown) != nameless || refusal.Tools || refusal.Transcription {
 		t.Errorf("the client sees %s, and of ours was refused: tools %t, words %t", refusal.Shown, refusal.Tools,
-			refusal.Words)
+			refusal.Transcription)
 	}
 	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"tools":[]}}`).Forward)
 	if !strings.Contains(got, "codex") {

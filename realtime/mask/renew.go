@@ -10,53 +10,53 @@ import (
 	"switchboard/realtime/events"
 )
 
-// Renew takes the beginning of another session of the model, which takes the place of the one there was, and returns
-// the updates that set it as that one was: one with all that is in force, and those that were not answered. Nothing of
-// this beginning is for the client.
+// Renew handles the session.created of another session of the model, which replaces the one before. It returns the
+// updates that set it in the same way: one with everything in force, and those that were not answered. The client sees
+// nothing of this.
 func (m *Mask) Renew(event []byte) (updates [][]byte) {
 	s := &m.session
 	var waiting []update
 	for _, u := range s.updates {
-		if u.late && !s.answers { // it was in force
-			s.settle(u)
-		} else if u.by != byHeir && gjson.Parse(u.got).IsObject() {
+		if u.overdue && !s.answersUpdates { // taken to be in force
+			s.confirm(u)
+		} else if u.by != byRenewal && gjson.Parse(u.sent).IsObject() {
 			waiting = append(waiting, u)
 		}
 	}
 	s.updates, s.now = nil, s.base
 	s.remember(gjson.GetBytes(event, "session"))
-	if set := s.set.Value(); set != "" {
-		updates = append(updates, s.inherit(m.ids.Next(), set))
+	if set := s.merged.Value(); set != "" {
+		updates = append(updates, s.renewalUpdate(m.ids.Next(), set))
 	}
 	for _, u := range waiting {
 		s.now = u.change.apply(s.now)
 		u.after = s.now
 		s.updates = append(s.updates, u)
-		updates = append(updates, sessionUpdate(u.id, u.got))
+		updates = append(updates, sessionUpdate(u.id, u.sent))
 	}
-	clear(m.renewed)
+	clear(m.resentItems)
 	return updates
 }
 
-// Again says that an item of the conversation is given to a new session: the client sees nothing of that.
-func (m *Mask) Again(item string) { m.renewed[item] = true }
+// Resent notes that an item of the conversation is sent again to a new session. The client does not see its events.
+func (m *Mask) Resent(item string) { m.resentItems[item] = true }
 
-// NotAgain says that the new session refused such an item.
-func (m *Mask) NotAgain(item string) { delete(m.renewed, item) }
+// ResentRefused notes that the new session refused such an item.
+func (m *Mask) ResentRefused(item string) { delete(m.resentItems, item) }
 
-// Deleted says that the client was told of the end of an item which the model does not have.
+// Deleted notes that the client was told of the deletion of an item which the model does not have.
 func (m *Mask) Deleted(item string) { m.items.remove(item) }
 
-// settle notes that the model has an update in force.
-func (s *session) settle(u update) {
+// confirm notes that an update is in force.
+func (s *session) confirm(u update) {
 	s.base = u.after
-	if gjson.Parse(u.got).IsObject() {
-		s.set = unique.Make(merge(gjson.Parse(s.set.Value()), gjson.Parse(u.got), ""))
+	if gjson.Parse(u.sent).IsObject() {
+		s.merged = unique.Make(merge(gjson.Parse(s.merged.Value()), gjson.Parse(u.sent), ""))
 	}
 }
 
-func (s *session) inherit(id, set string) []byte {
-	s.push(update{id: id, by: byHeir, got: set})
+func (s *session) renewalUpdate(id, set string) []byte {
+	s.push(update{id: id, by: byRenewal, sent: set})
 	return sessionUpdate(id, set)
 }
 
@@ -65,34 +65,34 @@ func sessionUpdate(id, session string) []byte {
 		"session": json.RawMessage(session)})
 }
 
-// withoutVoice is what a new session begins with that refused it all: the voice is what may be had no more.
+// withoutVoice returns the first update of a new session again, without the voice, after the session refused it: the
+// old voice may not be available any more. Nil: there was none in it.
 func (s *session) withoutVoice(refused update, ids *events.Names) [][]byte {
 	const voice = "audio.output.voice"
-	if !gjson.Get(refused.got, voice).Exists() {
+	if !gjson.Get(refused.sent, voice).Exists() {
 		return nil
 	}
-	s.set = unique.Make(string(events.Remove([]byte(refused.got), voice)))
-	return [][]byte{s.inherit(ids.Next(), s.set.Value())}
+	s.merged = unique.Make(string(events.Remove([]byte(refused.sent), voice)))
+	return [][]byte{s.renewalUpdate(ids.Next(), s.merged.Value())}
 }
 
-// sameConversation names the conversation as the client knows it in an event of a response.
+// sameConversation sets the conversation id in an event of a response to the one that the client knows.
 func (s *session) sameConversation(event []byte, response gjson.Result) []byte {
 	id := response.Get("conversation_id")
 	switch {
 	case id.Type != gjson.String || id.String() == "":
-	case s.first.conversation == "":
-		s.first.conversation = id.String()
-	case s.first.conversation != id.String():
-		return events.Set(event, "response.conversation_id", events.Quote(s.first.conversation))
+	case s.shownIDs.conversation == "":
+		s.shownIDs.conversation = id.String()
+	case s.shownIDs.conversation != id.String():
+		return events.Set(event, "response.conversation_id", events.Quote(s.shownIDs.conversation))
 	}
 	return event
 }
 
-// joined are the parts of a session whose fields an update leaves as they are where it does not name them. Any other
-// field it sets whole.
+// joined are the objects of a session that an update merges field by field. It replaces every other field as a whole.
 var joined = map[string]bool{"audio": true, "audio.input": true, "audio.output": true}
 
-// merge puts an update over what was set before. at is "" for sessions, and for a part of them its path and a dot.
+// merge merges an update into what was set before. at is "" for a session, and for an object in it the path and a dot.
 func merge(set, update gjson.Result, at string) string {
 	var keys []string
 	fields := map[string]gjson.Result{}

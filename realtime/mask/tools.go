@@ -10,22 +10,21 @@ import (
 	"switchboard/realtime/events"
 )
 
-// ourPrefix begins the name of a tool of ours whose own name the client uses itself.
+// ourPrefix is put before the name of a tool of ours if the client has a tool of that name.
 const ourPrefix = "switchboard_"
 
-// additions are our tools and instructions for a session, which owns them.
+// additions are our tools and instructions for a session. Owned by the session.
 type additions struct {
-	tools    []handoff.Tool // Set once
-	guide    string         // Set once: our instructions, where the client has none; or ""
-	added    string         // Set once: those after the client's; or ""
-	toolless bool           // the model refused our tools
+	tools       []handoff.Tool // Set once
+	guide       string         // Set once: our instructions if the client has none; or ""
+	added       string         // Set once: our addition to the client's instructions; or ""
+	withoutOurs bool           // our tools are left out: the model refused them, or we leave
 }
 
-// allowed names our tools that may stand beside the client's, as the model is to have them: none while it forces
-// a choice or the model refused them, and under another name where the client uses ours. One whose other name is the
-// client's, too, is left out.
+// allowed returns the names of our tools beside the client's: none if the client forces a choice or ours are left out.
+// A tool whose name the client uses gets ourPrefix; if the client uses that name, too, the tool is left out.
 func (s *additions) allowed(tools string, forced bool) []string {
-	if forced || s.toolless {
+	if forced || s.withoutOurs {
 		return nil
 	}
 	theirs := names(tools)
@@ -59,7 +58,7 @@ func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
 	return m.session.tool(it.Name), true
 }
 
-// tool returns the tool of ours that the model has under a name. Zero: it is none.
+// tool returns our tool that the model has under a name; zero: there is none.
 func (s *additions) tool(name string) handoff.Tool {
 	for _, tool := range s.tools {
 		if name == tool.Name || name == ourPrefix+tool.Name {
@@ -78,7 +77,7 @@ func (s *additions) join(tools string, ours []string) string {
 	for _, name := range ours {
 		tool := s.tool(name)
 		if name != tool.Name {
-			tool.Description += renamed(tool.Name, name)
+			tool.Description += renameNote(tool.Name, name)
 		}
 		all = append(all, string(events.Encode(events.Object{"type": "function", "name": name,
 			"description": tool.Description, "parameters": tool.Parameters})))
@@ -86,56 +85,55 @@ func (s *additions) join(tools string, ours []string) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// instructions are ours for a model that has our tools under these names.
-func (s *additions) instructions(ours []string) string { return s.guide + s.renames(ours) }
+// instructions returns our instructions, for a model that has our tools under these names.
+func (s *additions) instructions(ours []string) string { return s.guide + s.renameNotes(ours) }
 
-// addition are our words after the client's, for such a model.
-func (s *additions) addition(ours []string) string { return s.addedMark() + s.renames(ours) }
+// addition returns our addition to the client's instructions, for such a model.
+func (s *additions) addition(ours []string) string { return s.additionStart() + s.renameNotes(ours) }
 
-// addedMark begins them.
-func (s *additions) addedMark() string { return "\n\n" + s.added }
+// additionStart returns the beginning of the addition.
+func (s *additions) additionStart() string { return "\n\n" + s.added }
 
-// unadded takes our words out of the client's instructions in an event.
-func (s *additions) unadded(event []byte, path string) []byte {
+// removeAddition removes our addition from the client's instructions in an event.
+func (s *additions) removeAddition(event []byte, path string) []byte {
 	text := gjson.GetBytes(event, path).String()
-	if at := strings.LastIndex(text, s.addedMark()); s.added != "" && at >= 0 {
+	if at := strings.LastIndex(text, s.additionStart()); s.added != "" && at >= 0 {
 		return events.Set(event, path, events.Quote(text[:at]))
 	}
 	return event
 }
 
-// renames tells which of these names are not our tools' own.
-func (s *additions) renames(ours []string) string {
+// renameNotes returns a note for each of these names that is not the tool's own.
+func (s *additions) renameNotes(ours []string) string {
 	var text strings.Builder
 	for _, name := range ours {
 		if tool := s.tool(name); name != tool.Name {
-			text.WriteString(renamed(tool.Name, name))
+			text.WriteString(renameNote(tool.Name, name))
 		}
 	}
 	return text.String()
 }
 
-// listens reports whether the caller's speech is to be transcribed for us in a view: a client that has it off keeps it
+// needsTranscription reports whether we have to turn transcription on in a view. If the client turned it off it stays
 // off, unless a tool of ours acts on what the caller said.
-func (s *additions) listens(v view) bool {
+func (s *additions) needsTranscription(v view) bool {
 	switch {
-	case v.transcribed || len(s.tools) == 0:
+	case v.transcriptionOn || len(s.tools) == 0:
 		return false
-	case v.silenced:
+	case v.transcriptionOff:
 		return slices.ContainsFunc(s.tools, func(t handoff.Tool) bool { return t.Words })
 	}
 	return true
 }
 
-// renamed tells the model that what it reads of a tool's own name means another: descriptions, results and messages
-// call ours by its own name.
-func renamed(own, name string) string {
+// renameNote tells the model that a tool has another name here: descriptions, results and messages use its own name.
+func renameNote(own, name string) string {
 	return " Where Switchboard says " + own + ", here or in its tools, results and messages, it means " + name + "; " +
 		own + " itself is another tool."
 }
 
-// without drops our tools from a list.
-func without(tools gjson.Result, ours []string) (kept string, dropped bool) {
+// withoutTools removes our tools from a list.
+func withoutTools(tools gjson.Result, ours []string) (kept string, dropped bool) {
 	var all []string
 	for _, r := range tools.Array() {
 		if kind := r.Get("type").String(); (kind == "function" || kind == "") &&
@@ -148,7 +146,7 @@ func without(tools gjson.Result, ours []string) (kept string, dropped bool) {
 	return "[" + strings.Join(all, ",") + "]", dropped
 }
 
-// forces reports whether a tool choice makes the model call something.
+// forces reports whether a tool choice forces the model to call a tool.
 func forces(choice gjson.Result) bool {
 	return choice.IsObject() || choice.String() == "required"
 }

@@ -1,41 +1,41 @@
 package mask
 
-// A view is what differs between what the client set and what the model has.
+// A view holds the fields of a session in which the client's settings and the model's differ.
 type view struct {
-	tools         string   // the client's, a raw array; "" for none given
-	sent          string   // the same as the model has it
-	ours          []string // names of our tools that stand beside them, as the model has them
-	forced        bool     // the client forces a tool choice: ours are left out
-	instructed    bool     // the client gave instructions
-	appended      bool     // ours stand after them
-	theirs        string   // the client's then
-	instructing   bool     // ours stand in their place
-	transcription string   // raw, as the client sees it; "" for absent
-	transcribed   bool     // the client asked for transcription
-	silenced      bool     // the client asked that there be none
-	transcribing  bool     // ours stands in its place
+	tools              string   // the client's, a raw array; "": it set none
+	sentTools          string   // the client's as the model has them
+	ours               []string // names of our tools beside them, as the model has them
+	forced             bool     // the client forces a tool choice, so ours are left out
+	hasInstructions    bool     // the client set instructions
+	hasAddition        bool     // our addition is after them
+	clientInstructions string   // the client's, if hasAddition
+	ourInstructions    bool     // ours are in force, as the client set none
+	transcription      string   // as the client sees it, raw JSON; "": absent
+	transcriptionOn    bool     // the client turned transcription on
+	transcriptionOff   bool     // the client turned transcription off
+	ourTranscription   bool     // our transcription is in force
 }
 
-// A change is what one update makes of whatever view is in force. What is nil or false it leaves as it is.
+// A change is how one update changes a view. Fields that are nil or false leave the view's as they are.
 type change struct {
-	tools         *string  // the client's list
-	forced        *bool    // by the client's tool choice
-	sent          *string  // the list that went to the model, without ours
-	ours          []string // that went with it
-	instructed    bool     // the client gave instructions
-	appended      bool     // with our words after them
-	theirs        string   // the client's then
-	instructing   bool     // we did
-	reasoning     bool     // it sets how hard the model thinks
-	transcription *string  // the client's
-	transcribed   bool     // it is on
-	silenced      bool     // it is off
-	transcribing  *bool    // ours is on
+	tools              *string  // the client's list
+	forced             *bool    // whether the client's tool choice forces a call
+	sentTools          *string  // the client's list as sent to the model
+	ours               []string // names of our tools sent with it
+	hasInstructions    bool     // the client set instructions
+	hasAddition        bool     // our addition is after them
+	clientInstructions string   // the client's, if hasAddition
+	ourInstructions    bool     // ours were set
+	reasoning          bool     // the reasoning effort was set
+	transcription      *string  // the client's, raw JSON
+	transcriptionOn    bool     // the client turned it on
+	transcriptionOff   bool     // the client turned it off
+	ourTranscription   *bool    // whether ours is on
 }
 
-// transcribes reports whether it turns our transcription on, and adds whether it brings anything of ours.
-func (c change) transcribes() bool { return c.transcribing != nil && *c.transcribing }
-func (c change) adds() bool        { return c.transcribes() || len(c.ours) > 0 || c.appended }
+// transcribes reports whether the change turns our transcription on, and adds whether it adds anything of ours.
+func (c change) transcribes() bool { return c.ourTranscription != nil && *c.ourTranscription }
+func (c change) adds() bool        { return c.transcribes() || len(c.ours) > 0 || c.hasAddition }
 
 func (c change) apply(v view) view {
 	if c.tools != nil {
@@ -44,18 +44,19 @@ func (c change) apply(v view) view {
 	if c.forced != nil {
 		v.forced = *c.forced
 	}
-	if c.sent != nil {
-		v.sent, v.ours = *c.sent, c.ours
+	if c.sentTools != nil {
+		v.sentTools, v.ours = *c.sentTools, c.ours
 	}
-	if c.instructed {
-		v.instructed, v.instructing, v.appended, v.theirs = true, false, c.appended, c.theirs
+	if c.hasInstructions {
+		v.hasInstructions, v.ourInstructions = true, false
+		v.hasAddition, v.clientInstructions = c.hasAddition, c.clientInstructions
 	}
-	v.instructing = v.instructing || c.instructing
+	v.ourInstructions = v.ourInstructions || c.ourInstructions
 	if c.transcription != nil {
-		v.transcription, v.transcribed, v.silenced = *c.transcription, c.transcribed, c.silenced
+		v.transcription, v.transcriptionOn, v.transcriptionOff = *c.transcription, c.transcriptionOn, c.transcriptionOff
 	}
-	if c.transcribing != nil {
-		v.transcribing = *c.transcribing
+	if c.ourTranscription != nil {
+		v.ourTranscription = *c.ourTranscription
 	}
 	return v
 }

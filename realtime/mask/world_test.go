@@ -98,7 +98,7 @@ func (w *world) answer(refuse bool) {
 	if refuse && !own {
 		refusal, known := w.m.Refused(id, fault(id))
 		if w.queue = append(w.queue, refusal.Again...); !known || refusal.Shown == nil {
-			w.t.Fatalf("the client does not hear that %s was refused: %s; known %s", id, u, w.m.session.known)
+			w.t.Fatalf("the client does not hear that %s was refused: %s; known %s", id, u, w.m.session.reported)
 		}
 		return
 	}

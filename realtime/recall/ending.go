@@ -8,20 +8,20 @@ import (
 	"switchboard/realtime/events"
 )
 
-// An Ending is how a response ends whose session is gone: the events that the model would have sent.
+// An Ending is the end of a response whose session is gone: the events that the model would have sent.
 type Ending struct {
 	Response string
-	Whole    bool     // all that it began to put out is there
-	Aside    bool     // it is beside the conversation
+	Complete bool     // all items that it began are done
+	Aside    bool     // it is out of band
 	Events   [][]byte // the last is response.done
 }
 
-// Endings returns the ends of all responses that run. next names their events. They are not over before their events
-// come back by FromModel.
+// Endings returns the endings of all running responses. next makes the ids of the events. The caller has to give the
+// events to FromModel, which ends the responses here.
 func (r *Recall) Endings(next func() string) (all []Ending) {
 	for _, p := range r.running {
 		e := Ending{
-			Response: gjson.Get(p.raw, "id").String(), Whole: len(p.open) == 0 && len(p.items) > 0, Aside: p.aside,
+			Response: gjson.Get(p.raw, "id").String(), Complete: len(p.open) == 0 && len(p.items) > 0, Aside: p.aside,
 		}
 		tell := func(kind string, fields events.Object) {
 			fields["type"], fields["event_id"] = kind, next()
@@ -36,12 +36,12 @@ func (r *Recall) Endings(next func() string) (all []Ending) {
 			output = append(output, it)
 			tell(events.TypeOutputDone, events.Object{
 				"response_id": e.Response, "output_index": p.open[i].index, "item": it})
-			if _, known := r.find(p.open[i].id); known != nil && !p.aside { // or else it was deleted
+			if _, known := r.find(p.open[i].id); known != nil && !p.aside { // it was not deleted
 				tell(events.TypeItemDone, events.Object{"previous_item_id": r.before(p.open[i].id), "item": it})
 			}
 		}
 		done := events.Set([]byte(p.raw), "status", events.Quote(events.StatusCompleted))
-		if !e.Whole {
+		if !e.Complete {
 			done = events.Set(done, "status", events.Quote(events.StatusIncomplete))
 			done = events.Set(done, "status_details", `{"type":"incomplete"}`)
 		}
@@ -52,7 +52,7 @@ func (r *Recall) Endings(next func() string) (all []Ending) {
 	return all
 }
 
-// before returns the item that stands before another, nil for none.
+// before returns the id of the item before another, or nil.
 func (r *Recall) before(id string) any {
 	if i, _ := r.find(id); i > 0 {
 		return r.items[i-1].id
@@ -60,8 +60,8 @@ func (r *Recall) before(id string) any {
 	return nil
 }
 
-// ended returns an item as far as it was written.
-func (o *opened) ended() []byte {
+// ended returns an item as far as it was written, as incomplete.
+func (o *openItem) ended() []byte {
 	it := events.Set([]byte(o.raw), "status", events.Quote(events.StatusIncomplete))
 	words := events.Quote(o.words.String())
 	switch {

@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// maxItems and maxBytes bound the items that are remembered, and their words. The oldest go first, calls that wait
-	// for their output last; a line tells the model that there were some.
+	// maxItems and maxBytes bound the remembered items and their text. The oldest go first, except calls without an
+	// output; a line tells the model that some are missing.
 	maxItems = 200
 	maxBytes = 64 << 10
-	// maxText bounds the words of one item, in bytes: what is longer is clipped.
+	// maxText bounds the text of one item, in bytes; a longer one is clipped.
 	maxText = 8 << 10
-	// maxGone bounds the items that are known to be forgotten, maxRunning the responses that are followed.
+	// maxGone bounds the remembered ids of forgotten items, maxRunning the running responses.
 	maxGone    = 4096
 	maxRunning = 64
 	// msPerLetter is how long a letter takes to be spoken, for sound that was cut: 15 a second.
 	msPerLetter = 66
 )
 
-// notTranscribed stands for what the caller said where the model wrote it down for nobody.
+// notTranscribed is the text of what the caller said if there is no transcript.
 const notTranscribed = "[not transcribed]"
 
 // A Recall is what is remembered of one call. It may be used from one goroutine at a time.
 type Recall struct {
-	items   []*item  // in the order of the conversation
-	bytes   int      // of words in them
-	left    int      // items that were forgotten, all in all
-	gone    []string // the newest of them
-	deleted []string // items that were deleted, the newest: their ends may be told of later
-	running []*response
-	asked   []asked
-	given   map[string]bool // items that the session was given when it began
+	items        []*item  // in the order of the conversation
+	bytes        int      // of text in the items
+	forgotten    int      // number of items forgotten so far
+	forgottenIDs []string // the newest of these
+	deleted      []string // newest deleted items, of which late events may still come
+	running      []*response
+	unanswered   []sentEvent
+	givenItems   map[string]bool // items that this session was sent when it began
 }
 
 // An item is one item of the conversation.
@@ -47,20 +47,20 @@ type item struct {
 	text                    string // of a message
 	callID, name, arguments string
 	output                  string
-	whole                   bool // it is done; a call: it may be called
-	sound                   bool // of the caller, whose words come later
+	complete                bool // it is done; of a call: its arguments are all there
+	untranscribed           bool // sound of the caller without a transcript yet
 }
 
-// A response is one that runs.
+// A response is a running response.
 type response struct {
-	raw   string   // the response as it began
-	aside bool     // beside the conversation
-	items []string // raw, that it put out and are done
-	open  []opened
+	raw   string   // as it began, raw JSON
+	aside bool     // out of band
+	items []string // its items that are done, raw JSON
+	open  []openItem
 }
 
-// An opened is an item that a response is still writing.
-type opened struct {
+// An openItem is an item that a response is still writing.
+type openItem struct {
 	id    string
 	index int64
 	raw   string
@@ -68,21 +68,21 @@ type opened struct {
 }
 
 // New returns the memory of a call whose session has not begun.
-func New() *Recall { return &Recall{given: map[string]bool{}} }
+func New() *Recall { return &Recall{givenItems: map[string]bool{}} }
 
-// FromModel takes an event of the model, every one but sound and errors, in order.
+// FromModel handles an event of the model. It is given all events in order, but sound and errors.
 func (r *Recall) FromModel(kind string, event []byte) {
 	field := func(path string) gjson.Result { return gjson.GetBytes(event, path) }
 	switch kind {
 	case events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone:
-		if id := field("item.id").String(); kind != events.TypeItemDone { // made again
+		if id := field("item.id").String(); kind != events.TypeItemDone { // an id may be used again
 			r.deleted = slices.DeleteFunc(r.deleted, func(other string) bool { return other == id })
 		}
 		r.item(field("item"), field("previous_item_id"))
 		r.answered(kind, field("item.id").String())
 	case events.TypeTranscribed:
 		if _, it := r.find(field("item_id").String()); it != nil {
-			it.sound = false
+			it.untranscribed = false
 			r.write(it, strings.TrimSpace(field("transcript").String()))
 		}
 	case events.TypeItemTruncated:
@@ -108,7 +108,7 @@ func (r *Recall) FromModel(kind string, event []byte) {
 	}
 }
 
-// begin follows a response.
+// begin notes the beginning of a response.
 func (r *Recall) begin(raw gjson.Result) {
 	aside := mask.Aside(events.TagOf(raw)) || events.OutOfBand(raw)
 	if len(r.running) < maxRunning {
@@ -128,18 +128,18 @@ func (r *Recall) responseOf(id string) *response {
 	return nil
 }
 
-// open follows an item that a response begins to write.
+// open notes an item that a response begins to write.
 func (r *Recall) open(event []byte) {
 	it := gjson.GetBytes(event, "item")
 	if p := r.responseOf(gjson.GetBytes(event, "response_id").String()); p != nil && len(p.open) < maxRunning {
-		p.open = append(p.open, opened{
+		p.open = append(p.open, openItem{
 			id: strings.Clone(it.Get("id").String()), index: gjson.GetBytes(event, "output_index").Int(),
 			raw: strings.Clone(it.Raw),
 		})
 	}
 }
 
-func (r *Recall) openItem(response, id string) *opened {
+func (r *Recall) openItem(response, id string) *openItem {
 	if p := r.responseOf(response); p != nil {
 		for i := range p.open {
 			if p.open[i].id == id {
@@ -150,20 +150,20 @@ func (r *Recall) openItem(response, id string) *opened {
 	return nil
 }
 
-// close takes an item that a response has written.
+// close notes an item that a response has finished.
 func (r *Recall) close(event []byte) {
 	it := gjson.GetBytes(event, "item")
 	p := r.responseOf(gjson.GetBytes(event, "response_id").String())
 	if p == nil {
 		return
 	}
-	p.open = slices.DeleteFunc(p.open, func(o opened) bool { return o.id == it.Get("id").String() })
+	p.open = slices.DeleteFunc(p.open, func(o openItem) bool { return o.id == it.Get("id").String() })
 	if p.items = append(p.items, strings.Clone(it.Raw)); !p.aside {
 		r.item(it, gjson.Result{})
 	}
 }
 
-// end takes the end of a response, which may never have begun, with what it put out.
+// end handles the end of a response, whose beginning may not have been reported, with its output.
 func (r *Recall) end(raw gjson.Result) {
 	id := raw.Get("id").String()
 	p := r.responseOf(id)
@@ -173,14 +173,14 @@ func (r *Recall) end(raw gjson.Result) {
 	}
 	status := raw.Get("status").String()
 	for _, it := range raw.Get("output").Array() {
-		if it.Get("status").String() == "" && status == events.StatusCompleted { // servers that give items none
+		if it.Get("status").String() == "" && status == events.StatusCompleted { // some servers give items no status
 			it = gjson.ParseBytes(events.Set([]byte(it.Raw), "status", events.Quote(status)))
 		}
 		r.item(it, gjson.Result{})
 	}
 }
 
-// find returns an item and its place.
+// find returns an item and its index, or -1 and nil.
 func (r *Recall) find(id string) (int, *item) {
 	for i, it := range slices.Backward(r.items) {
 		if it.id == id {
@@ -190,7 +190,7 @@ func (r *Recall) find(id string) (int, *item) {
 	return -1, nil
 }
 
-// item takes an item as the model tells it now.
+// item notes an item as the model reports it now.
 func (r *Recall) item(raw, previous gjson.Result) {
 	id := raw.Get("id").String()
 	if id == "" || len(id) > events.MaxID {
@@ -205,13 +205,14 @@ func (r *Recall) item(raw, previous gjson.Result) {
 		at := len(r.items)
 		if i, known := r.find(previous.String()); known != nil {
 			at = i + 1
-		} else if raw.Get("role").String() != "assistant" && raw.Get("type").String() != events.ItemCall && r.first(id) {
+		} else if raw.Get("role").String() != "assistant" && raw.Get("type").String() != events.ItemCall &&
+			r.comesFirst(id) {
 			at = 0
 		}
 		r.items = slices.Insert(r.items, at, it)
 	}
 	it.kind, it.role = strings.Clone(raw.Get("type").String()), strings.Clone(raw.Get("role").String())
-	it.whole = it.whole || raw.Get("status").String() == events.StatusCompleted
+	it.complete = it.complete || raw.Get("status").String() == events.StatusCompleted
 	switch it.kind {
 	case events.ItemMessage:
 		r.message(it, raw)
@@ -219,13 +220,13 @@ func (r *Recall) item(raw, previous gjson.Result) {
 		it.callID, it.name = strings.Clone(raw.Get("call_id").String()), strings.Clone(raw.Get("name").String())
 		r.keep(&it.arguments, arguments(raw.Get("arguments").String()))
 	case events.ItemOutput:
-		it.callID, it.whole = strings.Clone(raw.Get("call_id").String()), true
+		it.callID, it.complete = strings.Clone(raw.Get("call_id").String()), true
 		r.keep(&it.output, clip(raw.Get("output").String()))
 	}
 	r.forget()
 }
 
-// message takes the words of a message; a later event without any leaves what is known.
+// message notes the text of a message. An event without a text leaves the known one.
 func (r *Recall) message(it *item, raw gjson.Result) {
 	var words []string
 	for _, part := range raw.Get("content").Array() {
@@ -233,7 +234,7 @@ func (r *Recall) message(it *item, raw gjson.Result) {
 		case "input_image":
 			words = append(words, "[picture]")
 		case "input_audio":
-			it.sound = part.Get("transcript").Type != gjson.String && it.text == ""
+			it.untranscribed = part.Get("transcript").Type != gjson.String && it.text == ""
 		}
 		if text := strings.TrimSpace(part.Get("text").String() + part.Get("transcript").String()); text != "" {
 			words = append(words, text)
@@ -244,19 +245,19 @@ func (r *Recall) message(it *item, raw gjson.Result) {
 	}
 }
 
-// write sets the words of a message.
+// write sets the text of a message.
 func (r *Recall) write(it *item, text string) {
 	r.keep(&it.text, clip(text))
 	r.forget()
 }
 
-// keep sets a text of an item.
+// keep sets a text of an item, and counts its bytes.
 func (r *Recall) keep(to *string, text string) {
 	r.bytes += len(text) - len(*to)
 	*to = strings.Clone(text)
 }
 
-// clip bounds the words of one item.
+// clip bounds the text of one item.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -264,7 +265,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + " [cut]"
 }
 
-// arguments bounds the arguments of a call, which stay an object.
+// arguments bounds the arguments of a call, and keeps them a JSON object.
 func arguments(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -272,7 +273,8 @@ func arguments(text string) string {
 	return string(events.Encode(events.Object{"beginning": strings.ToValidUTF8(text[:maxText], "")}))
 }
 
-// forget lets the oldest items go beyond the bounds. A call and its output go together, and not before there is one.
+// forget forgets the oldest items beyond the bounds. A call and its output go together, and not before there is an
+// output.
 func (r *Recall) forget() {
 	for i := 0; i < len(r.items)-1 && (len(r.items) > maxItems || r.bytes > maxBytes); {
 		it := r.items[i]
@@ -291,17 +293,17 @@ func (r *Recall) forget() {
 	}
 }
 
-// has reports whether a call has its output.
+// has reports whether there is an output for a call.
 func (r *Recall) has(call string) bool {
 	return slices.ContainsFunc(r.items, func(it *item) bool { return it.kind == events.ItemOutput && it.callID == call })
 }
 
-// drop forgets an item of the conversation.
+// drop forgets an item, which the conversation still has.
 func (r *Recall) drop(it *item) {
 	r.remove(it)
-	r.left++
-	if r.gone = append(r.gone, it.id); len(r.gone) > maxGone {
-		r.gone = slices.Delete(r.gone, 0, 1)
+	r.forgotten++
+	if r.forgottenIDs = append(r.forgottenIDs, it.id); len(r.forgottenIDs) > maxGone {
+		r.forgottenIDs = slices.Delete(r.forgottenIDs, 0, 1)
 	}
 }
 
@@ -310,7 +312,7 @@ func (r *Recall) remove(it *item) {
 	r.bytes -= len(it.text) + len(it.arguments) + len(it.output)
 }
 
-// Delete takes an item out of the conversation.
+// Delete removes an item that was deleted from the conversation.
 func (r *Recall) Delete(id string) {
 	if _, it := r.find(id); it != nil {
 		r.remove(it)
@@ -318,14 +320,14 @@ func (r *Recall) Delete(id string) {
 	if r.deleted = append(r.deleted, strings.Clone(id)); len(r.deleted) > maxRunning {
 		r.deleted = slices.Delete(r.deleted, 0, 1)
 	}
-	r.gone = slices.DeleteFunc(r.gone, func(other string) bool { return other == id })
+	r.forgottenIDs = slices.DeleteFunc(r.forgottenIDs, func(other string) bool { return other == id })
 }
 
-// Forgot reports whether an item of the conversation was forgotten: a session that was begun since does not have it.
-func (r *Recall) Forgot(id string) bool { return slices.Contains(r.gone, id) }
+// Forgot reports whether an item of the conversation was forgotten, so that later sessions do not have it.
+func (r *Recall) Forgot(id string) bool { return slices.Contains(r.forgottenIDs, id) }
 
-// Truncate takes back the words of an item that were not heard, as its sound was cut after so many milliseconds. How
-// many they are is estimated.
+// Truncate shortens the text of an item whose sound was cut after so many milliseconds. How much text that is, is
+// estimated.
 func (r *Recall) Truncate(id string, ms int64) {
 	_, it := r.find(id)
 	if it == nil || it.role != "assistant" {
@@ -344,23 +346,23 @@ func (r *Recall) Truncate(id string, ms int64) {
 	r.keep(&it.text, heard)
 }
 
-// A Given is an item for a new session.
-type Given struct {
+// A SessionItem is an item for a new session.
+type SessionItem struct {
 	ID, JSON string
-	Ours     bool // its client never had it
+	Ours     bool // the client never had it
 }
 
-// Items returns the conversation for a new session, in order and with the ids that it has. What was forgotten is one
-// line before all, of this id. A call that was not written to its end is left out.
-func (r *Recall) Items(line string) []Given {
-	var all []Given
+// Items returns the conversation for a new session, in order and with the items' ids. If items were forgotten, the
+// first one is a line about that, with the id line. Incomplete calls are left out.
+func (r *Recall) Items(line string) []SessionItem {
+	var all []SessionItem
 	give := func(id string, ours bool, fields events.Object) {
 		fields["id"] = id
-		all = append(all, Given{ID: id, JSON: string(events.Encode(fields)), Ours: ours})
-		r.given[id] = true
+		all = append(all, SessionItem{ID: id, JSON: string(events.Encode(fields)), Ours: ours})
+		r.givenItems[id] = true
 	}
-	clear(r.given)
-	if r.left > 0 {
+	clear(r.givenItems)
+	if r.forgotten > 0 {
 		give(line, true, message("system", "The call has been going on for long: its first part is left out here. "+
 			"Say nothing of it unless asked; ask again for what you need to know."))
 	}
@@ -368,10 +370,10 @@ func (r *Recall) Items(line string) []Given {
 	for _, it := range r.items {
 		switch {
 		case it.kind == events.ItemMessage:
-			if text := it.said(); text != "" {
+			if text := it.words(); text != "" {
 				give(it.id, false, message(it.role, text))
 			}
-		case it.kind == events.ItemCall && it.whole:
+		case it.kind == events.ItemCall && it.complete:
 			calls[it.callID] = true
 			give(it.id, false, events.Object{"type": it.kind, "call_id": it.callID, "name": it.name,
 				"arguments": cmp.Or(it.arguments, "{}")})
@@ -382,9 +384,9 @@ func (r *Recall) Items(line string) []Given {
 	return all
 }
 
-// said are the words of a message, for the model.
-func (it *item) said() string {
-	if it.text == "" && it.sound {
+// words returns the text of a message, for the model.
+func (it *item) words() string {
+	if it.text == "" && it.untranscribed {
 		return notTranscribed
 	}
 	return it.text
@@ -399,17 +401,17 @@ func message(role, text string) events.Object {
 		"content": []events.Object{{"type": kind, "text": text}}}
 }
 
-// A Line is what the caller or the voice said.
+// A Line is one message of the caller or the voice.
 type Line struct {
 	Caller bool
 	Text   string
 }
 
-// Last returns what was said last, at most so many lines, oldest first: no notes, no calls. What the client gave counts
-// as said before the model answers it.
+// Last returns the last messages of the caller and the voice, at most so many, oldest first. Items from the client
+// count before the model has confirmed them.
 func (r *Recall) Last(lines int) []Line {
 	items := slices.Clone(r.items)
-	for _, a := range r.asked {
+	for _, a := range r.unanswered {
 		if raw := gjson.GetBytes(a.event, "item"); a.answer == events.TypeItemAdded {
 			it := &item{kind: raw.Get("type").String(), role: raw.Get("role").String()}
 			new(Recall).message(it, raw)
@@ -429,8 +431,7 @@ func (r *Recall) Last(lines int) []Line {
 	return all
 }
 
-// Transcript returns these items as one text, for a model that does not take them as they are; "": there is nothing to
-// tell.
+// Transcript returns these items as one text, for a model that refuses them as items; "": they have no text.
 func (r *Recall) Transcript(ids []string) string {
 	var lines []string
 	for _, it := range r.items {
@@ -438,8 +439,8 @@ func (r *Recall) Transcript(ids []string) string {
 			continue
 		}
 		switch who := map[string]string{"user": "The caller", "assistant": "You"}[it.role]; {
-		case it.kind == events.ItemMessage && it.said() != "":
-			lines = append(lines, cmp.Or(who, "To you")+": "+it.said())
+		case it.kind == events.ItemMessage && it.words() != "":
+			lines = append(lines, cmp.Or(who, "To you")+": "+it.words())
 		case it.kind == events.ItemCall:
 			lines = append(lines, "You called "+it.name+": "+it.arguments)
 		case it.kind == events.ItemOutput:

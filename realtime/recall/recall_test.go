@@ -139,7 +139,7 @@ func TestEndings(t *testing.T) {
 		}
 	}
 	if strings.Join(kinds, " ") != "response.output_item.done conversation.item.done response.done response.done" ||
-		all[0].Whole || !all[1].Whole || !all[1].Aside {
+		all[0].Complete || !all[1].Complete || !all[1].Aside {
 		t.Fatalf("%s, %+v", kinds, all)
 	}
 	r1 := gjson.ParseBytes(all[0].Events[2]).Get("response")
@@ -161,7 +161,7 @@ func TestEndings(t *testing.T) {
 func TestUnanswered(t *testing.T) {
 	r := New()
 	ask := func(id, kind, rest string) {
-		r.Asked(kind, []byte(`{"type":"`+kind+`","event_id":"`+id+`"`+rest+`}`))
+		r.Sent(kind, []byte(`{"type":"`+kind+`","event_id":"`+id+`"`+rest+`}`))
 	}
 	ask("1", events.TypeItemCreate, `,"item":{"id":"a"}`)
 	ask("2", events.TypeItemCreate, `,"item":{"type":"message"}`)
@@ -210,7 +210,7 @@ func TestLast(t *testing.T) {
 		}
 	}
 	give := func(id, item string) {
-		r.Asked(events.TypeItemCreate, []byte(`{"event_id":"`+id+`","item":`+item+`}`))
+		r.Sent(events.TypeItemCreate, []byte(`{"event_id":"`+id+`","item":`+item+`}`))
 	}
 	tell(r, added("null", user("a", "old")), added("null", user("b", "first")))
 	give("1", `{"type":"message","role":"user","content":[{"type":"input_text","text":"second"}]}`)

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// maxAsked and maxAskedBytes bound the events whose answers are waited for. Beyond them the oldest are
-	// forgotten: a model answers in order, and is not that far behind.
+	// maxAsked and maxAskedBytes bound the unanswered events. Beyond them the oldest are forgotten: a model answers in
+	// order, and is not that far behind.
 	maxAsked      = 256
 	maxAskedBytes = 4 << 20
 )
 
-// An asked is an event that the model answers.
-type asked struct {
+// A sentEvent is an event that the model has to answer.
+type sentEvent struct {
 	answer string // the type of the answer
-	item   string // that the answer names; "": the sender did not
+	item   string // the item id in the answer; "": the sender gave none
 	event  []byte
 }
 
-// Asked takes an event that went to the model: one of the client, or an item of ours. Those about the session, and asks
-// in the conversation, are followed elsewhere.
-func (r *Recall) Asked(kind string, event []byte) {
-	a := asked{item: gjson.GetBytes(event, "item_id").String(), event: event}
+// Sent notes an event that was sent to the model: the client's, or an item of ours. The mask and the floor remember
+// session updates and asks in the conversation.
+func (r *Recall) Sent(kind string, event []byte) {
+	a := sentEvent{item: gjson.GetBytes(event, "item_id").String(), event: event}
 	switch kind {
 	case events.TypeItemCreate:
 		a.answer, a.item = events.TypeItemAdded, gjson.GetBytes(event, "item.id").String()
@@ -35,55 +35,61 @@ func (r *Recall) Asked(kind string, event []byte) {
 		a.answer = events.TypeItemTruncated
 	case events.TypeItemRetrieve:
 		a.answer = events.TypeItemRetrieved
-	case events.TypeCreate: // beside the conversation
+	case events.TypeCreate: // out of band
 		a.answer = events.TypeCreated
 	default:
 		return
 	}
 	size := 0
-	for _, other := range r.asked {
+	for _, other := range r.unanswered {
 		size += len(other.event)
 	}
-	for len(r.asked) > 0 && (len(r.asked) >= maxAsked || size+len(event) > maxAskedBytes) {
-		size -= len(r.asked[0].event)
-		r.asked = slices.Delete(r.asked, 0, 1)
+	for len(r.unanswered) > 0 && (len(r.unanswered) >= maxAsked || size+len(event) > maxAskedBytes) {
+		size -= len(r.unanswered[0].event)
+		r.unanswered = slices.Delete(r.unanswered, 0, 1)
 	}
-	r.asked = append(r.asked, a)
+	r.unanswered = append(r.unanswered, a)
 }
 
-// answered takes an answer of the model. An item that the client did not name is any that nobody else made.
+// answered handles an answer of the model. For an item to which the client gave no id, that is any item which nobody
+// else made.
 func (r *Recall) answered(kind, id string) {
 	if kind == events.TypeItemCreated {
 		kind = events.TypeItemAdded
 	}
-	at := slices.IndexFunc(r.asked, func(a asked) bool { return a.answer == kind && a.item == id })
-	if at < 0 && kind == events.TypeItemAdded && !r.written(id) && !r.given[id] {
-		at = slices.IndexFunc(r.asked, func(a asked) bool { return a.answer == kind && a.item == "" })
+	at := slices.IndexFunc(r.unanswered, func(a sentEvent) bool { return a.answer == kind && a.item == id })
+	if at < 0 && kind == events.TypeItemAdded && !r.madeByModel(id) && !r.givenItems[id] {
+		at = slices.IndexFunc(r.unanswered, func(a sentEvent) bool { return a.answer == kind && a.item == "" })
 	}
 	if at >= 0 {
-		r.asked = slices.Delete(r.asked, at, at+1)
+		r.unanswered = slices.Delete(r.unanswered, at, at+1)
 	}
 }
 
-// first reports whether the client asked that a new item stand before all others.
-func (r *Recall) first(id string) bool {
-	at := slices.IndexFunc(r.asked, func(a asked) bool { return a.answer == events.TypeItemAdded && a.item == id })
+// comesFirst reports whether the client asked for a new item to be put before all others.
+func (r *Recall) comesFirst(id string) bool {
+	adds := func(item string) int {
+		return slices.IndexFunc(r.unanswered, func(a sentEvent) bool {
+			return a.answer == events.TypeItemAdded && a.item == item
+		})
+	}
+	at := adds(id)
 	if at < 0 {
-		at = slices.IndexFunc(r.asked, func(a asked) bool { return a.answer == events.TypeItemAdded && a.item == "" })
+		at = adds("")
 	}
-	return at >= 0 && gjson.GetBytes(r.asked[at].event, "previous_item_id").String() == "root"
+	return at >= 0 && gjson.GetBytes(r.unanswered[at].event, "previous_item_id").String() == "root"
 }
 
-// written reports whether the model or its ear made an item: a client's answers are text.
-func (r *Recall) written(id string) bool {
+// madeByModel reports whether an item was made by the model, or by voice detection from the caller's sound.
+func (r *Recall) madeByModel(id string) bool {
 	_, it := r.find(id)
-	return it != nil && (it.role == "assistant" || it.kind == events.ItemCall || it.sound)
+	return it != nil && (it.role == "assistant" || it.kind == events.ItemCall || it.untranscribed)
 }
 
-// Refused takes an error of the model about an event.
+// Refused notes that the model refused an event.
 func (r *Recall) Refused(eventID string) {
 	if eventID != "" {
-		r.asked = slices.DeleteFunc(r.asked, func(a asked) bool {
+		r.unanswered = slices.DeleteFunc(r.unanswered, func(a sentEvent) bool {
 			return gjson.GetBytes(a.event, "event_id").String() == eventID
 		})
 	}
@@ -92,7 +98,7 @@ func (r *Recall) Refused(eventID string) {
 // Unanswered returns the events that the model has not answered, oldest first.
 func (r *Recall) Unanswered() [][]byte {
 	var all [][]byte
-	for _, a := range r.asked {
+	for _, a := range r.unanswered {
 		all = append(all, a.event)
 	}
 	return all
