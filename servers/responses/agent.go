@@ -11,10 +11,10 @@ import (
 	"switchboard/servers"
 )
 
-// A conn is one connection to a [Server]: a view of it that can be closed. What runs does not notice.
+// A conn is one connection to a [Server]. Closing it does not affect running turns.
 type conn struct {
 	server *Server       // Set once
-	id     string        // Set once; tells it from every other
+	id     string        // Set once; unique
 	once   sync.Once     // closes done
 	done   chan struct{} // Set once
 }
@@ -25,7 +25,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// open reports whether the connection can be used.
+// open returns an error after the connection was closed.
 func (c *conn) open() error {
 	select {
 	case <-c.done:
@@ -35,7 +35,7 @@ func (c *conn) open() error {
 	}
 }
 
-// read reads a thread.
+// read returns a thread out of the store.
 func (c *conn) read(ctx context.Context, thread string) (threads.Record, error) {
 	if err := c.open(); err != nil {
 		return threads.Record{}, err
@@ -51,7 +51,7 @@ func (c *conn) read(ctx context.Context, thread string) (threads.Record, error) 
 	return record, nil
 }
 
-// Attach attaches a thread.
+// Attach attaches to a thread.
 func (c *conn) Attach(ctx context.Context, thread string) (handoff.Attached, error) {
 	if isAside(thread) {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionGone, "you named", "nothing of it is kept")
@@ -65,13 +65,13 @@ func (c *conn) Attach(ctx context.Context, thread string) (handoff.Attached, err
 
 func (c *conn) attached(t threads.Thread) handoff.Attached {
 	return handoff.Attached{
-		Agent:  &agent{conn: c, thread: t.ID, closed: make(chan struct{}), followers: map[handoff.TurnID]*following{}},
+		Agent:  &agent{conn: c, thread: t.ID, closed: make(chan struct{}), followers: map[handoff.TurnID]*follower{}},
 		Target: handoff.Target{Thread: t.ID}, Title: t.Title, Workspace: t.Dir,
 		Running: handoff.TurnID(t.Running(c.server.cfg.Now())), Newest: handoff.TurnID(t.Newest()),
 	}
 }
 
-// Create makes a fresh thread. Every thread works in the server's workspace; another directory is refused.
+// Create makes a new thread. Every thread works in the workspace of the server; another directory is refused.
 func (c *conn) Create(ctx context.Context, dir string) (handoff.Attached, error) {
 	return c.create(ctx, dir, newID("thr"))
 }
@@ -92,7 +92,7 @@ func (c *conn) create(ctx context.Context, dir, id string) (handoff.Attached, er
 	return c.attached(made.Thread), nil
 }
 
-// Fork copies a thread up to and with a finished turn, "" for the newest one.
+// Fork copies a thread up to and including a finished turn, "" for the newest one.
 func (c *conn) Fork(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error) {
 	if _, err := c.read(ctx, thread); err != nil {
 		return handoff.Attached{}, err
@@ -105,7 +105,7 @@ func (c *conn) Fork(ctx context.Context, thread string, last handoff.TurnID) (ha
 	return c.attached(made.Thread), nil
 }
 
-// An agent is one attachment of a thread.
+// An agent is one attachment to a thread.
 type agent struct {
 	conn   *conn         // Set once
 	thread string        // Set once
@@ -113,13 +113,7 @@ type agent struct {
 	closed chan struct{} // Set once
 
 	mu        sync.Mutex
-	followers map[handoff.TurnID]*following // Guarded by mu
-}
-
-// following is what this attachment reads of a turn.
-type following struct {
-	hub *hub
-	*follower
+	followers map[handoff.TurnID]*follower // Guarded by mu: one for each turn that it reads
 }
 
 // Close detaches.
@@ -129,7 +123,7 @@ func (a *agent) Close() error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		for _, f := range a.followers {
-			f.hub.leave(f.follower)
+			f.hub.leave(f)
 		}
 		clear(a.followers)
 		a.conn.server.leave(a.thread)
@@ -137,7 +131,7 @@ func (a *agent) Close() error {
 	return nil
 }
 
-// open reports whether the attachment can be used. Nothing was sent when it cannot.
+// open returns an error after the attachment or its connection was closed.
 func (a *agent) open() error {
 	select {
 	case <-a.closed:
@@ -147,7 +141,7 @@ func (a *agent) open() error {
 	}
 }
 
-// Start gives the thread a turn. Started again under the same id it is the same turn, and nothing runs twice.
+// Start starts a turn. With an id that was used before it returns that turn, and nothing runs twice.
 func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
 	if err := a.open(); err != nil {
 		return "", err
@@ -155,34 +149,34 @@ func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 	if err := checkInput(turn.Input); err != nil {
 		return "", err
 	}
-	id, err := a.conn.server.begin(ctx, a.thread, turn, func(r *run) { a.follower(r) })
+	id, err := a.conn.server.begin(ctx, a.thread, turn, func(r *run) { a.follow(r) })
 	if err != nil {
 		return "", err
 	}
 	return id, nil
 }
 
-// follower returns what this attachment reads of a running turn.
-func (a *agent) follower(r *run) *following {
+// follow returns the follower of a running turn.
+func (a *agent) follow(r *run) *follower {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if f := a.followers[r.id]; f != nil {
 		return f
 	}
-	f := &following{hub: r.hub, follower: r.hub.follow(a.conn.id)}
+	f := r.hub.follow(a.conn.id)
 	select {
 	case <-a.closed:
-		r.hub.leave(f.follower)
+		r.hub.leave(f)
 	default:
 		a.followers[r.id] = f
 	}
 	return f
 }
 
-// Follow yields what a turn reports: one that runs as it goes on, one that has ended as it is kept.
+// Follow yields the updates of a turn: those of a running turn as they come, those of an ended turn from the store.
 func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
-		if err := leftBy(ctx, a.closed, a.conn.done); err != nil {
+		if err := whyGone(ctx, a.closed, a.conn.done); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -190,22 +184,22 @@ func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff
 		f := a.followers[id]
 		a.mu.Unlock()
 		if r := a.conn.server.running(a.thread); f == nil && r != nil && r.id == id {
-			f = a.follower(r)
+			f = a.follow(r)
 		}
 		if f == nil {
-			a.kept(ctx, id, yield)
+			a.replay(ctx, id, yield)
 			return
 		}
 		for {
-			u, err := f.hub.next(ctx, f.follower, a.closed, a.conn.done)
+			u, err := f.hub.next(ctx, f, a.closed, a.conn.done)
 			if !yield(u, err) || err != nil {
 				return
 			}
-			if _, ended := u.(handoff.TurnEnded); ended { // read to its end, it is forgotten
+			if _, ended := u.(handoff.TurnEnded); ended { // nothing more is to be read
 				a.mu.Lock()
 				defer a.mu.Unlock()
 				if f := a.followers[id]; f != nil {
-					f.hub.leave(f.follower)
+					f.hub.leave(f)
 					delete(a.followers, id)
 				}
 				return
@@ -214,8 +208,8 @@ func (a *agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff
 	}
 }
 
-// kept yields a turn that has ended, or whose runner was lost.
-func (a *agent) kept(ctx context.Context, id handoff.TurnID, yield func(handoff.Update, error) bool) {
+// replay yields the updates of a turn in the store: one that has ended, or whose process died.
+func (a *agent) replay(ctx context.Context, id handoff.TurnID, yield func(handoff.Update, error) bool) {
 	record, err := a.conn.read(ctx, a.thread)
 	if err != nil {
 		yield(nil, err)
@@ -226,14 +220,14 @@ func (a *agent) kept(ctx context.Context, id handoff.TurnID, yield func(handoff.
 		yield(nil, handoff.Fault(handoff.CodeTurnGone, a.conn.server.cfg.Name, ""))
 		return
 	}
-	for _, u := range recalled(record, record.Turns[i]) {
+	for _, u := range replayUpdates(record, record.Turns[i]) {
 		if !yield(u, nil) {
 			return
 		}
 	}
 }
 
-// run returns the turn if it runs.
+// run returns the run of a turn, or an error if the turn is not running.
 func (a *agent) run(id handoff.TurnID) (*run, error) {
 	if err := a.open(); err != nil {
 		return nil, err
@@ -245,9 +239,8 @@ func (a *agent) run(id handoff.TurnID) (*run, error) {
 	return r, nil
 }
 
-// Steer gives the running turn more words. What it accepts is written down. It reaches the model, after what the tools
-// of the moment give back, or comes back with the end of the turn, as words that it never heard; also when the process
-// is killed.
+// Steer gives more words to a running turn. Accepted words are stored. Either the model gets them, after the outputs
+// of the tools that run now, or the end of the turn returns them as undelivered, even after the process was killed.
 func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.Part) error {
 	r, err := a.run(turn)
 	if err != nil {
@@ -257,14 +250,14 @@ func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.
 		return err
 	}
 	return r.inbox.put(ctx, input, func(s threads.Steer) error {
-		step := r.sign()
+		step := r.emptyStep()
 		step.Steer = &s
-		_, err := r.server.advance(context.WithoutCancel(ctx), step) // so that it is certain whether it was written
+		_, err := r.server.advance(context.WithoutCancel(ctx), step) // a cancelled write would be uncertain
 		return err
 	})
 }
 
-// Interrupt ends the turn. It returns when the turn has ended.
+// Interrupt ends the turn and returns once it has ended.
 func (a *agent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
 	r, err := a.run(turn)
 	if err != nil {
@@ -293,7 +286,7 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 	return nil
 }
 
-// Reconcile tells for certain whether a turn was started under this id.
+// Reconcile returns the turn that was started with this id, "" if certainly none was.
 func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
 	if isAside(a.thread) {
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.server.cfg.Name, "nothing of the session is kept")

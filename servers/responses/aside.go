@@ -9,20 +9,20 @@ import (
 	"switchboard/servers"
 )
 
-// asidePrefix begins the ids of threads of which nothing is kept.
+// asidePrefix begins the ids of ephemeral threads, which are never stored.
 const asidePrefix = "aside_"
 
 func isAside(thread string) bool { return strings.HasPrefix(thread, asidePrefix) }
 
-// asides is a store whose threads are kept, but for those that end with their attachment.
+// asides is a store that keeps ephemeral threads in memory, and all others in the store that it wraps.
 type asides struct {
 	threads.Store                 // Set once
 	memory        *threads.Memory // Set once
-	name          string          // Set once: of the server
+	name          string          // Set once: name of the server
 }
 
-// told returns an error of the store in the words of a caller, to whom it is the machine that does not answer.
-func (a asides) told(err error) error {
+// fault names the server in an error of a store that does not answer: for a caller, the machine does not answer.
+func (a asides) fault(err error) error {
 	if err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable {
 		return handoff.Because(handoff.CodeUnreachable, a.name, err)
 	}
@@ -35,7 +35,7 @@ func (a asides) Advance(ctx context.Context, s threads.Step) (threads.Result, er
 		return a.memory.Advance(ctx, s)
 	}
 	r, err := a.Store.Advance(ctx, s)
-	return r, a.told(err)
+	return r, a.fault(err)
 }
 
 // Read implements [threads.Store].
@@ -44,15 +44,15 @@ func (a asides) Read(ctx context.Context, owner, thread string) (threads.Record,
 		return a.memory.Read(ctx, owner, thread)
 	}
 	r, err := a.Store.Read(ctx, owner, thread)
-	return r, a.told(err)
+	return r, a.fault(err)
 }
 
-// CreateEphemeral makes a thread that ends with its attachment, and that nobody else finds.
+// CreateEphemeral makes a thread that ends with its attachment and that nobody else finds.
 func (c *conn) CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error) {
 	return c.create(ctx, dir, newID("aside"))
 }
 
-// ForkEphemeral copies a thread as [conn.Fork] does, into one that ends with its attachment.
+// ForkEphemeral copies a thread, as [conn.Fork] does, into one that ends with its attachment.
 func (c *conn) ForkEphemeral(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error) {
 	record, err := c.read(ctx, thread)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *conn) ForkEphemeral(ctx context.Context, thread string, last handoff.Tu
 	return c.attached(made.Thread), nil
 }
 
-// leave forgets a thread that ends with its attachment. One whose turn still runs is forgotten after it.
+// leave drops an ephemeral thread whose attachment was closed, after its running turn if there is one.
 func (s *Server) leave(thread string) {
 	if !isAside(thread) {
 		return
@@ -75,7 +75,7 @@ func (s *Server) leave(thread string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.runs[thread]; r != nil {
-		r.left = true
+		r.detached = true
 		return
 	}
 	s.asides.memory.Drop(thread)

@@ -113,7 +113,7 @@ func benchServer(b *testing.B, cfg Config) (*Server, *conn) {
 	var work sync.WaitGroup
 	work.Go(func() { _ = s.Run(ctx) })
 	b.Cleanup(func() { cancel(); work.Wait() })
-	<-s.began
+	<-s.ready
 	return s, &conn{server: s, id: "c", done: make(chan struct{})}
 }
 
@@ -151,7 +151,7 @@ func BenchmarkDelta(b *testing.B) {
 	})
 	b.Run("reader", func(b *testing.B) {
 		r := newReader(listener{progress: silent{}, name: func(id string) string { return id },
-			hear: func() error { return nil }, keep: func([]json.RawMessage) error { return nil }})
+			begin: func() error { return nil }, keep: func([]json.RawMessage) error { return nil }})
 		must(b, r.take([]byte(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m",`+
 			`"role":"assistant"}}`)))
 		b.ReportAllocs()

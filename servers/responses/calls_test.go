@@ -84,9 +84,9 @@ func TestNothingBeginsAfterAStop(t *testing.T) {
 			ran = true
 			return workspace.Result{Text: "seen"}
 		}}}}}
-	w := &window{call: wire.Item{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(),
+	w := &toolCall{call: wire.Item{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(),
 		done: make(chan struct{})}
-	r.use(ctx, w)
+	r.runTool(ctx, w)
 	<-w.done
 	if ran || w.result.Text != unanswered || !w.result.Failed {
 		t.Errorf("it ran: %t, and gave back %+v", ran, w.result)
@@ -120,7 +120,7 @@ func TestStopComesFirst(t *testing.T) {
 		a := &agent{conn: &conn{server: s, done: make(chan struct{})}, thread: "t", closed: make(chan struct{})}
 		call, heard := wire.Item{CallID: "1", Name: "make"}, false
 		go func() {
-			yes, _ := r.consult(ctx, call, handoff.Question{Decisions: []handoff.Decision{handoff.DecisionStop}})
+			yes, _ := r.askPerson(ctx, call, handoff.Question{Decisions: []handoff.Decision{handoff.DecisionStop}})
 			if heard = true; yes || !errors.Is(context.Cause(ctx), errInterrupted) {
 				t.Errorf("the tool heard %t, and of the turn that %v", yes, context.Cause(ctx))
 			}

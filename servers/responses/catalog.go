@@ -12,13 +12,12 @@ import (
 	"switchboard/servers/turns"
 )
 
-// Bounds of reading.
 const (
-	maxList      = 100 // threads
-	maxLineRunes = 600
+	maxList      = 100 // threads of a list
+	maxLineRunes = 600 // of a line of a thread
 )
 
-// List returns the newest threads first, at most limit and at most 100.
+// List returns at most limit threads, and at most 100, the newest first.
 func (c *conn) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 	if err := c.open(); err != nil {
 		return nil, err
@@ -39,7 +38,7 @@ func (c *conn) listed(t threads.Thread) servers.Thread {
 	if t.Running(c.server.cfg.Now()) != "" {
 		status = handoff.SessionRunning
 	}
-	if r := c.server.running(t.ID); r != nil && r.hub.waits() {
+	if r := c.server.running(t.ID); r != nil && r.hub.hasQuestions() {
 		status = handoff.SessionWaiting
 	}
 	return servers.Thread{ID: t.ID, Title: t.Title, Dir: t.Dir, Created: t.Created, Updated: t.Updated, Status: status}
@@ -63,7 +62,7 @@ func (c *conn) Read(ctx context.Context, thread string, lines int) (servers.Text
 	return text, nil
 }
 
-// readLine puts an item into a line. Reasoning, outputs and context are left out.
+// readLine returns an item as a line. Reasoning, outputs and context have none.
 func readLine(it threads.Item) (handoff.Line, bool) {
 	s := wire.Read(it.JSON)
 	line := handoff.Line{Text: s.Text()}
@@ -79,9 +78,9 @@ func readLine(it threads.Item) (handoff.Line, bool) {
 	return line, line.Role != "" && line.Text != ""
 }
 
-// recalled tells a turn that is kept: what it finished, and its end. One that still counts as running without
-// anybody who runs it was lost.
-func recalled(record threads.Record, turn threads.Turn) []handoff.Update {
+// replayUpdates returns the updates of a turn in the store: its finished items and its end. A turn that still counts
+// as running, although this process does not run it, was lost.
+func replayUpdates(record threads.Record, turn threads.Turn) []handoff.Update {
 	r := turns.NewReducer(handoff.TurnID(turn.ID))
 	updates := r.Begin()
 	of := record.Items[min(turn.From, len(record.Items)):min(turn.Until, len(record.Items))]

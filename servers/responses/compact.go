@@ -13,24 +13,24 @@ import (
 
 // Bounds of a summary, in bytes.
 const (
-	maxSummary     = 32 << 10 // of the whole
+	maxSummary     = 32 << 10 // of the whole summary
 	maxSummaryLine = 2 << 10  // of one message
-	maxAsked       = 64 << 10 // of the newest words of a person, which are kept whole as far as that
+	maxRequest     = 64 << 10 // of the newest words of a person
 )
 
-// A compaction stands in a thread where its context was full. From then on everything before item Keep is left out,
-// and its summary stands there instead. Nothing is deleted: readers of the thread still see all items.
+// A compaction is an item in a thread where the context was full. Later requests send its summary instead of the items
+// before item Keep. Nothing is deleted: readers of the thread still see all items.
 type compaction struct {
 	Type    string `json:"type"` // [typeCompaction]
-	Keep    int    `json:"keep"` // counted in the thread
+	Keep    int    `json:"keep"` // index in the thread of the first item that is still sent
 	Summary string `json:"summary"`
 }
 
-// compactionStart is how a compaction begins, and no other item of ours. Set once.
+// compactionStart is how the JSON of a compaction begins. Set once.
 var compactionStart = []byte(`{"type":"` + typeCompaction + `"`)
 
-// lastCompaction finds the newest compaction: where it stands (-1: there is none), the first item that is still
-// sent, and what is sent for those before.
+// lastCompaction returns the index of the newest compaction (-1 for none), the index of the first item that is still
+// sent, and the summary of those before.
 func lastCompaction(items []threads.Item) (at, from int, summary string) {
 	for i := len(items) - 1; i >= 0; i-- {
 		if it := items[i]; it.From == "" && bytes.HasPrefix(it.JSON, compactionStart) {
@@ -49,9 +49,9 @@ func summaryItem(summary string) json.RawMessage {
 	}}})
 }
 
-// compacted returns the item that leaves out about the older half of what is sent of a thread, by bytes; false
-// when nothing can be left out. It never cuts a call from its output, nor reasoning from what follows it, and the
-// newest words of a person are never lost.
+// compacted returns a compaction that leaves out about the older half, by bytes, of what is sent of a thread; false if
+// nothing can be left out. It separates no call from its output and no reasoning from the item after it, and never
+// loses the newest words of a person.
 func compacted(items []threads.Item) (threads.Item, bool) {
 	_, from, summary := lastCompaction(items)
 	sent, total := items[from:], 0
@@ -79,11 +79,11 @@ func compacted(items []threads.Item) (threads.Item, bool) {
 	return threads.Item{JSON: wire.Encode(c)}, true
 }
 
-// cuts tells before which items a history can be cut, its end among them: a call is not cut from its output, nor
-// reasoning from what follows it.
+// cuts reports, for each item and for the end, whether a history can be cut before it: not between a call and its
+// output, nor between reasoning and the item after it.
 func cuts(items []threads.Item) []bool {
 	cuttable := slices.Repeat([]bool{true}, len(items)+1)
-	calls := map[string]int{} // where they are
+	calls := map[string]int{} // index by call id
 	for i, it := range items {
 		s := wire.Read(it.JSON)
 		switch {
@@ -102,8 +102,8 @@ func cuts(items []threads.Item) []bool {
 	return cuttable
 }
 
-// summarized puts items that are left out into words, after the summary that stood for older ones. The newest are
-// kept when there are too many.
+// summarized returns the summary of items that are left out, after the summary of older ones. If it is too long, its
+// end is kept.
 func summarized(before string, items, kept []threads.Item) string {
 	var lines []string
 	for _, it := range items {
@@ -128,26 +128,26 @@ func summarized(before string, items, kept []threads.Item) string {
 func newestRequest(items []threads.Item) string {
 	for i := len(items) - 1; i >= 0; i-- {
 		if s := wire.Read(items[i].JSON); s.Role == "user" && items[i].From == "" {
-			return handoff.Clip(s.Text(), maxAsked)
+			return handoff.Clip(s.Text(), maxRequest)
 		}
 	}
 	return ""
 }
 
-// summaryLine is one item in a summary, "" when it is left out.
+// summaryLine returns the line of an item in a summary, "" for none.
 func summaryLine(s wire.Item, limit int) string {
-	who := ""
+	prefix := ""
 	switch {
 	case s.Type == wire.Message && s.Role == "assistant":
-		who = "You said: "
+		prefix = "You said: "
 	case s.Type == wire.Message && s.Role == "user":
-		who = "You were told: "
+		prefix = "You were told: "
 	case s.IsCall():
 		return handoff.Clip("You called "+s.Name+" "+s.Arguments+s.Input, limit/4)
 	}
 	text := strings.TrimSpace(s.Text())
-	if who == "" || text == "" {
+	if prefix == "" || text == "" {
 		return ""
 	}
-	return handoff.Clip(who+text, limit)
+	return handoff.Clip(prefix+text, limit)
 }

@@ -10,52 +10,53 @@ import (
 	"switchboard/servers/turns"
 )
 
-// A hub passes the updates of a running turn to its followers. A later follower gets the finished items first.
+// A hub publishes the updates of a running turn to its followers. A new follower first gets the items so far.
 type hub struct {
 	mu        sync.Mutex
-	reducer   turns.Reducer    // Guarded by mu, like all that follows
-	past      []handoff.Update // finished items
-	open      []handoff.Item   // begun, not finished
-	used      handoff.Update   // nil: nothing was told of it
-	end       handoff.Update   // nil: it runs
-	questions map[handoff.QuestionID]*asked
+	reducer   turns.Reducer    // Guarded by mu, like all below
+	doneItems []handoff.Update // the ItemDone of each finished item
+	open      []handoff.Item   // begun and not finished
+	used      handoff.Update   // the newest Usage; nil for none
+	end       handoff.Update   // the TurnEnded; nil while the turn runs
+	questions map[handoff.QuestionID]*pendingQuestion
 	followers map[*follower]bool
 }
 
-// asked is a question that the turn waits for.
-type asked struct {
+// A pendingQuestion is a question for whose answer the turn waits.
+type pendingQuestion struct {
 	handoff.Question
-	answer chan handoff.Decision // holds one
+	answer chan handoff.Decision // capacity 1
 }
 
-// A follower is one reader of a turn. It keeps unread updates, also while nobody reads.
+// A follower is one reader of a turn. It buffers updates until they are read.
 type follower struct {
-	connection string       // Set once; what the reader calls its connection in questions
+	hub        *hub         // Set once
+	connection string       // Set once; the Connection in its questions
 	buffer     turns.Buffer // Guarded by the hub's mu
 }
 
 func newHub(id handoff.TurnID) *hub {
-	return &hub{reducer: turns.NewReducer(id), questions: map[handoff.QuestionID]*asked{}, followers: map[*follower]bool{}}
+	return &hub{reducer: turns.NewReducer(id), questions: map[handoff.QuestionID]*pendingQuestion{}, followers: map[*follower]bool{}}
 }
 
-// report takes what happened through the reducer and tells it.
+// report passes what happened through the reducer and publishes the updates.
 func (h *hub) report(happened func(*turns.Reducer) []handoff.Update) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tell(happened(&h.reducer)...)
+	h.publish(happened(&h.reducer)...)
 }
 
-// tell remembers and passes on updates. The caller holds mu.
-func (h *hub) tell(updates ...handoff.Update) {
+// publish remembers updates and passes them to the followers. The caller holds mu.
+func (h *hub) publish(updates ...handoff.Update) {
 	for _, u := range updates {
 		switch u := u.(type) {
 		case handoff.ItemStarted:
 			h.open = append(h.open, u.Item)
 		case handoff.ItemDone:
-			h.shut(u.Item.ID)
-			h.past = append(h.past, u)
+			h.closeItem(u.Item.ID)
+			h.doneItems = append(h.doneItems, u)
 		case handoff.ItemDropped:
-			h.shut(u.ItemID)
+			h.closeItem(u.ItemID)
 		case handoff.Usage:
 			h.used = u
 		case handoff.TurnEnded:
@@ -67,11 +68,11 @@ func (h *hub) tell(updates ...handoff.Update) {
 	}
 }
 
-func (h *hub) shut(id string) {
+func (h *hub) closeItem(id string) {
 	h.open = slices.DeleteFunc(h.open, func(it handoff.Item) bool { return it.ID == id })
 }
 
-// put keeps an update for a follower.
+// put buffers an update.
 func (f *follower) put(u handoff.Update) {
 	if q, ok := u.(handoff.Question); ok {
 		q.Connection = f.connection
@@ -80,14 +81,14 @@ func (f *follower) put(u handoff.Update) {
 	f.buffer.Put(u)
 }
 
-// follow adds a reader, which first gets the turn's finished items and its open questions.
+// follow adds a follower. It first gets the finished and open items of the turn and its open questions.
 func (h *hub) follow(connection string) *follower {
-	f := &follower{connection: connection, buffer: turns.NewBuffer(nil)}
+	f := &follower{hub: h, connection: connection, buffer: turns.NewBuffer(nil)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tell(h.reducer.Begin()...)
+	h.publish(h.reducer.Begin()...)
 	f.put(handoff.Started{Turn: h.reducer.Turn()})
-	for _, u := range h.past {
+	for _, u := range h.doneItems {
 		f.put(u)
 	}
 	if h.used != nil {
@@ -96,7 +97,7 @@ func (h *hub) follow(connection string) *follower {
 	for _, it := range h.open {
 		f.put(handoff.ItemStarted{Item: it})
 	}
-	open := slices.SortedFunc(maps.Values(h.questions), func(a, b *asked) int { return a.Asked.Compare(b.Asked) })
+	open := slices.SortedFunc(maps.Values(h.questions), func(a, b *pendingQuestion) int { return a.Asked.Compare(b.Asked) })
 	for _, q := range open {
 		f.put(q.Question)
 	}
@@ -107,41 +108,41 @@ func (h *hub) follow(connection string) *follower {
 	return f
 }
 
-// leave removes a reader.
+// leave removes a follower.
 func (h *hub) leave(f *follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.followers, f)
 }
 
-// next waits for the next update of a follower. An error means that there is none.
-func (h *hub) next(ctx context.Context, f *follower, left, lost <-chan struct{}) (handoff.Update, error) {
+// next waits for the next update of a follower. It fails when ctx ends, or closed or lost is closed.
+func (h *hub) next(ctx context.Context, f *follower, closed, lost <-chan struct{}) (handoff.Update, error) {
 	for {
-		if err := leftBy(ctx, left, lost); err != nil {
+		if err := whyGone(ctx, closed, lost); err != nil {
 			return nil, err
 		}
 		h.mu.Lock()
 		u, ok := f.buffer.Take()
-		burst := f.buffer.Lost()
+		overflowed := f.buffer.Lost()
 		h.mu.Unlock()
 		switch {
 		case ok:
 			return u, nil
-		case burst:
+		case overflowed:
 			return nil, handoff.Fault(handoff.CodeAgentGone, "", "too much of the turn was left unread")
 		}
 		select {
 		case <-f.buffer.Awake():
 		case <-ctx.Done():
-		case <-left:
+		case <-closed:
 		case <-lost:
 		}
 	}
 }
 
-// leftBy returns why nobody reads any more.
-func leftBy(ctx context.Context, gone ...<-chan struct{}) error {
-	for _, done := range gone {
+// whyGone returns why a reader has gone: one of the channels is closed, or ctx has ended. nil if it has not.
+func whyGone(ctx context.Context, closed ...<-chan struct{}) error {
+	for _, done := range closed {
 		select {
 		case <-done:
 			return handoff.Fault(handoff.CodeAgentGone, "", "the connection is closed")
@@ -151,25 +152,25 @@ func leftBy(ctx context.Context, gone ...<-chan struct{}) error {
 	return ctx.Err()
 }
 
-// answerTo returns the words of the turn so far.
-func (h *hub) answerTo() string {
+// answerText returns the answer of the turn so far.
+func (h *hub) answerText() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.reducer.Answer()
 }
 
-// ask tells a question and waits for its answer. Whatever ends the waiting closes the question.
+// ask publishes a question and waits for its answer. In any case the question is closed afterwards.
 func (h *hub) ask(ctx context.Context, q handoff.Question) (handoff.Decision, error) {
-	a := &asked{Question: q, answer: make(chan handoff.Decision, 1)}
+	a := &pendingQuestion{Question: q, answer: make(chan handoff.Decision, 1)}
 	h.mu.Lock()
 	h.questions[q.ID] = a
-	h.tell(q)
+	h.publish(q)
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.questions, q.ID)
-		h.tell(handoff.QuestionClosed{ID: q.ID})
+		h.publish(handoff.QuestionClosed{ID: q.ID})
 	}()
 	select {
 	case d := <-a.answer:
@@ -179,7 +180,7 @@ func (h *hub) ask(ctx context.Context, q handoff.Question) (handoff.Decision, er
 	}
 }
 
-// decide answers a question once.
+// decide answers an open question. It returns false if the decision is not allowed or another one was first.
 func (h *hub) decide(id handoff.QuestionID, d handoff.Decision) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,15 +192,17 @@ func (h *hub) decide(id handoff.QuestionID, d handoff.Decision) bool {
 	case a.answer <- d:
 		return true
 	default:
-		return false // somebody was first
+		return false // another decision was first
 	}
 }
 
-// The hub is what a reader of answers tells.
+// began, delta and finished implement [progress].
 
 func (h *hub) began(it handoff.Item) {
-	written := it.Kind == handoff.ItemMessage || it.Kind == handoff.ItemReasoning // by the model: cut short it is nothing
-	h.report(func(r *turns.Reducer) []handoff.Update { return r.ItemStarted(turns.Item{Item: it, Streamed: written}) })
+	streamed := it.Kind == handoff.ItemMessage || it.Kind == handoff.ItemReasoning // streamed by the model: dropped if cut short
+	h.report(func(r *turns.Reducer) []handoff.Update {
+		return r.ItemStarted(turns.Item{Item: it, Streamed: streamed})
+	})
 }
 
 func (h *hub) delta(item string, kind handoff.DeltaKind, text string) {
@@ -210,8 +213,8 @@ func (h *hub) finished(it handoff.Item) {
 	h.report(func(r *turns.Reducer) []handoff.Update { return r.ItemDone(turns.Item{Item: it}) })
 }
 
-// waits reports whether the turn waits for an answer.
-func (h *hub) waits() bool {
+// hasQuestions reports whether the turn waits for an answer.
+func (h *hub) hasQuestions() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.questions) > 0

@@ -35,19 +35,19 @@ func TestQuestionIsDecidedOnce(t *testing.T) {
 	if got, ok := read(late).(handoff.Question); !ok || got.Connection != "two" || got.ID != "q" {
 		t.Errorf("asked again %+v", got)
 	}
-	if h.decide("other", handoff.DecisionAccept) || h.decide("q", handoff.DecisionStop) || !h.waits() {
+	if h.decide("other", handoff.DecisionAccept) || h.decide("q", handoff.DecisionStop) || !h.hasQuestions() {
 		t.Error("answered wrongly")
 	}
 	if !h.decide("q", handoff.DecisionAccept) || <-answered != handoff.DecisionAccept ||
 		h.decide("q", handoff.DecisionDecline) {
 		t.Error("not answered once")
 	}
-	if _, ok := read(late).(handoff.QuestionClosed); !ok || h.waits() {
+	if _, ok := read(late).(handoff.QuestionClosed); !ok || h.hasQuestions() {
 		t.Error("not closed")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := h.ask(ctx, q); err == nil || h.waits() {
+	if _, err := h.ask(ctx, q); err == nil || h.hasQuestions() {
 		t.Error("a question outlives its turn")
 	}
 }

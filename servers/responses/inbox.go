@@ -9,18 +9,18 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// An inbox takes the steers of a running turn until the turn has nothing left to do. A steer that it accepted is in the
-// store: it is given to the model, or handed back when the turn ends before that.
+// An inbox accepts steers for a running turn until the turn has nothing left to do. An accepted steer is in the store:
+// either the model gets it, or the end of the turn returns it.
 type inbox struct {
-	storing chan struct{} // Set once; a lock that is held while a steer is written to the store
-	newest  int           // the number of the newest steer; owned by the holder of storing
+	storing chan struct{} // Set once; capacity 1: a lock that is held during a write to the store
+	newest  int           // number of the newest steer; owned by the holder of storing
 
 	mu     sync.Mutex
-	queue  []steer // Guarded by mu: the model has not got them
-	closed bool    // Guarded by mu: the turn is over or about to be
+	queue  []steer // Guarded by mu: those that the model has not got
+	closed bool    // Guarded by mu: no steer is accepted any more
 }
 
-// A steer is words for a turn that runs.
+// A steer is further words for a running turn.
 type steer struct {
 	n     int
 	input []handoff.Part
@@ -28,7 +28,7 @@ type steer struct {
 
 func newInbox() inbox { return inbox{storing: make(chan struct{}, 1)} }
 
-// put accepts words for the turn once they are written down, one after the other.
+// put accepts words for the turn after write has stored them. One steer is written at a time.
 func (b *inbox) put(ctx context.Context, input []handoff.Part, write func(threads.Steer) error) error {
 	select {
 	case b.storing <- struct{}{}:
@@ -47,7 +47,7 @@ func (b *inbox) put(ctx context.Context, input []handoff.Part, write func(thread
 	err := write(threads.Steer{N: s.n, Words: s.words()})
 	switch {
 	case err == nil:
-	case unsure(err): // it may be in the store, so it is taken
+	case unsure(err): // it may be in the store, so it counts as accepted
 		err = handoff.Because(handoff.CodeUnknownStart, handoff.AsError(err).Subject, err)
 	case handoff.AsError(err).Code == handoff.CodeTakenOver:
 		return errTurnOver()
@@ -56,30 +56,32 @@ func (b *inbox) put(ctx context.Context, input []handoff.Part, write func(thread
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue = append(b.queue, s) // also when it was closed meanwhile: then it is handed back
+	b.queue = append(b.queue, s) // even if closed meanwhile: undelivered returns it
 	return err
 }
 
+// errTurnOver is the error of a steer after the turn.
 func errTurnOver() error { return handoff.Fault(handoff.CodeNotPending, "", "the turn has ended") }
 
-// words returns the text that is kept of a steer until the model has it.
+// words returns the text of a steer as it is stored.
 func (s steer) words() string { return handoff.Clip(handoff.InputText(s.input), threads.MaxWords) }
 
-// waiting returns what the model has not got, in order.
+// waiting returns the steers that the model has not got, in order.
 func (b *inbox) waiting() []steer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.queue)
 }
 
-// heard forgets the first steers of [inbox.waiting]: the model has them.
-func (b *inbox) heard(given int) {
+// heard removes the first n steers of [inbox.waiting]: the model has got them.
+func (b *inbox) heard(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue = b.queue[given:]
+	b.queue = b.queue[n:]
 }
 
-// closeIfEmpty is for a turn that has nothing else to do: with nothing accepted, nothing will be any more.
+// closeIfEmpty closes the inbox unless a steer waits, and reports whether none waits. A turn that has nothing else to
+// do calls it.
 func (b *inbox) closeIfEmpty() bool {
 	b.storing <- struct{}{}
 	defer func() { <-b.storing }()
@@ -89,10 +91,10 @@ func (b *inbox) closeIfEmpty() bool {
 	return len(b.queue) == 0
 }
 
-// undelivered closes the inbox, and returns the words that were accepted and that the model never got.
+// undelivered closes the inbox, and returns the accepted words that the model never got.
 func (b *inbox) undelivered() []string {
 	b.close(func() {})
-	b.storing <- struct{}{} // a steer that is being written down now is still accepted
+	b.storing <- struct{}{} // wait for a steer that is being written: it counts as accepted
 	defer func() { <-b.storing }()
 	var left []string
 	for _, s := range b.waiting() {
@@ -101,7 +103,7 @@ func (b *inbox) undelivered() []string {
 	return left
 }
 
-// close accepts nothing more, and stops the turn. It reports whether anything could have been accepted until now.
+// close closes the inbox and calls stop. It does nothing and returns false if the inbox is closed already.
 func (b *inbox) close(stop func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

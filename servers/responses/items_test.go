@@ -24,7 +24,7 @@ func TestTold(t *testing.T) {
 	} {
 		turn := handoff.Turn{Input: handoff.TextInput("hi"), Context: []handoff.Context{c.context}}
 		var got []string
-		for _, it := range told(turn) {
+		for _, it := range turnItems(turn) {
 			s := wire.Read(it.JSON)
 			got = append(got, s.Role+" "+s.Text())
 		}

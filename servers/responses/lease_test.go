@@ -35,7 +35,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 		if record, err := s.cfg.Threads.Read(ctx, "helper", "t"); err != nil || record.Thread.Running(time.Now()) != "a" {
 			t.Errorf("it is taken for lost: %+v, %v", record.Thread, err)
 		}
-		over := r.sign()
+		over := r.emptyStep()
 		step(threads.End{Append: over, Status: threads.Interrupted})
 		time.Sleep(threads.Lease)
 		if !errors.Is(context.Cause(ctx), errFenced) {
@@ -68,7 +68,7 @@ func TestFormerTurns(t *testing.T) {
 				defer work.Wait()
 				defer cancel()
 				work.Go(func() { _ = agents.Run(ctx) })
-				<-s.began
+				<-s.ready
 				if record, err := store.Read(ctx, "helper", "t"); err != nil || record.Thread.Active != want {
 					t.Errorf("turn %q runs, want %q: %v", record.Thread.Active, want, err)
 				}

@@ -10,10 +10,10 @@ import (
 	"switchboard/handoff"
 )
 
-// A refusal is what a server that is asked says no with.
+// A refusal is an error that the API returned.
 type refusal struct {
 	kind    refusedAs
-	code    string // the server's own
+	code    string // of the API
 	message string // for logs and the page
 }
 
@@ -22,17 +22,17 @@ type refusedAs int
 
 const (
 	refusedOther  refusedAs = iota // the request itself
-	refusedForgot                  // it does not know the response that was named
+	refusedForgot                  // the named response is not known
 	refusedFull                    // the context is full
-	refusedLimit                   // too much at once, or the account's limit
-	refusedKey                     // the key
-	refusedBroken                  // the server's own fault; it may work again
+	refusedLimit                   // a rate limit, or the account's limit
+	refusedKey                     // the key is wrong
+	refusedBroken                  // a failure of the API, which may pass
 )
 
-// Error returns the server's code and message.
+// Error returns code and message.
 func (r *refusal) Error() string { return r.code + ": " + r.message }
 
-// refusedCodes is what the codes of servers mean. Set once.
+// refusedCodes are the known codes. Set once.
 var refusedCodes = map[string]refusedAs{
 	"previous_response_not_found": refusedForgot,
 	"context_length_exceeded":     refusedFull,
@@ -45,7 +45,8 @@ var refusedCodes = map[string]refusedAs{
 	"timeout":                     refusedBroken,
 }
 
-// refused reads what a server says. status is 0 in a stream. Servers that give no code are known by their words.
+// refused returns the refusal for an error of the API. status is 0 in a stream. Errors without a known code are
+// recognized by their message or status.
 func refused(status int, code, message string) *refusal {
 	r := &refusal{code: code, message: handoff.ClipRunes(message, maxDetail)}
 	words := strings.ToLower(message)
@@ -67,10 +68,10 @@ func refused(status int, code, message string) *refusal {
 	return r
 }
 
-// maxDetail bounds what an error quotes of a server, in runes.
+// maxDetail bounds the message of the API in our errors, in runes.
 const maxDetail = 300
 
-// asRefusal finds what a server said in an error, nil when it said nothing.
+// asRefusal returns the refusal in an error, nil if the API did not refuse.
 func asRefusal(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -81,7 +82,7 @@ func asRefusal(err error) *refusal {
 	return nil
 }
 
-// codes is what each refusal means in the vocabulary of [handoff].
+// codes are the codes of turns that fail with each kind of refusal. Set once.
 var codes = map[refusedAs]handoff.Code{
 	refusedOther:  handoff.CodeModelRefused,
 	refusedForgot: handoff.CodeModelRefused,

@@ -10,17 +10,17 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// How requests continue each other, as the configuration has it.
+// How requests follow each other, as the configuration names it.
 const (
-	Replay      = "replay"       // each sends the whole history
-	ResponseIDs = "response_ids" // each names the response before it and sends what is new
+	Replay      = "replay"       // each request sends the whole history
+	ResponseIDs = "response_ids" // each request names the response before it and sends only new items
 )
 
-// disableVariable is the environment variable that makes every request send the whole history. Any value but "",
-// "0" and "false" counts.
+// disableVariable is the environment variable that makes every request send the whole history. Its values "", "0" and
+// "false" do not.
 const disableVariable = "SWITCHBOARD_DISABLE_RESPONSE_THREADING"
 
-// threadingDisabled reads [disableVariable].
+// threadingDisabled reports whether [disableVariable] is set.
 func threadingDisabled() bool {
 	switch strings.ToLower(os.Getenv(disableVariable)) {
 	case "", "0", "false":
@@ -29,22 +29,21 @@ func threadingDisabled() bool {
 	return true
 }
 
-// A Model is how a model is asked. Empty fields leave the server's own setting.
+// A Model says how to request responses. Empty fields leave the default of the API.
 type Model struct {
 	Name         string
-	Instructions string // sent with every request: nothing inherits them
+	Instructions string // sent with every request, as a response does not inherit them
 	Effort       string // of reasoning
 	Summary      string // of reasoning
 	Verbosity    string
-	Encrypted    bool     // have reasoning given back in encrypted form, so that it can be sent again
-	Include      []string // what else to give back
-	Store        *bool    // nil: as Continuation and Encrypted need it
+	Encrypted    bool     // return reasoning in encrypted form, so that it can be sent again
+	Include      []string // what else to return
+	Store        *bool    // nil: as Continuation and Encrypted require
 	Continuation string   // [Replay] or [ResponseIDs]; "" is Replay
 	MaxOutput    int64    // tokens of one response
 }
 
-// stores reports whether responses are kept by the server that is asked. Reasoning that is given back encrypted is
-// for those who want nothing kept.
+// stores reports whether the API is asked to keep responses. Encrypted reasoning is for users who want nothing kept.
 func (m Model) stores(threading bool) bool {
 	if m.Store != nil {
 		return *m.Store
@@ -52,30 +51,30 @@ func (m Model) stores(threading bool) bool {
 	return !m.Encrypted && threading && m.Continuation == ResponseIDs
 }
 
-// byID reports whether requests name the response before them, which must then be kept.
+// byID reports whether requests name the response before them, which the API must keep then.
 func (m Model) byID(threading bool) bool {
 	return threading && m.Continuation == ResponseIDs && m.stores(threading)
 }
 
-// An asking is what differs from one request of a thread to the next.
-type asking struct {
+// requestOptions are what differs between the requests of a thread.
+type requestOptions struct {
 	Plan      plan
-	Threading bool         // naming responses is not switched off
-	Thread    string       // for the prompt cache
-	Tools     []definition // all there are, in an order that never changes, so that the cached prefix holds
-	Allowed   []string     // those that may be called
-	Final     bool         // no tool may be called any more
+	Threading bool         // whether responses may be named
+	Thread    string       // key for the prompt cache
+	Tools     []definition // all tools, always in the same order, so that the cached prefix stays valid
+	Allowed   []string     // names of the tools that may be called
+	Final     bool         // no tool may be called
 }
 
-// A definition is what a model is told of a tool.
+// A definition describes a tool to a model.
 type definition struct {
 	Name        string
 	Description string
 	Parameters  map[string]any // JSON schema of an object
 }
 
-// request makes a request.
-func (m Model) request(a asking) responses.ResponseNewParams {
+// request returns the parameters of a request.
+func (m Model) request(a requestOptions) responses.ResponseNewParams {
 	items := make(responses.ResponseInputParam, 0, len(a.Plan.Input))
 	for _, it := range a.Plan.Input {
 		items = append(items, param.Override[responses.ResponseInputItemUnionParam](it))
@@ -100,8 +99,8 @@ func (m Model) request(a asking) responses.ResponseNewParams {
 	p.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(m.Effort),
 		Summary: shared.ReasoningSummary(m.Summary)}
 	p.Text = responses.ResponseTextConfigParam{Verbosity: responses.ResponseTextConfigVerbosity(m.Verbosity)}
-	for _, what := range m.Include {
-		p.Include = append(p.Include, responses.ResponseIncludable(what))
+	for _, part := range m.Include {
+		p.Include = append(p.Include, responses.ResponseIncludable(part))
 	}
 	if m.Encrypted && !slices.Contains(p.Include, responses.ResponseIncludableReasoningEncryptedContent) {
 		p.Include = append(p.Include, responses.ResponseIncludableReasoningEncryptedContent)
@@ -117,8 +116,8 @@ func (m Model) request(a asking) responses.ResponseNewParams {
 	return p
 }
 
-// toolChoice names the tools that may be called, whether those are all or not.
-func toolChoice(a asking) responses.ResponseNewParamsToolChoiceUnion {
+// toolChoice names the tools that may be called, even if those are all.
+func toolChoice(a requestOptions) responses.ResponseNewParamsToolChoiceUnion {
 	if a.Final || len(a.Allowed) == 0 {
 		return responses.ResponseNewParamsToolChoiceUnion{OfToolChoiceMode: param.NewOpt(responses.ToolChoiceOptionsNone)}
 	}

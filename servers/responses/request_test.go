@@ -23,43 +23,43 @@ func TestRequest(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		model Model
-		ask   asking
+		ask   requestOptions
 		has   []string
 		lacks []string
 	}{
-		{"the least", Model{Name: "m"}, asking{Plan: first, Threading: true}, []string{`"model":"m"`, `"store":false`, input},
+		{"the least", Model{Name: "m"}, requestOptions{Plan: first, Threading: true}, []string{`"model":"m"`, `"store":false`, input},
 			[]string{"tool", "include", "reasoning", "verbosity", "previous", "instructions", "max_output"}},
-		{"by id it is stored", Model{Continuation: ResponseIDs}, asking{Plan: next, Threading: true},
+		{"by id it is stored", Model{Continuation: ResponseIDs}, requestOptions{Plan: next, Threading: true},
 			[]string{`"previous_response_id":"resp_1"`, `"store":true`}, nil},
-		{"opted out it is not", Model{Continuation: ResponseIDs}, asking{Plan: first}, []string{`"store":false`},
+		{"opted out it is not", Model{Continuation: ResponseIDs}, requestOptions{Plan: first}, []string{`"store":false`},
 			[]string{"previous"}},
-		{"instructions come every time", Model{Instructions: "be brief"}, asking{Plan: next},
+		{"instructions come every time", Model{Instructions: "be brief"}, requestOptions{Plan: next},
 			[]string{`"instructions":"be brief"`}, nil},
 		{"effort, summary and verbosity", Model{Effort: "low", Summary: "auto", Verbosity: "high", MaxOutput: 99},
-			asking{Plan: first},
+			requestOptions{Plan: first},
 			[]string{`"reasoning":{"effort":"low","summary":"auto"}`, `"text":{"verbosity":"high"}`, `"max_output_tokens":99`},
 			nil},
 		{"encrypted reasoning is not stored", Model{Encrypted: true, Continuation: ResponseIDs},
-			asking{Plan: first, Threading: true},
+			requestOptions{Plan: first, Threading: true},
 			[]string{`"include":["reasoning.encrypted_content"]`, `"store":false`}, nil},
-		{"encrypted reasoning is stored when told", Model{Encrypted: true, Store: &yes}, asking{Plan: first},
+		{"encrypted reasoning is stored when told", Model{Encrypted: true, Store: &yes}, requestOptions{Plan: first},
 			[]string{`"store":true`}, nil},
 		{"what is included stays", Model{Encrypted: true, Include: []string{"message.output_text.logprobs"}},
-			asking{Plan: first},
+			requestOptions{Plan: first},
 			[]string{`"include":["message.output_text.logprobs","reasoning.encrypted_content"]`}, nil},
 		{"it is not included twice", Model{Encrypted: true, Include: []string{"reasoning.encrypted_content"}},
-			asking{Plan: first},
+			requestOptions{Plan: first},
 			[]string{`"include":["reasoning.encrypted_content"]`}, nil},
-		{"nothing is stored when told", Model{Continuation: ResponseIDs, Store: &no}, asking{Plan: first, Threading: true},
+		{"nothing is stored when told", Model{Continuation: ResponseIDs, Store: &no}, requestOptions{Plan: first, Threading: true},
 			[]string{`"store":false`}, nil},
 		{"all tools are listed, some allowed", Model{},
-			asking{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Thread: "t"},
+			requestOptions{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Thread: "t"},
 			[]string{both, listed, `"prompt_cache_key":"t"`,
 				`"tool_choice":{"mode":"auto","tools":[{"name":"list_dir","type":"function"}],"type":"allowed_tools"}`}, nil},
-		{"all tools allowed are named too", Model{}, asking{Plan: first, Tools: tools, Allowed: []string{"list_dir", "exec"}},
+		{"all tools allowed are named too", Model{}, requestOptions{Plan: first, Tools: tools, Allowed: []string{"list_dir", "exec"}},
 			[]string{both, `"tool_choice":{"mode":"auto","tools":[{"name":"list_dir","type":"function"},{"name":"exec",` +
 				`"type":"function"}],"type":"allowed_tools"}`}, nil},
-		{"the last one may call none", Model{}, asking{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Final: true},
+		{"the last one may call none", Model{}, requestOptions{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Final: true},
 			[]string{both, `"tool_choice":"none"`}, nil},
 	} {
 		data, err := json.Marshal(c.model.request(c.ask))

@@ -22,48 +22,50 @@ const (
 	defaultIterations = 40
 	// writeTime bounds one write to the store.
 	writeTime = 5 * time.Second
-	// stepTries is how often a step is made while it is not known whether it was written.
+	// stepTries is how often a step is tried while it is uncertain whether it was written.
 	stepTries = 3
-	// maxUnsure is how many starts wait to be reconciled. Further ones are found lost when their leases have passed.
+	// maxUnsure bounds the starts that wait to be reconciled. Turns of further ones count as lost once their lease
+	// expires.
 	maxUnsure = 1024
 )
 
-// stepPauses are between the tries of a step.
+// stepPauses are the pauses between these tries.
 var stepPauses = handoff.Backoff{First: 100 * time.Millisecond, Longest: time.Second}
 
-// Causes that end a turn from outside.
+// Causes of the end of a turn from outside.
 var (
 	errInterrupted = errors.New("interrupted")
 	errShutdown    = errors.New("the service was shut down")
 	errFenced      = errors.New("somebody else goes on in this thread")
 )
 
-// A run is one turn while it runs.
+// A run is a running turn.
 type run struct {
-	server    *Server // Set once, like all up to the next comment
+	// Set once, but for detached.
+	server    *Server
 	thread    string
 	id        handoff.TurnID
 	fence     int64
-	threading bool // naming responses is not switched off for it
+	threading bool // whether its requests may name responses
 	hub       *hub
 	inbox     inbox
 	stop      context.CancelCauseFunc
-	done      chan struct{} // closed when it has ended and the store knows
-	left      bool          // Guarded by the server's mu: its thread ends with it
+	done      chan struct{} // closed when the turn has ended and its end is stored
+	detached  bool          // Guarded by the server's mu: an ephemeral thread was closed, and ends with this turn
 
 	// Owned by the loop.
 	items   []threads.Item
 	anchor  threads.Anchor
-	used    usage
+	used    usage // of all responses
 	names   names
-	forgot  bool           // the upstream did not know the response that was named; everything was sent since
-	full    bool           // the context was full, and was compacted
-	asked   map[string]int // how often each call was made with the same arguments
-	counted int
-	unsure  int // how many of the steers that wait may have been heard: the store did not say
+	forgot  bool           // the upstream did not know the named response: the next request sends everything
+	full    bool           // the context was full, and the thread was compacted
+	calls   map[string]int // how often each call was made, by name and arguments
+	answers int            // how many answers the model gave
+	unsure  int            // how many of the waiting steers may be in the thread: it is uncertain whether they were written
 }
 
-// main runs the turn to its end and writes that down.
+// main runs the turn and stores its end.
 func (r *run) main(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -79,7 +81,7 @@ func (r *run) main(ctx context.Context) {
 	close(r.done)
 }
 
-// beat renews the lease until ctx ends.
+// beat renews the lease until ctx ends. If another process has taken over the thread, it cancels the turn.
 func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(threads.Lease / 3)
 	defer ticker.Stop()
@@ -88,7 +90,7 @@ func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			_, err := r.server.advance(ctx, r.sign())
+			_, err := r.server.advance(ctx, r.emptyStep())
 			if err != nil && handoff.AsError(err).Code == handoff.CodeTakenOver {
 				cancel(errFenced)
 			}
@@ -96,32 +98,32 @@ func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// sign is a write of the turn without items, which knows nothing of the loop's.
-func (r *run) sign() threads.Append {
+// emptyStep returns a write of the turn without items. Any goroutine may make one.
+func (r *run) emptyStep() threads.Append {
 	return threads.Append{Owner: r.server.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: r.fence,
 		At: r.server.cfg.Now()}
 }
 
-// step is a write of the turn by its loop.
+// step returns a write of items by the loop.
 func (r *run) step(items []threads.Item) threads.Append {
-	w := r.sign()
+	w := r.emptyStep()
 	w.From, w.Items = len(r.items), items
 	return w
 }
 
-// loop asks the model and runs what it calls until it has nothing more to call and nobody has more to say.
+// loop asks the model and runs the tools that it calls, until it calls none and no steer waits.
 func (r *run) loop(ctx context.Context) threads.End {
 	for {
 		a, err := r.ask(ctx)
 		if err != nil {
-			return r.broken(ctx, err)
+			return r.failure(ctx, err)
 		}
 		final := r.final()
-		r.counted++
+		r.answers++
 		calls := a.calls()
 		if len(calls) > 0 && !final {
 			if err := r.answer(ctx, calls); err != nil {
-				return r.broken(ctx, err)
+				return r.failure(ctx, err)
 			}
 			continue
 		}
@@ -135,10 +137,10 @@ func (r *run) loop(ctx context.Context) threads.End {
 	}
 }
 
-// final reports whether the next answer is the last: no tool may be called any more.
-func (r *run) final() bool { return r.counted >= r.server.cfg.Iterations }
+// final reports whether the next answer is the last one, which may call no tool.
+func (r *run) final() bool { return r.answers >= r.server.cfg.Iterations }
 
-// steered makes items of what the turn was told besides.
+// steered returns steers as items.
 func steered(steers []steer) []threads.Item {
 	var items []threads.Item
 	for _, s := range steers {
@@ -147,8 +149,8 @@ func steered(steers []steer) []threads.Item {
 	return items
 }
 
-// hear keeps what the turn was told besides, now that the model answers to it. Until then it is no part of the
-// thread: when it is handed back, no later turn may find it there.
+// hear stores steers as items, now that the model has begun to answer them. Before that they are no part of the
+// thread: if they are returned as undelivered, no later turn may find them there.
 func (r *run) hear(ctx context.Context, steers []steer) error {
 	if len(steers) == 0 {
 		return nil
@@ -165,32 +167,32 @@ func (r *run) hear(ctx context.Context, steers []steer) error {
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// ask asks the model and keeps its answer. A response that the upstream does not know any more is replaced by the
-// whole history, once; a full context is compacted, once.
+// ask asks the model and stores its answer. If the upstream does not know the named response, it sends the whole
+// history once; if the context is full, it compacts the thread once.
 func (r *run) ask(ctx context.Context) (answer, error) {
 	for {
 		m, up := r.server.cfg.Model, r.server.upstream
 		steers := r.inbox.waiting()
 		p := planned(slices.Concat(r.items, steered(steers)), r.anchor,
 			continuation{ByID: m.byID(r.threading) && !r.forgot, Upstream: up.key, Now: r.server.cfg.Now()})
-		params := m.request(asking{
+		params := m.request(requestOptions{
 			Plan: p, Threading: r.threading, Thread: r.thread,
 			Tools: r.server.definitions, Allowed: r.server.workspace.Allowed(), Final: r.final(),
 		})
-		a, heard, err := up.ask(ctx, params, listener{
+		a, begun, err := up.ask(ctx, params, listener{
 			r.hub, r.names.name, func() error { return r.hear(ctx, steers) },
-			func(items []json.RawMessage) error { return r.keep(ctx, r.from(items), nil) },
+			func(items []json.RawMessage) error { return r.keep(ctx, r.modelItems(items), nil) },
 		})
 		if err == nil {
 			r.forgot = false
-			return a, r.heard(ctx, a, m.stores(r.threading))
+			return a, r.keepAnswer(ctx, a, m.stores(r.threading))
 		}
-		switch said := asRefusal(err); {
-		case said != nil && said.kind == refusedForgot && p.Previous != "" && !heard:
+		switch refusal := asRefusal(err); {
+		case refusal != nil && refusal.kind == refusedForgot && p.Previous != "" && !begun:
 			r.forgot = true
 			r.server.count.forgotten.Add(1)
 			continue
-		case said != nil && said.kind == refusedFull && !r.full && !heard:
+		case refusal != nil && refusal.kind == refusedFull && !r.full && !begun:
 			if it, ok := compacted(r.items); ok {
 				r.full = true
 				r.server.count.compacted.Add(1)
@@ -204,18 +206,18 @@ func (r *run) ask(ctx context.Context) (answer, error) {
 	}
 }
 
-// from makes items of what the model said.
-func (r *run) from(said []json.RawMessage) []threads.Item {
+// modelItems returns output of the model as items.
+func (r *run) modelItems(output []json.RawMessage) []threads.Item {
 	var items []threads.Item
-	for _, it := range said {
+	for _, it := range output {
 		items = append(items, threads.Item{From: r.server.upstream.key, JSON: it})
 	}
 	return items
 }
 
-// heard writes an answer and its usage down. stored says that the next request can name its id.
-func (r *run) heard(ctx context.Context, a answer, stored bool) error {
-	items := r.from(a.Rest)
+// keepAnswer stores an answer and its usage. stored says whether the next request can name the id of the answer.
+func (r *run) keepAnswer(ctx context.Context, a answer, stored bool) error {
+	items := r.modelItems(a.Rest)
 	var anchor *threads.Anchor
 	if stored && a.ID != "" {
 		anchor = &threads.Anchor{Response: a.ID, Upstream: r.server.upstream.key, Items: len(r.items) + len(items),
@@ -228,7 +230,7 @@ func (r *run) heard(ctx context.Context, a answer, stored bool) error {
 	return r.keep(ctx, items, anchor)
 }
 
-// keep writes items down before anything is done with them. An interrupt does not tear it.
+// keep stores items before anything is done with them. An interrupt does not cut the write short.
 func (r *run) keep(ctx context.Context, items []threads.Item, anchor *threads.Anchor) error {
 	if len(items) == 0 && anchor == nil {
 		return nil
@@ -250,14 +252,14 @@ func (r *run) write(ctx context.Context, step threads.Append) error {
 	return nil
 }
 
-// broken ends a turn that could not go on.
-func (r *run) broken(ctx context.Context, err error) threads.End {
+// failure returns the end of a turn that could not go on.
+func (r *run) failure(ctx context.Context, err error) threads.End {
 	if cause := context.Cause(ctx); errors.Is(cause, errInterrupted) || errors.Is(cause, errShutdown) {
 		return threads.End{Status: threads.Interrupted, Detail: cause.Error()}
 	}
 	end := threads.End{Status: threads.Failed, Code: string(handoff.CodeAgentFailed)}
-	if said := asRefusal(err); said != nil {
-		end.Code, end.Detail = string(codes[said.kind]), said.Error()
+	if refusal := asRefusal(err); refusal != nil {
+		end.Code, end.Detail = string(codes[refusal.kind]), refusal.Error()
 	} else if e, ok := errors.AsType[*handoff.Error](err); ok {
 		end.Code, end.Detail = string(e.Code), e.Detail
 	} else {
@@ -266,19 +268,19 @@ func (r *run) broken(ctx context.Context, err error) threads.End {
 	return end
 }
 
-// end writes the end down and tells it. An end that cannot be written is told nevertheless; the turn is found lost
-// when its lease has passed.
+// end stores the end and publishes it. An end that cannot be stored is published all the same; the store finds the
+// turn lost once its lease has expired.
 func (r *run) end(ctx context.Context, end threads.End) {
 	undelivered := r.inbox.undelivered()
-	end.Append, end.Text = r.step(nil), r.hub.answerTo()
+	end.Append, end.Text = r.step(nil), r.hub.answerText()
 	if len(r.used.Raw) > 0 {
 		end.Usage = wire.Encode(r.used)
 	}
-	kept, err := r.server.advance(ctx, end)
+	stored, err := r.server.advance(ctx, end)
 	switch {
 	case err != nil:
 		r.server.log.Warn("the end of a turn could not be written", zap.Error(err))
-	case kept.Turn.Until > len(r.items): // they are in the thread after all
+	case stored.Turn.Until > len(r.items): // the uncertain steers are in the thread
 		undelivered = undelivered[r.unsure:]
 	}
 	r.server.forget(r)
@@ -289,13 +291,13 @@ func (r *run) end(ctx context.Context, end threads.End) {
 	r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.End(ended, nil) })
 }
 
-// statuses are the ends of turns as they are told. Set once.
+// statuses are the statuses of ended turns in updates. Set once.
 var statuses = map[threads.Status]handoff.TurnStatus{
 	threads.Completed: handoff.TurnCompleted, threads.Incomplete: handoff.TurnCompleted,
 	threads.Failed: handoff.TurnFailed, threads.Interrupted: handoff.TurnInterrupted,
 }
 
-// interrupt ends the turn from outside. It reports whether there was anything to end.
+// interrupt ends the turn from outside. It returns false if the turn is ending already.
 func (r *run) interrupt(cause error) bool {
 	return r.inbox.close(func() { r.stop(cause) })
 }

@@ -22,62 +22,63 @@ import (
 	"switchboard/servers/responses/workspace"
 )
 
-// Config is one agent.
+// Config configures one agent.
 type Config struct {
-	Name       string // of the server; its threads are kept under it
+	Name       string // of the server; it owns its threads
 	URL        string // of the API, such as https://api.openai.com/v1
 	Token      func() (string, error)
-	Client     *http.Client // what reaches the API; nil: [HTTP]
+	Client     *http.Client // for the API; nil is [HTTP]
 	Model      Model
 	Iterations int // how many answers of one turn may call tools; 0 is 40
 	Threads    threads.Store
-	Shared     bool // other instances of the service run turns of this agent too
+	Shared     bool // other instances of the service run this agent over the same store
 	Workspace  tools
-	Dir        string // of the workspace, as threads show it
+	Dir        string // the directory of the workspace, as threads show it
 	Note       string // what the agent may do there, in a sentence
 	Now        func() time.Time
 	Log        *zap.Logger
 }
 
-// A Server is one agent with its turns. They run in [Server.Run], also while nobody is connected.
+// A Server is one agent with its turns. The turns run in [Server.Run], also while nobody is connected.
 type Server struct {
-	cfg         Config        // Set once, like all up to count
-	upstream    *upstream     //
-	workspace   tools         //
-	definitions []definition  //
-	log         *zap.Logger   //
-	asides      asides        // what cfg.Threads is
-	threading   bool          // naming responses is not switched off here
-	began       chan struct{} // closed once turns may begin
+	// Set once, like all up to count.
+	cfg         Config
+	upstream    *upstream
+	workspace   tools
+	definitions []definition
+	log         *zap.Logger
+	asides      asides        // cfg.Threads
+	threading   bool          // whether requests may name responses
+	ready       chan struct{} // closed once turns may begin
 	count       counts
 
-	mu   sync.Mutex
-	base context.Context // Guarded by mu: of turns; nil: none may run
-	work *sync.WaitGroup // Guarded by mu: the turns
-	runs map[string]*run // Guarded by mu: by thread
-	may  handoff.IDSet   // Guarded by mu: acts that were allowed for a session
+	mu      sync.Mutex
+	base    context.Context // Guarded by mu: parent context of turns; nil while none may begin
+	work    *sync.WaitGroup // Guarded by mu: counts the turns
+	runs    map[string]*run // Guarded by mu: by thread
+	allowed handoff.IDSet   // Guarded by mu: acts that were allowed for a session
 
-	// Guarded by mu: the keys of claims that may have been written, and that nobody runs. There is one for each start
-	// during which the store did not answer, until it is asked for again.
+	// Guarded by mu: keys of claims that may have been written and that nobody runs, by turn. There is one for each
+	// start during which the store did not answer, until the start is tried again or reconciled.
 	unsure map[handoff.TurnID]string
 }
 
-// counts are what a server counts.
+// counts are the counters of a server.
 type counts struct {
 	turns, forgotten, compacted atomic.Uint64
 }
 
-// newServer returns a server. Its turns need [Server.Run].
+// newServer returns a server. Its turns begin once [Server.Run] runs.
 func newServer(cfg Config) *Server {
 	cfg.Iterations = cmp.Or(cfg.Iterations, defaultIterations)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	kept := asides{cfg.Threads, threads.NewMemory(), cfg.Name}
-	cfg.Threads = kept
+	store := asides{cfg.Threads, threads.NewMemory(), cfg.Name}
+	cfg.Threads = store
 	s := &Server{
-		cfg: cfg, asides: kept, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
-		threading: !threadingDisabled(), began: make(chan struct{}), runs: map[string]*run{},
+		cfg: cfg, asides: store, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
+		threading: !threadingDisabled(), ready: make(chan struct{}), runs: map[string]*run{},
 		unsure: map[handoff.TurnID]string{},
 	}
 	for _, t := range cfg.Workspace.Tools() {
@@ -86,10 +87,10 @@ func newServer(cfg Config) *Server {
 	return s
 }
 
-// Run lets turns run until ctx ends. Then it interrupts them and returns when all have ended and the store knows. It is
-// called once.
+// Run lets turns run until ctx ends. Then it interrupts them, and returns when all have ended and their ends are
+// stored. It is called once.
 func (s *Server) Run(ctx context.Context) error {
-	if !s.cfg.Shared { // else nobody here knows whose turns are left; those end with their leases
+	if !s.cfg.Shared { // otherwise they may be turns of other instances; lost ones end with their leases
 		s.endFormer(ctx)
 	}
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -97,7 +98,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.base, s.work = base, &work
 	s.mu.Unlock()
-	close(s.began)
+	close(s.ready)
 	<-ctx.Done()
 	s.mu.Lock()
 	s.base = nil // no turn begins any more
@@ -107,8 +108,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// endFormer ends what a former life left running, so that its sessions need not wait for its leases. One process at a
-// time has the store, and none of its turns has begun yet.
+// endFormer ends the turns that an earlier process left running, so that nobody has to wait for their leases to
+// expire. One process at a time uses the store, and none of its own turns has begun yet.
 func (s *Server) endFormer(ctx context.Context) {
 	list, err := s.cfg.Threads.List(ctx, s.cfg.Name, maxList)
 	if err != nil {
@@ -126,11 +127,10 @@ func (s *Server) endFormer(ctx context.Context) {
 	}
 }
 
-// Dial connects to the agent once its turns may begin. It asks nobody: whether the model answers shows when a turn
-// needs it.
+// Dial connects to the agent once its turns may begin. It sends nothing: a turn will show whether the model answers.
 func (s *Server) Dial(ctx context.Context) (*servers.Link, error) {
 	select {
-	case <-s.began:
+	case <-s.ready:
 	case <-ctx.Done():
 		return nil, handoff.Fault(handoff.CodeUnreachable, s.cfg.Name, "it does not run yet")
 	}
@@ -138,7 +138,7 @@ func (s *Server) Dial(ctx context.Context) (*servers.Link, error) {
 	return &servers.Link{Conn: c, Catalog: c, Done: c.done, Note: s.cfg.Note}, nil
 }
 
-// Metrics yields what the server counts.
+// Metrics yields the counters of the server.
 func (s *Server) Metrics(yield func(handoff.Metric) bool) {
 	for _, m := range []struct {
 		name, help string
@@ -156,7 +156,7 @@ func (s *Server) Metrics(yield func(handoff.Metric) bool) {
 	}
 }
 
-// advance writes a step, within its time. One of which it is not known whether it was written is made again.
+// advance makes a step, within writeTime. While it is uncertain whether the step was written, it tries again.
 func (s *Server) advance(ctx context.Context, step threads.Step) (threads.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
@@ -173,13 +173,13 @@ func (s *Server) advance(ctx context.Context, step threads.Step) (threads.Result
 	}
 }
 
-// unsure reports whether a step that failed may have been written.
+// unsure reports whether a step with this error may have been written.
 func unsure(err error) bool {
 	return err != nil && handoff.AsError(err).Code == handoff.CodeUnreachable
 }
 
-// begin starts a turn, or finds that it was started before: a turn's id is made of its thread and of the id that
-// the asker gave it. started is called before a new turn says anything.
+// begin starts a turn, or finds that it was started before: the id of a turn is made of its thread and of the id that
+// the caller gave it. started is called before a new turn publishes anything.
 func (s *Server) begin(
 	ctx context.Context, thread string, turn handoff.Turn, started func(*run),
 ) (handoff.TurnID, error) {
@@ -219,7 +219,7 @@ func (s *Server) begin(
 	return r.id, nil
 }
 
-// optedOut reports whether a turn asks for its whole history to be sent.
+// optedOut reports whether a turn wants its whole history sent.
 func optedOut(turn handoff.Turn) bool {
 	for _, c := range turn.Context {
 		if c.Trusted && c.Key == handoff.DisableResponseThreading {
@@ -229,19 +229,19 @@ func optedOut(turn handoff.Turn) bool {
 	return false
 }
 
-// claim writes the beginning of a turn and reads its history. A claim of which the rest cannot be read is
-// taken back. It reports false when the turn was begun before.
+// claim stores the beginning of a turn and reads its history. If the history cannot be read, it takes the claim back.
+// It returns false if the turn was begun before.
 func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, error) {
 	key := newID("claim")
 	c, err := s.advance(context.WithoutCancel(ctx), threads.Claim{
-		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Key: key, Items: told(turn), At: s.cfg.Now(),
+		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Key: key, Items: turnItems(turn), At: s.cfg.Now(),
 		Title: handoff.ClipRunes(strings.Join(strings.Fields(handoff.InputText(turn.Input)), " "), 80),
 	})
 	if unsure(err) {
-		s.doubt(r.id, key)
+		s.addUnsure(r.id, key)
 		return false, handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)
 	}
-	if err != nil || c.Turn.Claim != key { // that it is the same as before may be because it was made again
+	if err != nil || c.Turn.Claim != key { // c.Same is no proof: advance may have tried twice
 		return false, err
 	}
 	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, r.thread)
@@ -250,7 +250,7 @@ func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, er
 			threads.Undo{Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: c.Turn.Fence})
 		s.log.Warn("a turn could not be begun", zap.Error(err), zap.NamedError("undo", undone))
 		if undone != nil {
-			s.doubt(r.id, key)
+			s.addUnsure(r.id, key)
 			err = handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)
 		}
 		return false, err
@@ -259,8 +259,8 @@ func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, er
 	return true, nil
 }
 
-// doubt remembers that a turn may have been claimed with a key.
-func (s *Server) doubt(id handoff.TurnID, key string) {
+// addUnsure remembers that a turn may have been claimed with a key.
+func (s *Server) addUnsure(id handoff.TurnID, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.unsure) < maxUnsure {
@@ -268,14 +268,14 @@ func (s *Server) doubt(id handoff.TurnID, key string) {
 	}
 }
 
-// undoClaim takes back what may be left of a start of which the store did not say whether it was written. A turn
-// that another claim began is left alone: it runs.
+// undoClaim takes back an uncertain claim of a turn, if there is one. A turn that another claim began is left alone:
+// it runs.
 func (s *Server) undoClaim(ctx context.Context, thread string, id handoff.TurnID) error {
 	s.mu.Lock()
-	key, doubted := s.unsure[id]
-	delete(s.unsure, id) // only one takes it back: the next claim is another's already
+	key, ok := s.unsure[id]
+	delete(s.unsure, id) // only one caller takes it back
 	s.mu.Unlock()
-	if !doubted {
+	if !ok {
 		return nil
 	}
 	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, thread)
@@ -284,47 +284,48 @@ func (s *Server) undoClaim(ctx context.Context, thread string, id handoff.TurnID
 		_, err = s.advance(ctx, threads.Undo{Owner: s.cfg.Name, Thread: thread, Turn: string(id), Fence: record.Thread.Fence})
 	}
 	if err != nil {
-		s.doubt(id, key)
+		s.addUnsure(id, key)
 	}
 	return err
 }
 
-// running returns the run of a thread; nil: none.
+// running returns the run of a thread, nil for none.
 func (s *Server) running(thread string) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.runs[thread]
 }
 
-// allow remembers an act that was allowed for a session.
+// allow remembers that an act was allowed for the session.
 func (s *Server) allow(act string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.may.Add(act)
+	s.allowed.Add(act)
 }
 
+// allowedBefore reports whether an act was allowed for its session.
 func (s *Server) allowedBefore(act string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.may.Known(act)
+	return s.allowed.Known(act)
 }
 
-// forget takes a run that has ended off the running ones.
+// forget removes a run that has ended.
 func (s *Server) forget(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.runs[r.thread] == r {
 		delete(s.runs, r.thread)
 	}
-	if r.left {
+	if r.detached {
 		s.asides.memory.Drop(r.thread)
 	}
 }
 
-// newID makes an id that nobody can guess.
+// newID returns an id that nobody can guess.
 func newID(kind string) string { return kind + "_" + strings.ToLower(rand.Text()) }
 
-// turnID names a turn. Given the same id again it is the same turn; without one it is a new one.
+// turnID returns the id of a turn: the same for the same thread and id, a new one for id "".
 func turnID(thread, id string) handoff.TurnID {
 	if id == "" {
 		return handoff.TurnID(newID("turn"))
@@ -333,7 +334,7 @@ func turnID(thread, id string) handoff.TurnID {
 	return handoff.TurnID("turn_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]))
 }
 
-// questionID names a question, the same on every connection.
+// questionID returns the id of a question, the same on every connection.
 func questionID(server, thread string, turn handoff.TurnID, call string) handoff.QuestionID {
 	sum := sha256.Sum256(wire.Encode([]string{server, thread, string(turn), call}))
 	return handoff.QuestionID("q_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26]))

@@ -16,7 +16,7 @@ import (
 	"switchboard/servers/responses/workspace"
 )
 
-// Settings are what is configured of one agent. Empty words leave what its API or its model does by itself.
+// Settings are the settings of one agent. Empty strings leave the default of the API or the model.
 type Settings struct {
 	URL            string `yaml:"url" doc:"address of the API, such as https://api.openai.com/v1"`
 	AllowPlaintext bool   `yaml:"allow_plaintext" unset:"false" doc:"allow http:// to another machine: whoever is on the way can read along and take over"`
@@ -39,17 +39,17 @@ type Settings struct {
 	Env       []string `yaml:"env" unset:"none" doc:"what its commands get beside PATH, HOME, the language, proxies and XDG_*: NAME passes a variable on, NAME=value sets one"`
 	Limits    Limits   `yaml:"limits"`
 
-	Key func() (string, error) // for URL, and read anew each time; nil: there is none
+	Key func() (string, error) // reads the key for URL at each call; nil for none
 }
 
-// Reasoning is how a model thinks.
+// Reasoning is how a model reasons.
 type Reasoning struct {
 	Effort    string `yaml:"effort" unset:"the model's own" doc:"none, minimal, low, medium, high or xhigh, as far as the model has it"`
 	Summary   string `yaml:"summary" unset:"none" doc:"auto, concise or detailed"`
 	Encrypted bool   `yaml:"encrypted" unset:"false" doc:"have reasoning given back encrypted, so that nothing is kept there unless store is true"`
 }
 
-// Limits are how much one command may use at a time. What is zero has its default.
+// Limits bound one command at a time. A zero leaves the default.
 type Limits struct {
 	Processes int `yaml:"processes" unset:"4096" doc:"how many processes and threads a command may have at a time"`
 	MemoryMiB int `yaml:"memory_mib" unset:"8192" doc:"memory of all its processes together, in MiB; a command that takes more is ended"`
@@ -120,7 +120,8 @@ func (s *Settings) Check(to servers.Report, files servers.Files) {
 	}
 }
 
-// checkWorkspace reports what is wrong with the directories of an agent and with what its commands get.
+// checkWorkspace reports what is wrong with the directories of an agent, and with the environment and user of its
+// commands.
 func (s *Settings) checkWorkspace(to servers.Report, files servers.Files) {
 	if s.Workspace != "" {
 		s.Workspace = files.Path(s.Workspace)
@@ -151,14 +152,15 @@ func (s *Settings) checkWorkspace(to servers.Report, files servers.Files) {
 }
 
 func isDir(path string) bool {
-	about, err := os.Stat(path)
-	return err == nil && about.IsDir()
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // reachWithin is how long an API may take to list its models.
 const reachWithin = 3 * time.Second
 
-// Reach asks the API for its models, which costs nothing. server is the name in errors.
+// Reach requests the list of models, which costs nothing, to see whether the API answers. server is the name in
+// errors.
 func (s *Settings) Reach(ctx context.Context, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
@@ -184,7 +186,7 @@ func (s *Settings) Reach(ctx context.Context, server string) error {
 	return nil
 }
 
-// Lacks says what keeps an agent that is configured so from doing all that it may, nil when nothing does.
+// Lacks returns why an agent with these settings could run no commands, although it is trusted; nil if it could.
 func (s *Settings) Lacks() error {
 	if !s.Trusted {
 		return nil

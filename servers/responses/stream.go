@@ -15,16 +15,16 @@ import (
 // maxAnswerItems bounds the items of one response.
 const maxAnswerItems = 512
 
-// An answer is one response of a model that came to its end.
+// An answer is one complete response of a model.
 type answer struct {
 	ID         string
-	Incomplete bool              // it was cut short by a limit of the server
-	Items      []json.RawMessage // in order; each has an id that is unique in its turn
-	Rest       []json.RawMessage // those that were not kept while the stream was read
+	Incomplete bool              // cut short by a limit of the server
+	Items      []json.RawMessage // in order; each with an id that is unique in its turn
+	Rest       []json.RawMessage // those that were not stored while the stream was read
 	Usage      usage
 }
 
-// calls returns what the model wants to be run, in order.
+// calls returns the tool calls of the answer, in order.
 func (a answer) calls() []wire.Item {
 	var calls []wire.Item
 	for _, it := range a.Items {
@@ -36,40 +36,41 @@ func (a answer) calls() []wire.Item {
 	return calls
 }
 
-// A progress is told what an answer says while it is read.
+// A progress is told the parts of an answer while it is read.
 type progress interface {
 	began(it handoff.Item)
 	delta(item string, kind handoff.DeltaKind, text string)
 	finished(it handoff.Item)
 }
 
-// A listener is the receiver of an answer.
+// A listener receives an answer while it is read.
 type listener struct {
 	progress
-	name func(given string) string // gives an item the id that it has in the turn
-	// called once, before anything of the answer is told or kept: the model has read its input
-	hear func() error
-	keep func([]json.RawMessage) error // writes items down before they are told
+	name  func(given string) string     // returns the id in the turn of an item with a given id
+	begin func() error                  // called once, before anything of the answer is published or stored
+	keep  func([]json.RawMessage) error // stores items before they are published
 }
 
-// A reader reads the events of one response. It knows items by their place, never by what came before: some servers
-// write several at once.
+// A reader reads the events of one response. It identifies items by their output_index, never by the event before:
+// some servers write several items at once.
 type reader struct {
 	to    listener                // Set once
-	ids   map[int]string          // of items, by place
-	items map[int]json.RawMessage // finished, by place
-	kept  map[int]bool            // written down already
-	parts map[int]part            // of thoughts, by place: which was told last
-	heard bool                    // something of the answer itself was told
-	done  bool                    // it came to its end
+	ids   map[int]string          // ids of items, by output_index
+	items map[int]json.RawMessage // finished items, by output_index
+	kept  map[int]bool            // items that were stored, by output_index
+	parts map[int]part            // the newest part of reasoning items, by output_index
+	begun bool                    // the answer has begun
+	done  bool                    // the response is complete
 	answer
 }
 
+// thoughtDelta is the event with a piece of raw reasoning, rather than of its summary.
 const thoughtDelta = "response.reasoning_text.delta"
 
-// A part is one of a thought's. Some servers tell a thought and its summary; what begins first is told.
+// A part is a part of reasoning. Some servers send both the raw reasoning and its summary; the one that begins first
+// is shown.
 type part struct {
-	raw bool // of the thought itself
+	raw bool // of the raw reasoning, not of its summary
 	n   int
 }
 
@@ -78,10 +79,10 @@ func newReader(to listener) *reader {
 		parts: map[int]part{}}
 }
 
-// event has the fields of an event that matter. Fields whose type differs from one event to the next stay raw.
+// event has the fields of an event that we need. Fields whose type depends on the event stay raw.
 type event struct {
 	Type     string          `json:"type"`
-	Place    int             `json:"output_index"`
+	Index    int             `json:"output_index"`
 	Content  int             `json:"content_index"`
 	Summary  int             `json:"summary_index"`
 	Delta    json.RawMessage `json:"delta"`
@@ -91,13 +92,13 @@ type event struct {
 	Error *wireFault `json:"error"`
 }
 
-// wireFault is how a server says what went wrong.
+// wireFault is an error in an event.
 type wireFault struct {
 	Code    json.RawMessage `json:"code"` // some servers send numbers
 	Message json.RawMessage `json:"message"`
 }
 
-// wireResponse has the fields of a response that matter.
+// wireResponse has the fields of a response that we need.
 type wireResponse struct {
 	ID     string            `json:"id"`
 	Status string            `json:"status"`
@@ -106,7 +107,7 @@ type wireResponse struct {
 	Error  *wireFault        `json:"error"`
 }
 
-// text reads a value that should be a string.
+// text returns a value that should be a string.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -115,13 +116,13 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// errBroken is the error of a stream that is not valid.
+// errBroken is the error of an invalid stream.
 var errBroken = errors.New("the model's answer cannot be read")
 
-// take reads one event. An error ends the stream.
+// take handles one event. An error ends the stream.
 func (r *reader) take(data []byte) error {
 	var e event
-	if handoff.TooDeep(data) || json.Unmarshal(data, &e) != nil || e.Place < 0 || e.Place >= maxAnswerItems {
+	if handoff.TooDeep(data) || json.Unmarshal(data, &e) != nil || e.Index < 0 || e.Index >= maxAnswerItems {
 		if string(data) == "[DONE]" || string(data) == "[DONE]\n" {
 			return nil
 		}
@@ -134,13 +135,13 @@ func (r *reader) take(data []byte) error {
 			r.ID = cmp.Or(w.ID, r.ID)
 		}
 	case "response.output_item.added":
-		return r.added(e.Place, wire.Read(e.Item))
+		return r.added(e.Index, wire.Read(e.Item))
 	case "response.output_item.done":
-		return r.finish(e.Place, e.Item)
+		return r.finish(e.Index, e.Item)
 	case "response.output_text.delta", "response.refusal.delta":
-		return r.piece(e, handoff.DeltaMessage)
+		return r.textDelta(e, handoff.DeltaMessage)
 	case "response.reasoning_summary_text.delta", thoughtDelta:
-		return r.piece(e, handoff.DeltaReasoning)
+		return r.textDelta(e, handoff.DeltaReasoning)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return r.end(e.Type, e.Response)
 	case "error":
@@ -149,66 +150,66 @@ func (r *reader) take(data []byte) error {
 		}
 		return refused(0, text(e.Error.Code), text(e.Error.Message))
 	}
-	return nil // unknown events change nothing
+	return nil // unknown events are ignored
 }
 
-// id returns the id of the item at a place.
-func (r *reader) id(place int, given string) string {
-	if r.ids[place] == "" {
-		r.ids[place] = r.to.name(given)
+// id returns the id in the turn of the item at an output_index.
+func (r *reader) id(index int, given string) string {
+	if r.ids[index] == "" {
+		r.ids[index] = r.to.name(given)
 	}
-	return r.ids[place]
+	return r.ids[index]
 }
 
-// hear is called before anything of the answer is told.
-func (r *reader) hear() error {
-	if r.heard {
+// begin is called before any part of the answer is published.
+func (r *reader) begin() error {
+	if r.begun {
 		return nil
 	}
-	r.heard = true
-	return r.to.hear()
+	r.begun = true
+	return r.to.begin()
 }
 
-func (r *reader) added(place int, s wire.Item) error {
-	if err := r.hear(); err != nil {
+func (r *reader) added(index int, s wire.Item) error {
+	if err := r.begin(); err != nil {
 		return err
 	}
-	if it, ok := shown(s, r.id(place, s.ID)); ok {
+	if it, ok := shown(s, r.id(index, s.ID)); ok {
 		it.Text = ""
 		r.to.began(it)
 	}
 	return nil
 }
 
-func (r *reader) piece(e event, kind handoff.DeltaKind) error {
-	if err := r.hear(); err != nil {
+func (r *reader) textDelta(e event, kind handoff.DeltaKind) error {
+	if err := r.begin(); err != nil {
 		return err
 	}
-	said := text(e.Delta)
-	if kind == handoff.DeltaReasoning && said != "" {
-		now := part{e.Type == thoughtDelta, e.Content + e.Summary} // an event has one of them
-		switch last, begun := r.parts[e.Place]; {
+	piece := text(e.Delta)
+	if kind == handoff.DeltaReasoning && piece != "" {
+		now := part{e.Type == thoughtDelta, e.Content + e.Summary} // an event has only one of both indices
+		switch last, begun := r.parts[e.Index]; {
 		case begun && last.raw != now.raw:
 			return nil
 		case begun && last != now:
-			said = wire.Paragraph + said
+			piece = wire.Paragraph + piece
 		}
-		r.parts[e.Place] = now
+		r.parts[e.Index] = now
 	}
-	r.to.delta(r.id(e.Place, ""), kind, said)
+	r.to.delta(r.id(e.Index, ""), kind, piece)
 	return nil
 }
 
-// finish takes a finished item under its id in the turn. A message is written down before anybody is told it.
-func (r *reader) finish(place int, item json.RawMessage) error {
-	if err := r.hear(); err != nil {
+// finish handles a finished item. A message is stored before it is published.
+func (r *reader) finish(index int, item json.RawMessage) error {
+	if err := r.begin(); err != nil {
 		return err
 	}
 	s := wire.Read(item)
-	if s.Type == "" || r.items[place] != nil {
+	if s.Type == "" || r.items[index] != nil {
 		return nil
 	}
-	id := r.id(place, s.ID)
+	id := r.id(index, s.ID)
 	if id != s.ID {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(item, &fields) != nil {
@@ -217,13 +218,13 @@ func (r *reader) finish(place int, item json.RawMessage) error {
 		fields["id"] = wire.Encode(id)
 		item = wire.Encode(fields)
 	}
-	r.items[place] = slices.Clone(item)
+	r.items[index] = slices.Clone(item)
 	if s.Type == wire.Message {
 		if err := r.to.keep(r.unkept(wire.Message, wire.Reasoning)); err != nil {
 			return err
 		}
 	}
-	if r.parts[place].raw {
+	if r.parts[index].raw {
 		s.Summary = nil
 	}
 	if it, ok := shown(s, id); ok {
@@ -232,21 +233,21 @@ func (r *reader) finish(place int, item json.RawMessage) error {
 	return nil
 }
 
-// unkept returns the finished items that were not written down, in order, of these types alone (none: of all). Now
-// they are.
+// unkept returns the finished items that are not stored yet, in order, and marks them as stored. With types it is
+// limited to items of these types.
 func (r *reader) unkept(types ...string) []json.RawMessage {
 	var items []json.RawMessage
-	for _, place := range slices.Sorted(maps.Keys(r.items)) {
-		if r.kept[place] || len(types) > 0 && !slices.Contains(types, wire.Read(r.items[place]).Type) {
+	for _, index := range slices.Sorted(maps.Keys(r.items)) {
+		if r.kept[index] || len(types) > 0 && !slices.Contains(types, wire.Read(r.items[index]).Type) {
 			continue
 		}
-		r.kept[place] = true
-		items = append(items, r.items[place])
+		r.kept[index] = true
+		items = append(items, r.items[index])
 	}
 	return items
 }
 
-// end takes the response as a whole, which has the items that the events left out.
+// end handles the event with the whole response, which has the items that other events left out.
 func (r *reader) end(kind string, raw json.RawMessage) error {
 	var w wireResponse
 	if json.Unmarshal(raw, &w) != nil {
@@ -255,6 +256,7 @@ func (r *reader) end(kind string, raw json.RawMessage) error {
 	return r.whole(kind, w)
 }
 
+// whole handles a whole response.
 func (r *reader) whole(kind string, w wireResponse) error {
 	switch {
 	case kind == "response.failed" && w.Error != nil:
@@ -266,16 +268,16 @@ func (r *reader) whole(kind string, w wireResponse) error {
 	case len(w.Output) > maxAnswerItems:
 		return errBroken
 	}
-	if err := r.hear(); err != nil {
+	if err := r.begin(); err != nil {
 		return err
 	}
-	for place, item := range w.Output {
-		if err := r.finish(place, item); err != nil {
+	for index, item := range w.Output {
+		if err := r.finish(index, item); err != nil {
 			return err
 		}
 	}
-	for _, place := range slices.Sorted(maps.Keys(r.items)) {
-		r.Items = append(r.Items, r.items[place])
+	for _, index := range slices.Sorted(maps.Keys(r.items)) {
+		r.Items = append(r.Items, r.items[index])
 	}
 	r.Rest = r.unkept()
 	r.ID = cmp.Or(w.ID, r.ID)
@@ -285,7 +287,7 @@ func (r *reader) whole(kind string, w wireResponse) error {
 	return nil
 }
 
-// shown puts an item of a model into words; false for calls, which are told when they run.
+// shown returns an item of a model as it is shown; false for calls, which are shown when they run.
 func shown(s wire.Item, id string) (handoff.Item, bool) {
 	switch {
 	case s.Type == wire.Message:
@@ -298,8 +300,7 @@ func shown(s wire.Item, id string) (handoff.Item, bool) {
 	return handoff.Item{ID: id, Kind: handoff.ItemOther, Text: s.Type}, true
 }
 
-// A names gives the items of one turn ids that are unique in it. Some servers begin anew with each response, or
-// give none.
+// names gives items ids that are unique in a turn. Some servers reuse ids in the next response, or give none.
 type names struct {
 	used map[string]bool
 }

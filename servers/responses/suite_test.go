@@ -72,7 +72,7 @@ func (r *rig) run() {
 	r.server = newServer(r.cfg)
 	var work sync.WaitGroup
 	work.Go(func() { _ = r.server.Run(ctx) })
-	<-r.server.began
+	<-r.server.ready
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		work.Wait()

@@ -18,32 +18,32 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of asking.
+// Bounds of requests.
 const (
-	// requestTries is how often a request is sent in all: one that was refused for the moment, that nobody answered, or
-	// whose answer broke off. The library waits as long as the server says.
+	// requestTries is how often a request is sent in all: after a temporary refusal, without an answer, or after the
+	// answer broke off. The library waits as long as the server says.
 	requestTries = 4
-	// streamTries is how often an answer is asked for that broke off before any of it was heard.
+	// streamTries is how often an answer is requested that broke off before its first part.
 	streamTries = 3
-	// silence is how long a stream may say nothing.
+	// silence is how long a stream may pause.
 	silence = 5 * time.Minute
-	// maxWhole bounds an answer that comes at once, in bytes.
+	// maxWhole bounds an answer that is not streamed, in bytes.
 	maxWhole = 32 << 20
 )
 
-// pauses are between the tries of a stream.
+// pauses are the pauses between the tries of a stream.
 var pauses = handoff.Backoff{First: 250 * time.Millisecond, Longest: 4 * time.Second}
 
-// HTTP reaches an API, and goes where no redirect leads: the key and the words are for that address alone. Set once.
-var HTTP = &http.Client{CheckRedirect: func(r *http.Request, before []*http.Request) error {
-	return fmt.Errorf("it sends on to %s, and its key is for %s alone", r.URL.Host, before[0].URL.Host)
+// HTTP is the client for APIs. It follows no redirect: key and words are for the configured address alone. Set once.
+var HTTP = &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	return fmt.Errorf("it sends on to %s, and its key is for %s alone", r.URL.Host, via[0].URL.Host)
 }}
 
 // An upstream is a Responses API.
 type upstream struct {
-	api   responses.ResponseService // Set once; it reads no environment
-	token func() (string, error)    // Set once; nil: none is sent
-	key   string                    // Set once; tells it from every other that keeps responses
+	api   responses.ResponseService // Set once; it takes nothing from the environment
+	token func() (string, error)    // Set once; nil for none
+	key   string                    // Set once; identifies the API that keeps a response
 }
 
 func newUpstream(address string, token func() (string, error), client *http.Client) *upstream {
@@ -53,22 +53,22 @@ func newUpstream(address string, token func() (string, error), client *http.Clie
 	}
 }
 
-// errSilent is the cause when a stream said nothing for too long.
+// errSilent is the cause when a stream paused for too long.
 var errSilent = errors.New("the model said nothing for too long")
 
-// ask sends a request and reads the answer to its end. An answer that breaks off before anything was heard of it is
-// asked for again. With an error, heard reports whether anything was.
+// ask sends a request and reads the whole answer. An answer that breaks off before its first part is requested again.
+// After an error, begun reports whether the answer had begun.
 func (u *upstream) ask(
 	ctx context.Context, p responses.ResponseNewParams, to listener,
-) (a answer, heard bool, err error) {
+) (a answer, begun bool, err error) {
 	for try, sent := 0, 0; ; try++ {
 		r := newReader(to)
 		err := u.stream(ctx, p, r, &sent)
 		if err == nil {
 			return r.answer, true, nil
 		}
-		if r.heard || try == streamTries-1 || sent >= requestTries || ctx.Err() != nil || !again(err) {
-			return answer{}, r.heard, err
+		if r.begun || try == streamTries-1 || sent >= requestTries || ctx.Err() != nil || !retryable(err) {
+			return answer{}, r.begun, err
 		}
 		select {
 		case <-time.After(pauses.Pause(try)):
@@ -78,18 +78,18 @@ func (u *upstream) ask(
 	}
 }
 
-// again reports whether a stream that broke off may work when it is asked for once more. A request that was refused
-// before its stream began has been tried again already.
-func again(err error) bool {
-	if _, before := errors.AsType[*responses.Error](err); before {
+// retryable reports whether another try may help after a stream broke off. A request that was refused before its
+// stream was tried again by the library already.
+func retryable(err error) bool {
+	if _, refused := errors.AsType[*responses.Error](err); refused {
 		return false
 	}
 	r := asRefusal(err)
 	return r == nil || r.kind == refusedBroken || r.kind == refusedLimit
 }
 
-// stream sends a request until it is answered, as often as is left of [requestTries], counts that, and reads the
-// events.
+// stream sends a request, and again as often as requestTries allows, until it is answered, and reads the events. sent
+// counts the requests.
 func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r *reader, sent *int) error {
 	var res *http.Response
 	opts := []option.RequestOption{
@@ -113,8 +113,8 @@ func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	quiet := time.AfterFunc(silence, func() { cancel(errSilent) })
-	defer quiet.Stop()
+	timeout := time.AfterFunc(silence, func() { cancel(errSilent) })
+	defer timeout.Stop()
 	if _, err := u.api.New(ctx, p, opts...); err != nil {
 		return caused(ctx, err)
 	}
@@ -124,7 +124,7 @@ func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r 
 	}
 	events := ssestream.NewDecoder(res)
 	for !r.done && events.Next() {
-		quiet.Reset(silence)
+		timeout.Reset(silence)
 		if err := r.take(events.Event().Data); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r 
 	return caused(ctx, errors.New("the model's answer broke off"))
 }
 
-// caused returns why a context ended, if that is why err came.
+// caused returns the cause why ctx ended, if it has ended; otherwise err.
 func caused(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -146,7 +146,7 @@ func caused(ctx context.Context, err error) error {
 	return err
 }
 
-// readWhole reads an answer of a server that does not stream.
+// readWhole reads an answer that is not streamed.
 func readWhole(body io.Reader, r *reader) error {
 	data, err := io.ReadAll(io.LimitReader(body, maxWhole))
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"switchboard/handoff"
 )
 
-// A usage is how many tokens were used, as any server tells it.
+// A usage is how many tokens were used.
 type usage struct {
 	handoff.Usage
-	Raw []json.RawMessage // as the server told them, one a response
+	Raw []json.RawMessage // as the server sent them, one for each response
 }
 
-// usageOf reads what a response used, in either form: input and output, or prompt and completion. What is absent,
-// negative or no number counts 0.
+// usageOf reads the usage of a response in either form: input and output, or prompt and completion. A field that is
+// absent, negative or no number counts as 0.
 func usageOf(raw json.RawMessage) usage {
 	if len(raw) == 0 || string(raw) == "null" || handoff.TooDeep(raw) {
 		return usage{}
@@ -50,7 +50,7 @@ func usageOf(raw json.RawMessage) usage {
 	return usage{Usage: u, Raw: []json.RawMessage{raw}}
 }
 
-// plus sums what two responses used.
+// plus adds the usage of another response.
 func (u usage) plus(more usage) usage {
 	u.Input += more.Input
 	u.Cached += more.Cached
@@ -60,7 +60,7 @@ func (u usage) plus(more usage) usage {
 	return u
 }
 
-// MarshalJSON writes both forms, and what the server told.
+// MarshalJSON writes both forms, and the raw ones of the server.
 func (u usage) MarshalJSON() ([]byte, error) {
 	in, out := object{"cached_tokens": u.Cached}, object{"reasoning_tokens": u.Reasoning}
 	return json.Marshal(object{
