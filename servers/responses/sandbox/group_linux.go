@@ -12,32 +12,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groups is where control groups are. Set once, but for tests.
+// groups is the mount point of control groups. Set once, except by tests.
 var groups = "/sys/fs/cgroup"
 
-// groupParent is the directory beside the control group of this process in which it may make others that bound memory
-// and processes; "" where there is none, as without a delegation.
+// groupParent returns the parent of this process's control group, if groups that bound memory and processes can be
+// made there; "" if not, as without a delegation. own is /proc/self/cgroup.
 func groupParent(own string) string {
 	var at string
-	for line := range strings.Lines(own) { // of /proc/self/cgroup
+	for line := range strings.Lines(own) {
 		if path, ok := strings.CutPrefix(line, "0::"); ok {
 			at = filepath.Join(groups, filepath.Dir(strings.TrimSpace(path)))
 		}
 	}
-	given, err := os.ReadFile(filepath.Join(at, "cgroup.subtree_control"))
-	has := strings.Fields(string(given))
-	if at == "" || err != nil || !slices.Contains(has, "memory") || !slices.Contains(has, "pids") {
+	data, err := os.ReadFile(filepath.Join(at, "cgroup.subtree_control"))
+	controllers := strings.Fields(string(data))
+	if at == "" || err != nil || !slices.Contains(controllers, "memory") || !slices.Contains(controllers, "pids") {
 		return ""
 	}
-	// no process may be brought from one to the other
+	// Without write access no process can be moved to the new group.
 	if unix.Access(filepath.Join(at, "cgroup.procs"), unix.W_OK) != nil {
 		return ""
 	}
 	return at
 }
 
-// openGroup opens a control group of a name with limits, which is made when it is not there; nil where none can be
-// made.
+// openGroup opens a control group with limits, and makes it if it is missing; nil if that is not possible.
 func openGroup(parent, name string, l Limits) *os.File {
 	if parent == "" {
 		return nil
@@ -61,16 +60,16 @@ func openGroup(parent, name string, l Limits) *os.File {
 	return group
 }
 
-// outOfMemory reports whether the kernel ended the processes of a control group because they used too much memory.
-// group may be nil.
+// outOfMemory reports whether the kernel killed the processes of a control group for using too much memory. group may
+// be nil.
 func outOfMemory(group *os.File) bool {
 	if group == nil {
 		return false
 	}
 	events, _ := os.ReadFile(filepath.Join(group.Name(), "memory.events"))
 	for line := range strings.Lines(string(events)) {
-		if times, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			return strings.TrimSpace(times) != "0"
+		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			return strings.TrimSpace(count) != "0"
 		}
 	}
 	return false

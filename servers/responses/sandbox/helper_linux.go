@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helper makes the sandbox around itself, runs the command in it and returns its exit code. It is the first process of
-// its namespace: the kernel ends all others with it.
+// helper sets up the sandbox around itself, runs the command in it and returns its exit code. It is the first process
+// of its process namespace: when it ends, the kernel kills all others.
 func helper(in io.Reader) (int, error) {
-	runtime.LockOSThread() // rights that a thread gives up are missing in the processes that it starts
-	told := bufio.NewReader(in)
-	line, err := told.ReadBytes('\n')
+	runtime.LockOSThread() // processes inherit the privileges of the thread that starts them
+	spec := bufio.NewReader(in)
+	line, err := spec.ReadBytes('\n')
 	if err != nil {
 		return 0, err
 	}
@@ -28,16 +28,16 @@ func helper(in io.Reader) (int, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return 0, err
 	}
-	go func() { // the service that started us is gone
-		_, _ = told.ReadByte()
+	go func() { // the pipe is closed when the service is gone
+		_, _ = spec.ReadByte()
 		os.Exit(128 + int(syscall.SIGKILL))
 	}()
 	unix.CloseOnExec(reportPipe)
-	if err := enclose(c); err != nil {
+	if err := enterSandbox(c); err != nil {
 		return 0, err
 	}
-	report := os.NewFile(reportPipe, "report") // it is closed before the command could write to it
-	if _, err := report.WriteString(standing); err != nil {
+	report := os.NewFile(reportPipe, "report") // closed before the command starts
+	if _, err := report.WriteString(ready); err != nil {
 		return 0, err
 	}
 	if err := report.Close(); err != nil || c.Probe {
@@ -45,16 +45,16 @@ func helper(in io.Reader) (int, error) {
 	}
 	go watchMemory(c.Limits)
 	code, err := run(c.Command)
-	if err != nil { // as a shell says it
+	if err != nil { // as a shell reports it
 		fmt.Fprintln(os.Stderr, "the command cannot be started:", err)
 		return 126, nil
 	}
 	return code, nil
 }
 
-// enclose makes the sandbox.
-func enclose(c wire) error {
-	// The kernel ends the command before us when memory runs out.
+// enterSandbox sets up the sandbox around this process.
+func enterSandbox(c wire) error {
+	// If memory runs out, the kernel kills the command first.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts: %w", err)
@@ -64,7 +64,7 @@ func enclose(c wire) error {
 	}
 	inside := c.Mode != Full && c.Without != mounts
 	if inside {
-		if err := house(c.Command); err != nil {
+		if err := buildRoot(c.Command); err != nil {
 			return err
 		}
 		if err := loopback(); err != nil {
@@ -77,20 +77,20 @@ func enclose(c wire) error {
 		return err
 	}
 	if c.Mode != Full && c.Without != landlock {
-		if err := forbid(c.Command, inside); err != nil {
+		if err := restrictPaths(c.Command, inside); err != nil {
 			return fmt.Errorf("landlock: %w", err)
 		}
 	}
-	if err := disarm(); err != nil {
+	if err := dropPrivileges(); err != nil {
 		return err
 	}
 	if c.Mode == Full {
 		return nil
 	}
-	return restrict()
+	return restrictCalls()
 }
 
-// loopback switches on the network of this namespace, which has nothing but itself.
+// loopback brings up the loopback of this network namespace.
 func loopback() error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -108,8 +108,9 @@ func loopback() error {
 	return nil
 }
 
-// forbid has Landlock refuse everything that is not read from the system or written to where the command may.
-func forbid(c Command, inside bool) error {
+// restrictPaths has Landlock refuse reads and writes elsewhere than the command may. inside says whether it is in its
+// new root.
+func restrictPaths(c Command, inside bool) error {
 	tmp := c.Scratch + "/tmp"
 	if inside {
 		tmp = "/tmp"
@@ -119,18 +120,18 @@ func forbid(c Command, inside bool) error {
 	if c.Mode == WorkspaceWrite {
 		writable = append(writable, c.Workspace)
 	}
-	// The third version knows truncation; older kernels have no sandbox that holds.
+	// The third version also restricts truncation; kernels without it cannot hold the sandbox.
 	return ll.V3.RestrictPaths(
 		ll.RODirs(system...).IgnoreIfMissing(), ll.RODirs(readable...).IgnoreIfMissing(), ll.RWDirs(writable...).WithRefer(),
 		ll.RWFiles(devices...).IgnoreIfMissing(), ll.RWDirs("/dev/shm").IgnoreIfMissing(),
 	)
 }
 
-// disarm gives up every right that made the sandbox, for good.
-func disarm() error {
-	for right := uintptr(0); ; right++ {
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0); errors.Is(err, unix.EINVAL) {
-			break // there are no more
+// dropPrivileges drops all privileges, for good.
+func dropPrivileges() error {
+	for capability := uintptr(0); ; capability++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); errors.Is(err, unix.EINVAL) {
+			break // this was the last one
 		} else if err != nil {
 			return fmt.Errorf("rights: %w", err)
 		}
@@ -145,18 +146,19 @@ func disarm() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("rights: %w", err)
 	}
-	// What a command runs as its user cannot look into this process, whose other threads have their rights.
+	// Processes of the same user must not inspect this process, whose other threads still have privileges.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("rights: %w", err)
 	}
 	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 }
 
-// limited has a shell bound the processes of this user namespace, which is the command's alone, and become the shell of
-// the command. This process does not bind itself: it would crash when it needs a thread. In dash the option is -p.
-const limited = `ulimit -u "$1" 2>/dev/null || ulimit -p "$1" || exit 126; exec "$0" -c "$2"`
+// limitScript is a shell script that limits the number of processes of this user namespace, which the command alone
+// uses, and then becomes the command's shell. This process must not limit itself: it would crash when it needs another
+// thread. In dash the option is -p.
+const limitScript = `ulimit -u "$1" 2>/dev/null || ulimit -p "$1" || exit 126; exec "$0" -c "$2"`
 
-// run runs the command and waits for it, and for every orphan that the namespace has meanwhile.
+// run runs the command and waits for it. Meanwhile it also reaps the orphans of the namespace.
 func run(c Command) (int, error) {
 	shell := "/bin/bash"
 	if _, err := os.Stat(shell); err != nil {
@@ -170,7 +172,7 @@ func run(c Command) (int, error) {
 	if c.Mode != Full {
 		env = append(env, "HOME=/tmp", "TMPDIR=/tmp")
 	}
-	pid, err := syscall.ForkExec(shell, []string{shell, "-c", limited, shell, strconv.Itoa(c.Limits.Processes), c.Line},
+	pid, err := syscall.ForkExec(shell, []string{shell, "-c", limitScript, shell, strconv.Itoa(c.Limits.Processes), c.Line},
 		&syscall.ProcAttr{
 			Env: env, Files: []uintptr{null.Fd(), 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 		})

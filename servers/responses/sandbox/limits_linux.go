@@ -14,26 +14,26 @@ import (
 	"time"
 )
 
-// lookEvery is how often it is looked how much a command uses. A look that takes long is taken less often.
-const lookEvery = 100 * time.Millisecond
+// checkEvery is the shortest interval between two measurements. Slow measurements are made less often.
+const checkEvery = 100 * time.Millisecond
 
-// pause waits until the next look. It reports whether there is one.
-func pause(ctx context.Context, looked time.Duration) bool {
+// pause waits until the next measurement, after one that took so long. It returns false if ctx has ended.
+func pause(ctx context.Context, took time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(max(lookEvery, 10*looked)):
+	case <-time.After(max(checkEvery, 10*took)):
 		return true
 	}
 }
 
-// watchMemory ends this process, and with it all that it began, when they use too much memory. What several use
-// together is counted for each.
+// watchMemory ends this process, and with it all that it started, when they use too much memory. Shared memory counts
+// for each process.
 func watchMemory(l Limits) {
 	for {
 		began := time.Now()
 		if used := memory(); used > l.Memory {
-			tellMemory(os.Stderr, l)
+			reportMemory(os.Stderr, l)
 			os.Exit(killed)
 		}
 		pause(context.Background(), time.Since(began))
@@ -43,13 +43,13 @@ func watchMemory(l Limits) {
 // killed is the exit code of a command that used too much memory.
 const killed = 128 + int(syscall.SIGKILL)
 
-// tellMemory says at the end of a command's output why it was ended.
-func tellMemory(out io.Writer, l Limits) {
+// reportMemory writes to the output of a command why it was ended.
+func reportMemory(out io.Writer, l Limits) {
 	_, _ = fmt.Fprintf(out, "\nThe command used more than %d MiB of memory and was ended, with everything that it had "+
 		"begun.\n", l.Memory>>20)
 }
 
-// memory is how many bytes all processes but this one use of their own.
+// memory returns how many bytes of memory all processes but this one use.
 func memory() int64 {
 	var used int64
 	all, _ := filepath.Glob("/proc/[0-9]*/status")
@@ -57,10 +57,10 @@ func memory() int64 {
 		if file == "/proc/1/status" {
 			continue
 		}
-		status, _ := os.ReadFile(file) // it may have ended
+		status, _ := os.ReadFile(file) // empty if the process has ended
 		for line := range bytes.Lines(status) {
-			for _, row := range []string{"RssAnon:", "RssShmem:"} {
-				if text, ok := bytes.CutPrefix(line, []byte(row)); ok {
+			for _, field := range []string{"RssAnon:", "RssShmem:"} {
+				if text, ok := bytes.CutPrefix(line, []byte(field)); ok {
 					kib, _ := strconv.ParseInt(string(bytes.TrimSuffix(bytes.TrimSpace(text), []byte(" kB"))), 10, 64)
 					used += kib << 10
 				}
@@ -72,16 +72,16 @@ func memory() int64 {
 
 // watchTmp stops a command when its /tmp is full, until ctx ends.
 func watchTmp(ctx context.Context, c Command, stop context.CancelCauseFunc) {
-	for looked := time.Duration(0); pause(ctx, looked); {
+	for took := time.Duration(0); pause(ctx, took); {
 		began := time.Now()
 		if size(c.tmp()) > c.Limits.Tmp {
 			stop(ErrTmp)
 		}
-		looked = time.Since(began)
+		took = time.Since(began)
 	}
 }
 
-// tidyTmp empties the /tmp of a command that has ended when it is full, and returns [ErrTmp] then.
+// tidyTmp empties the /tmp of a command that has ended if it is full, and returns [ErrTmp] then.
 func tidyTmp(c Command) error {
 	if size(c.tmp()) <= c.Limits.Tmp {
 		return nil
@@ -93,11 +93,11 @@ func tidyTmp(c Command) error {
 	return errors.Join(ErrTmp, err)
 }
 
-// tmp is where the /tmp of a command lies outside.
+// tmp returns the path of the /tmp of a command outside the sandbox.
 func (c Command) tmp() string { return filepath.Join(c.Scratch, "tmp") }
 
-// size is how much room the files below a directory take, in bytes. Links are not followed, directories that cannot be
-// read are made readable.
+// size returns how many bytes of disk the files below a directory use. It follows no links, and makes unreadable
+// directories readable.
 func size(dir string) int64 {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -107,16 +107,16 @@ func size(dir string) int64 {
 	var sum int64
 	_ = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // it has gone
+			return nil // removed meanwhile
 		}
-		about, err := e.Info()
+		info, err := e.Info()
 		if err != nil {
 			return nil
 		}
-		if about.IsDir() && about.Mode()&0o700 != 0o700 { // nothing hides in it
+		if info.IsDir() && info.Mode()&0o700 != 0o700 { // count what is in it
 			_ = root.Chmod(name, 0o700)
 		}
-		if s, ok := about.Sys().(*syscall.Stat_t); ok {
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
 			sum += s.Blocks * 512
 		}
 		return nil

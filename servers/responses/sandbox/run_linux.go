@@ -18,49 +18,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperFlag tells this program that it was started for a command. A program without [Main] does not know the
-// flag, and ends.
+// helperFlag starts this program as the helper of a command. A program without [Main] does not know the flag and
+// exits.
 const helperFlag = "-switchboard-sandbox"
 
-// reportPipe is where the helper says that the sandbox stands, or why it does not.
+// reportPipe is the file on which the helper reports that the sandbox is ready, or why not.
 const reportPipe = 3
 
-// standing is what it says when the sandbox stands.
-const standing = "standing"
+// ready is the report that the sandbox is ready.
+const ready = "ready"
 
-// wire is a command as the helper is told it.
+// wire is a command in the form in which the helper gets it.
 type wire struct {
 	Command
 	Probe   bool
 	Without layer
 }
 
-// Run runs a command and returns its exit code when nothing of it runs any more: it has ended, its time is over
-// ([ErrTime]), its /tmp is full ([ErrTmp]), or ctx has ended. Any other error means that it never began. A command that
-// a signal ended has 128 and the signal's number; one that took too much memory says so at the end of its output, and
-// has 137.
+// Run runs a command and returns its exit code. It returns when nothing of the command is left running: it has ended,
+// its time is over ([ErrTime]), its /tmp is full ([ErrTmp]), or ctx has ended. Any other error means that it never
+// began. The code of a command that a signal ended is 128 plus the signal's number; that of one that used too much
+// memory is 137, and its output says so.
 func Run(ctx context.Context, c Command) (int, error) {
 	if os.Geteuid() == 0 && c.User == nil {
-		return 0, unmade(errRoot)
+		return 0, noSandbox(errRoot)
 	}
 	c.Limits = c.Limits.filled()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Time, ErrTime)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	spec, told, err := os.Pipe() // it stays open: the helper ends with us
+	specIn, specOut, err := os.Pipe() // specOut stays open: the helper ends when it is closed
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = spec.Close(); _ = told.Close() }()
-	report, reports, err := os.Pipe()
+	defer func() { _ = specIn.Close(); _ = specOut.Close() }()
+	reportIn, reportOut, err := os.Pipe()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = report.Close(); _ = reports.Close() }()
+	defer func() { _ = reportIn.Close(); _ = reportOut.Close() }()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{"switchboard", helperFlag}
-	cmd.Env, cmd.Stdin, cmd.ExtraFiles = append([]string{}, c.Env...), spec, []*os.File{reports}
+	cmd.Env, cmd.Stdin, cmd.ExtraFiles = append([]string{}, c.Env...), specIn, []*os.File{reportOut}
 	cmd.Stdout, cmd.Stderr = c.Output, c.Output
 	cmd.SysProcAttr = attributes(c)
 	own, _ := os.ReadFile("/proc/self/cgroup")
@@ -69,19 +69,19 @@ func Run(ctx context.Context, c Command) (int, error) {
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(group.Fd())
 		defer func() { _ = group.Close(); _ = os.Remove(group.Name()) }()
 	}
-	cmd.WaitDelay = time.Second // nothing can hold the pipe; see to it nevertheless
+	cmd.WaitDelay = time.Second // in case anything still has the output open
 	if err := cmd.Start(); err != nil {
-		return 0, unmade(err)
+		return 0, noSandbox(err)
 	}
-	_, _ = spec.Close(), reports.Close()
-	if err := json.NewEncoder(told).Encode(wire{c, c.probe, c.without}); err != nil {
+	_, _ = specIn.Close(), reportOut.Close()
+	if err := json.NewEncoder(specOut).Encode(wire{c, c.probe, c.without}); err != nil {
 		_ = cmd.Process.Kill()
 	}
-	said, _ := io.ReadAll(io.LimitReader(report, 4096)) // it ends before the command begins
+	report, _ := io.ReadAll(io.LimitReader(reportIn, 4096)) // the helper closes it before the command begins
 	var watch sync.WaitGroup
 	watch.Go(func() { watchTmp(ctx, c, stop) })
 	err = cmd.Wait()
-	why := context.Cause(ctx)
+	cause := context.Cause(ctx)
 	stop(nil)
 	watch.Wait()
 	if full := tidyTmp(c); full != nil {
@@ -89,12 +89,12 @@ func Run(ctx context.Context, c Command) (int, error) {
 	}
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	switch {
-	case why != nil:
-		return 0, why
-	case string(said) != standing:
-		return 0, unmade(errors.New(cmp.Or(string(said), "its helper does not answer")))
-	case outOfMemory(group): // before the helper looked
-		tellMemory(c.Output, c.Limits)
+	case cause != nil:
+		return 0, cause
+	case string(report) != ready:
+		return 0, noSandbox(errors.New(cmp.Or(string(report), "its helper does not answer")))
+	case outOfMemory(group): // the kernel was faster than watchMemory
+		reportMemory(c.Output, c.Limits)
 		return killed, nil
 	case ended:
 		return codeOf(exit.Sys().(syscall.WaitStatus)), nil
@@ -102,8 +102,8 @@ func Run(ctx context.Context, c Command) (int, error) {
 	return 0, err
 }
 
-// attributes are the namespaces of a command. In a user namespace of its own, with nobody in it but its user, the
-// helper may make the others; what it runs may not.
+// attributes returns the namespaces and privileges of the helper. The user namespace has no user but the command's; in
+// it the helper may make the other namespaces, and the command may not.
 func attributes(c Command) *syscall.SysProcAttr {
 	u := User{UID: os.Getuid(), GID: os.Getgid()}
 	var credential *syscall.Credential
@@ -122,12 +122,12 @@ func attributes(c Command) *syscall.SysProcAttr {
 		GidMappingsEnableSetgroups: c.User != nil, // root gives up its other groups
 		Credential:                 credential,
 		AmbientCaps:                []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN},
-		Setpgid:                    true, // a Ctrl-C at our terminal is not theirs
+		Setpgid:                    true, // a Ctrl-C at our terminal must not reach the command
 	}
 }
 
-// unmade says why there is no sandbox, and what mends it where that is known.
-func unmade(err error) error {
+// noSandbox returns the error that there is no sandbox, with what to do about it if that is known.
+func noSandbox(err error) error {
 	text := "there is no sandbox for commands: " + strings.TrimSpace(err.Error())
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOSPC) || strings.Contains(text, unix.EPERM.Error()) {
 		text += "; unprivileged user namespaces are switched off here (sysctl user.max_user_namespaces, " +
@@ -136,6 +136,7 @@ func unmade(err error) error {
 	return errors.New(text)
 }
 
+// codeOf returns the exit code of a process, as a shell reports it.
 func codeOf(s syscall.WaitStatus) int {
 	if s.Signaled() {
 		return 128 + int(s.Signal())
@@ -143,7 +144,7 @@ func codeOf(s syscall.WaitStatus) int {
 	return s.ExitStatus()
 }
 
-// Main never returns in a process that was started for a command. Everywhere else it does nothing.
+// Main runs the helper, and never returns, in a process that was started for a command. Otherwise it does nothing.
 func Main() {
 	if len(os.Args) != 2 || os.Args[1] != helperFlag {
 		return
@@ -153,5 +154,5 @@ func Main() {
 		_, _ = os.NewFile(reportPipe, "report").WriteString(err.Error())
 		code = 1
 	}
-	syscall.Exit(code) // at once: there is nothing to tidy up
+	syscall.Exit(code) // at once
 }

@@ -16,44 +16,44 @@ type Mode string
 
 // The modes, as the configuration has them.
 const (
-	ReadOnly       Mode = "read-only"       // it changes nothing but its scratch directory
-	WorkspaceWrite Mode = "workspace-write" // it also writes in its workspace
-	// it may do what this program's user may, on the network too, where nothing is hidden
+	ReadOnly       Mode = "read-only"       // the command writes only in its scratch directory
+	WorkspaceWrite Mode = "workspace-write" // the command also writes in its workspace
+	// The command may do what its user may, also on the network. Only [Command.Hidden] stays hidden.
 	Full Mode = "danger-full-access"
 )
 
-// A Command is one command and what it may reach.
+// A Command is a command and what it may reach.
 type Command struct {
-	Line      string   `json:"line"` // as a shell reads it
-	Dir       string   `json:"dir"`  // where it begins, in the workspace
+	Line      string   `json:"line"` // shell command line
+	Dir       string   `json:"dir"`  // working directory, in the workspace
 	Mode      Mode     `json:"mode"`
 	Workspace string   `json:"workspace"`
-	Readable  []string `json:"readable,omitempty"` // directories, beside the system's
-	// directories that stand empty for it in every mode, whatever else has them
+	Readable  []string `json:"readable,omitempty"` // directories that it may read, beside the system's
+	// Hidden directories are empty for the command in every mode, whatever else shows them.
 	Hidden []string `json:"hidden,omitempty"`
-	Kept   []string `json:"kept,omitempty"` // files and directories of the workspace that it only reads
-	// whom it runs as; nil: this program's own, which must not be root then
+	Kept   []string `json:"kept,omitempty"` // files and directories of the workspace that it may only read
+	// User runs the command; nil for the user of this program, who must not be root then.
 	User    *User         `json:"-"`
 	Limits  Limits        `json:"limits"`
-	Scratch string        `json:"scratch"` // of a [Scratch]; the command sees it as /tmp
+	Scratch string        `json:"scratch"` // Dir of a [Scratch]; the command sees its tmp as /tmp
 	Env     []string      `json:"-"`
-	Output  io.Writer     `json:"-"` // both streams of the command, as they come
+	Output  io.Writer     `json:"-"` // gets stdout and stderr
 	Time    time.Duration `json:"-"` // after which it is killed
-	probe   bool          // only see whether it could run
-	without layer         // left out, so that the other one can be tested alone
+	probe   bool          // only try whether it could run
+	without layer         // layer to leave out, so that a test sees the other one alone
 }
 
-// Limits are how much a command may use at a time. Zero fields have their defaults.
+// Limits bound what a command may use at a time. A zero stands for the default.
 type Limits struct {
-	Processes int   `json:"processes,omitempty"` // and threads
+	Processes int   `json:"processes,omitempty"` // processes and threads
 	Memory    int64 `json:"memory,omitempty"`    // bytes, of all its processes together
-	Tmp       int64 `json:"tmp,omitempty"`       // bytes in its /tmp, which stays from one command to the next
+	Tmp       int64 `json:"tmp,omitempty"`       // bytes in its /tmp, which is kept between commands
 }
 
-// DefaultLimits let large builds and tests run.
+// DefaultLimits are enough for large builds and tests.
 var DefaultLimits = Limits{Processes: 4096, Memory: 8 << 30, Tmp: 4 << 30}
 
-// filled returns the limits with defaults in place of zeros.
+// filled returns the limits with defaults for zeros.
 func (l Limits) filled() Limits {
 	return Limits{
 		Processes: cmp.Or(l.Processes, DefaultLimits.Processes), Memory: cmp.Or(l.Memory, DefaultLimits.Memory),
@@ -61,10 +61,10 @@ func (l Limits) filled() Limits {
 	}
 }
 
-// A User is whom the commands of a program run as that was started as root.
+// A User runs commands when this program was started as root.
 type User struct{ UID, GID int }
 
-// LookupUser finds a user of this machine by name or number. Root is refused.
+// LookupUser finds a user of this machine by name or number. It refuses root.
 func LookupUser(name string) (*User, error) {
 	found, err := user.Lookup(name)
 	if err != nil {
@@ -84,7 +84,7 @@ func LookupUser(name string) (*User, error) {
 	return &User{UID: uid, GID: gid}, nil
 }
 
-// A layer is one of the two that hold a command where it belongs.
+// A layer is one of the two layers that restrict the file system.
 type layer string
 
 const (
@@ -92,21 +92,21 @@ const (
 	landlock layer = "landlock"
 )
 
-// ErrTime says that a command was ended because its time was over.
+// ErrTime means that a command was killed because its time was over.
 var ErrTime = errors.New("it took too long and was ended, with everything that it had begun")
 
-// ErrTmp says that a command was ended because it filled its /tmp.
+// ErrTmp means that a command was killed because its /tmp was full.
 var ErrTmp = errors.New("it filled its /tmp and was ended, with everything that it had begun; /tmp is empty now")
 
-// errRoot says why this program runs no commands as root.
+// errRoot is why no commands run as root.
 var errRoot = errors.New("this Switchboard runs as root, and its commands would be root too: start it as an " +
 	"ordinary user, or name one in the setting user")
 
-// probeTime bounds the trial of a sandbox. It is tried once in the life of a process: on a machine that is at its limit
-// just then, a short one would leave the agent without commands for good.
+// probeTime bounds the trial of a sandbox. It is tried once in the life of a process; if the machine is overloaded
+// then, a short timeout would leave the agent without commands for good.
 const probeTime = 30 * time.Second
 
-// Probe tells why commands like this one could not be run here, nil when they could. It tries, with everything but the
+// Probe returns why a command like this one could not run here, nil if it could. It tries everything except the
 // command itself.
 func Probe(ctx context.Context, c Command) error {
 	c.probe, c.Time, c.Output = true, probeTime, io.Discard

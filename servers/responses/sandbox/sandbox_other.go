@@ -7,10 +7,10 @@ import (
 	"errors"
 )
 
-// Main does nothing: there are no sandboxes here.
+// Main does nothing: there are no sandboxes on this system.
 func Main() {}
 
-// Run refuses.
+// Run always fails.
 func Run(context.Context, Command) (int, error) { return 0, errUnsupported }
 
 var errUnsupported = errors.New("commands need a sandbox, which there is on Linux alone")

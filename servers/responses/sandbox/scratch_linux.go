@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names of scratch directories, in the directory for temporary files. One is made under the second name and gets the
-// first when it is locked.
+// Prefixes of scratch directories, in the directory for temporary files. A new one has the second prefix, and gets the
+// first once it is locked.
 const (
 	scratchPrefix = "switchboard-scratch-"
 	makingPrefix  = "switchboard-making-"
 	lockName      = "lock"
 )
 
-// makingTime is after how long one that nobody finished is left behind.
+// makingTime is the age at which an unfinished directory counts as abandoned.
 const makingTime = time.Hour
 
-// A Scratch is a directory for what commands leave beside their workspace. Its lock is held as long as its process
-// lives, however that ends: what nobody holds any more is removed when the next one is made.
+// A Scratch is a directory for the temporary files of commands. Its process has a lock on it, which ends with the
+// process; an unlocked one is removed when the next one is made.
 type Scratch struct {
 	Dir  string
 	lock *os.File
 }
 
-// NewScratch makes one for commands of a user, nil for this program's own, and removes those whose process was killed.
+// NewScratch makes a scratch directory for the commands of a user (nil for our own), and removes abandoned ones.
 func NewScratch(of *User) (*Scratch, error) {
 	sweep()
 	dir, err := os.MkdirTemp("", makingPrefix)
@@ -61,7 +61,7 @@ func NewScratch(of *User) (*Scratch, error) {
 	return s, nil
 }
 
-// Close removes the directory. No command uses it any more.
+// Close removes the directory. No command may use it any more.
 func (s *Scratch) Close() error {
 	err := os.RemoveAll(s.Dir)
 	if s.lock != nil {
@@ -70,30 +70,30 @@ func (s *Scratch) Close() error {
 	return err
 }
 
-// sweep removes what killed processes of this user left. Directories that cannot be read or removed stay.
+// sweep removes the directories that killed processes of this user left, as far as it can.
 func sweep() {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, e := range entries {
-		about, err := e.Info()
-		if err != nil || !about.IsDir() {
+		info, err := e.Info()
+		if err != nil || !info.IsDir() {
 			continue
 		}
 		dir := filepath.Join(os.TempDir(), e.Name())
-		owner, ok := about.Sys().(*syscall.Stat_t)
+		owner, ok := info.Sys().(*syscall.Stat_t)
 		switch {
 		case !ok || int(owner.Uid) != os.Geteuid():
-		case strings.HasPrefix(e.Name(), makingPrefix) && time.Since(about.ModTime()) > makingTime,
+		case strings.HasPrefix(e.Name(), makingPrefix) && time.Since(info.ModTime()) > makingTime,
 			strings.HasPrefix(e.Name(), scratchPrefix) && abandoned(dir):
 			_ = os.RemoveAll(dir)
 		}
 	}
 }
 
-// abandoned reports whether nobody holds the lock of a directory. Its removal by two at once does no harm.
+// abandoned reports whether nobody has the lock of a directory. Two processes may remove it at once.
 func abandoned(dir string) bool {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true // its removal was cut short
+		return true // a removal was interrupted
 	}
 	if err != nil {
 		return false

@@ -2,10 +2,10 @@
 
 package sandbox
 
-// A Scratch is a directory for what commands leave beside their workspace. There are no commands here.
+// A Scratch is a directory for the temporary files of commands. There are no commands on this system.
 type Scratch struct{ Dir string }
 
-// NewScratch refuses.
+// NewScratch always fails.
 func NewScratch(*User) (*Scratch, error) { return nil, errUnsupported }
 
 // Close does nothing.

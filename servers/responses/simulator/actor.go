@@ -9,14 +9,14 @@ import (
 	machines "switchboard/servers/simulator"
 )
 
-// declined begins what an agent is told when a person said no, interrupted when the work was.
+// declined begins the output of a call that a person declined, interrupted that of an interrupted one.
 const (
 	declined    = "Error: declined"
 	interrupted = "Error: interrupted"
 )
 
-// Actor returns the script of the built-in agent of a machine, whose edits write new files. What it does next follows
-// from the history that it is sent, and from nothing else: it goes on wherever that is sent to it.
+// Actor returns the script of the built-in agent of a machine, whose edits write new files. Its answer depends only on
+// the history in the request, so it can go on with any history.
 func Actor(m machines.Machine) func(Request) Reply {
 	return func(req Request) Reply {
 		p := &part{Session: machines.NewSession(m), seeds: machines.Seeds(m.Name)}
@@ -28,16 +28,16 @@ func Actor(m machines.Machine) func(Request) Reply {
 	}
 }
 
-// A part is what the agent does in a session, as far as its history goes.
+// A part is the state of a session that its history leads to.
 type part struct {
 	*machines.Session
 	seeds  []machines.Seed
-	prompt string          // said and not yet planned for
-	steps  []machines.Step // that are left of the prompt before
-	awaits func(answers []string) []machines.Step
+	prompt string                                 // new words that are not planned yet
+	steps  []machines.Step                        // steps that are left of the prompt before
+	awaits func(answers []string) []machines.Step // plans for the answer to an open question; nil for none
 }
 
-// see goes on by one item of the history.
+// see takes in one item of the history.
 func (p *part) see(it wire.Item) {
 	switch {
 	case it.Role == "user":
@@ -51,7 +51,7 @@ func (p *part) see(it wire.Item) {
 	}
 }
 
-// hear plans for the prompt.
+// hear plans for new words, if there are any.
 func (p *part) hear() {
 	if p.prompt == "" {
 		return
@@ -76,7 +76,7 @@ func (p *part) hear() {
 	p.steps = p.Plan(prompt, steered)
 }
 
-// given takes what the next call that is waited for gave back.
+// given takes in the output of the next call.
 func (p *part) given(output string) {
 	i := slices.IndexFunc(p.steps, acts)
 	if i < 0 {
@@ -98,7 +98,7 @@ func (p *part) given(output string) {
 	}
 }
 
-// learn makes true what steps say that were done. The question at their end, if there is one, is open.
+// learn applies steps that are done. If they end with a question, it is open.
 func (p *part) learn(steps []machines.Step) {
 	for _, s := range steps {
 		switch s := s.(type) {
@@ -110,7 +110,7 @@ func (p *part) learn(steps []machines.Step) {
 	}
 }
 
-// acts reports whether a step is a call of a tool.
+// acts reports whether a step is a tool call.
 func acts(s machines.Step) bool {
 	switch s.(type) {
 	case machines.Run, machines.Edit, machines.Ask:
@@ -119,7 +119,7 @@ func acts(s machines.Step) bool {
 	return false
 }
 
-// reply says the steps up to the next call, and makes that call.
+// reply returns the steps up to and including the next tool call.
 func (p *part) reply(req Request) Reply {
 	var r Reply
 	call := func(name string, args object) {
@@ -135,7 +135,7 @@ func (p *part) reply(req Request) Reply {
 			it := Say(s.Text)
 			it.Every = s.Every
 			r.Items = append(r.Items, it)
-		case machines.Input: // an agent of this kind asks with its answer, and goes on with the next words
+		case machines.Input: // this kind of agent asks in its answer, and goes on at the next turn
 			r.Items = append(r.Items, Say(s.Queries[0].Text))
 		case machines.Run:
 			call("exec", object{"command": s.Command, "dir": nil, "seconds": nil, "outside": nil, "reason": nil})
@@ -143,7 +143,7 @@ func (p *part) reply(req Request) Reply {
 		case machines.Ask:
 			call("exec", object{"command": s.Command, "dir": nil, "seconds": nil, "outside": true, "reason": s.Reason})
 			return r
-		case machines.Edit: // of one file, which is new
+		case machines.Edit: // one new file
 			call("write_file", object{"path": s.Changes[0].Path, "content": s.Changes[0].Diff})
 			r.Items[len(r.Items)-1].For = s.For
 			return r

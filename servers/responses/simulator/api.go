@@ -18,41 +18,41 @@ import (
 // Bounds.
 const (
 	maxBody   = 64 << 20 // bytes of a request
-	maxStored = 1000     // responses; older ones are forgotten, as the real API does after a while
-	maxLog    = 10_000   // requests; older ones are forgotten
+	maxStored = 1000     // responses; older ones are dropped, as the real API does after a while
+	maxLog    = 10_000   // requests; older ones are dropped
 )
 
-// An API answers requests for responses. It keeps those that it is told to store, as long as it lives. It is safe for
-// concurrent use.
+// An API answers requests for responses, and keeps the responses that it is asked to store. It is safe for concurrent
+// use.
 type API struct {
 	script func(Request) Reply // Set once
 	speed  float64             // Set once
-	name   string              // Set once: part of every id, so that no two of them know each other's
+	name   string              // Set once: part of every id, so that two APIs do not share ids
 
 	mu       sync.Mutex
-	requests []Request                    // Guarded by mu, like all that follows: the newest maxLog
-	asked    int                          // requests in all
-	stored   map[string][]json.RawMessage // whole histories, by response
-	order    []string                     // of stored, the oldest first
-	faults   []Fault
-	wrong    []string      // what the real API would have refused
-	released chan struct{} // closed when nothing is held any more
+	requests []Request                    // Guarded by mu, like all below: the newest maxLog
+	received int                          // requests in all
+	stored   map[string][]json.RawMessage // whole histories, by id of the response
+	order    []string                     // keys of stored, oldest first
+	faults   []Fault                      // for the next requests
+	wrong    []string                     // requests that the real API would have refused
+	released chan struct{}                // closed by Release
 	once     sync.Once
 }
 
 // A Reply is one response.
 type Reply struct {
 	Items  []Item
-	Wait   bool   // hold the stream after the first item until [API.Release]
-	Failed string // a code: the response fails after its items
-	Status string // "" is completed
+	Wait   bool   // pause the stream after the first item until [API.Release]
+	Failed string // error code with which the response fails after its items; "" for none
+	Status string // status of the response; "" is completed
 }
 
-// A Fault answers a request in place of the script. It reports whether it did.
+// A Fault answers a request instead of the script. It returns false to leave that to the script.
 type Fault func(http.ResponseWriter, Request) bool
 
-// New returns an API that answers by a script, which must be safe for concurrent use. Speed makes everything so many
-// times faster; 0 is as is.
+// New returns an API that answers with a script, which must be safe for concurrent use. speed divides all delays; 0 is
+// 1.
 func New(name string, speed float64, script func(Request) Reply) *API {
 	if speed <= 0 {
 		speed = 1
@@ -61,17 +61,17 @@ func New(name string, speed float64, script func(Request) Reply) *API {
 		released: make(chan struct{})}
 }
 
-// Release ends every [Reply.Wait], now and later.
+// Release ends every [Reply.Wait], now and in the future.
 func (a *API) Release() { a.once.Do(func() { close(a.released) }) }
 
-// Misbehave has the next request answered by a fault. More than one come one after the other.
+// Misbehave answers the next request with a fault. Further faults answer the requests after it.
 func (a *API) Misbehave(f Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.faults = append(a.faults, f)
 }
 
-// Forget forgets every response.
+// Forget drops all stored responses.
 func (a *API) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,14 +79,14 @@ func (a *API) Forget() {
 	a.order = nil
 }
 
-// Requests returns the requests so far, the oldest first.
+// Requests returns the requests so far, oldest first.
 func (a *API) Requests() []Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.requests)
 }
 
-// Wrong returns the requests that the real API would refuse, each with its reason.
+// Wrong returns the requests that the real API would have refused, each with the reason.
 func (a *API) Wrong() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,12 +123,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.stream(r.Context(), w, req, a.script(req))
 }
 
-// take counts a request and puts what came before it into it. It reports whether that is known.
+// take numbers and logs a request, and sets its History. It returns the fault for it, and whether its Previous is
+// known.
 func (a *API) take(req *Request) (Fault, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked++
-	req.N = a.asked
+	a.received++
+	req.N = a.received
 	before, known := a.stored[req.Previous]
 	req.History = slices.Concat(before, req.Input)
 	a.requests = append(a.requests, *req)
@@ -140,7 +141,7 @@ func (a *API) take(req *Request) (Fault, bool) {
 	return fault, known || req.Previous == ""
 }
 
-// keep stores a response.
+// keep stores the history of a response.
 func (a *API) keep(id string, history []json.RawMessage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,7 +152,7 @@ func (a *API) keep(id string, history []json.RawMessage) {
 	}
 }
 
-// invalid is what the real API would refuse.
+// invalid returns the error with which the real API would refuse a request, "" for none.
 func invalid(req Request) string {
 	open := map[string]bool{}
 	for i, raw := range req.History {
@@ -182,7 +183,7 @@ func invalid(req Request) string {
 	return ""
 }
 
-// Refuse answers with an error as the real API does.
+// Refuse answers with an error in the form of the real API.
 func Refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -190,7 +191,7 @@ func Refuse(w http.ResponseWriter, status int, code, message string) {
 		"param": nil}}))
 }
 
-// stream writes a response as the real API does.
+// stream writes a response in the form of the real API.
 func (a *API) stream(ctx context.Context, w http.ResponseWriter, req Request, reply Reply) {
 	id := fmt.Sprint("resp_", req.N, "_", a.name)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -233,7 +234,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, req Request, re
 	out.send("response."+status, object{"response": response(status, items...)})
 }
 
-// frames writes events with their numbers.
+// frames writes numbered events.
 type frames struct {
 	w     http.ResponseWriter
 	ctx   context.Context // of the request
@@ -244,13 +245,13 @@ type frames struct {
 func (f *frames) send(kind string, fields object) {
 	fields["type"], fields["sequence_number"] = kind, f.seq
 	f.seq++
-	_, _ = fmt.Fprintf(f.w, "event: %s\ndata: %s\n\n", kind, wire.Encode(fields)) // who went away is seen by the context
+	_, _ = fmt.Fprintf(f.w, "event: %s\ndata: %s\n\n", kind, wire.Encode(fields)) // ctx ends when the client is gone
 	if flusher, ok := f.w.(http.Flusher); ok {
 		flusher.Flush()
 	}
 }
 
-// wait lets time pass. It reports false when nobody reads any more.
+// wait waits for a duration divided by speed. It returns false when the client is gone.
 func (f *frames) wait(d time.Duration) bool {
 	if d <= 0 {
 		return f.ctx.Err() == nil
@@ -263,7 +264,7 @@ func (f *frames) wait(d time.Duration) bool {
 	}
 }
 
-// item writes one item. It reports false when nobody reads any more.
+// item writes the events of one item. It returns false when the client is gone.
 func (f *frames) item(at int, it Item, said object) bool {
 	added := object{"type": said["type"], "id": said["id"]}
 	for _, name := range []string{"role", "call_id", "name"} {

@@ -14,27 +14,27 @@ type object = map[string]any
 // An Item is one item of a reply. It gets an id unless it has one.
 type Item struct {
 	JSON  map[string]any
-	Every time.Duration // between its words
-	For   time.Duration // before it is done
+	Every time.Duration // pause between its words
+	For   time.Duration // pause before it is done
 }
 
-// Say is a message.
+// Say returns a message.
 func Say(words string) Item {
 	return Item{JSON: object{"type": "message", "role": "assistant",
 		"content": []object{{"type": "output_text", "text": words, "annotations": []object{}}}}}
 }
 
-// Think is reasoning, of which nothing but its summary is told.
+// Think returns reasoning that has only a summary.
 func Think(summary string) Item {
 	return Item{JSON: object{"type": wire.Reasoning, "summary": []object{{"type": "summary_text", "text": summary}}}}
 }
 
-// Call is a call of a tool.
+// Call returns a tool call.
 func Call(id, name string, args map[string]any) Item {
 	return Item{JSON: object{"type": wire.Call, "call_id": id, "name": name, "arguments": string(wire.Encode(args))}}
 }
 
-// withID returns the item under its own id or the given one.
+// withID returns the item with its own id, or else the given one.
 func (it Item) withID(id string) object {
 	said := maps.Clone(it.JSON)
 	if said["id"] == nil {
@@ -43,7 +43,7 @@ func (it Item) withID(id string) object {
 	return said
 }
 
-// A Request is what an agent asks.
+// A Request is a request for a response.
 type Request struct {
 	Model        string            `json:"model"`
 	Input        []json.RawMessage `json:"input"`
@@ -57,11 +57,11 @@ type Request struct {
 	CacheKey     string            `json:"prompt_cache_key"`
 
 	Key     string            `json:"-"` // the Authorization header
-	N       int               `json:"-"` // of the request, from 1
-	History []json.RawMessage `json:"-"` // all that the model would see
+	N       int               `json:"-"` // number of the request, from 1
+	History []json.RawMessage `json:"-"` // all items that the model would see
 }
 
-// LastSaid is the newest words of a person, and whether a tool's output came after them.
+// LastSaid returns the newest words of a person, and whether a tool output came after them.
 func (r Request) LastSaid() (words string, answered bool) {
 	for _, raw := range r.History {
 		switch s := wire.Read(raw); {
@@ -74,7 +74,7 @@ func (r Request) LastSaid() (words string, answered bool) {
 	return words, answered
 }
 
-// LastOutput is what the newest call gave back.
+// LastOutput returns the output of the newest call.
 func (r Request) LastOutput() string {
 	text := ""
 	for _, raw := range r.History {

@@ -10,11 +10,11 @@ import (
 	machines "switchboard/servers/simulator"
 )
 
-// Remember puts the sessions that a machine of the built-in world has from the start into a store, as its agent's.
+// Remember stores the sessions that a machine of the built-in world has from the start, as threads of its agent.
 func Remember(ctx context.Context, store threads.Store, m machines.Machine) error {
 	now := time.Now()
 	for n, s := range machines.Seeds(m.Name) {
-		// The form of a thread's id, and the same in every life, so that what clients remember of it holds.
+		// In the form of a thread id, and the same after every start, so that clients may remember it.
 		id := fmt.Sprintf("thr_%s%c", "aaaaaaaaaaaaaaaaaaaaaaaaa", 'a'+n)
 		at := now.Add(-s.Old).Add(-time.Duration(len(s.Turns)) * 10 * time.Minute)
 		steps := []threads.Step{threads.Create{Owner: m.Name, Thread: id, Title: s.Title, Dir: s.Dir, At: at}}
@@ -40,7 +40,7 @@ func Remember(ctx context.Context, store threads.Store, m machines.Machine) erro
 	return nil
 }
 
-// past is what an agent did in a turn.
+// past returns the items of the agent in a turn.
 func past(t machines.SeedTurn, turn string) []threads.Item {
 	var items []threads.Item
 	if t.Command != "" {

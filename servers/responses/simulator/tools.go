@@ -14,22 +14,22 @@ import (
 	machines "switchboard/servers/simulator"
 )
 
-// Tools are the tools of an agent on a machine of the built-in world. They are called as the real ones are, and look
-// like it, but nothing is run, read or written.
+// Tools are the tools of an agent on a machine of the built-in world. They look like the real ones, but run, read and
+// write nothing.
 type Tools struct {
 	machine machines.Machine // Set once
 	speed   float64          // Set once
 }
 
-// NewTools returns the tools of a machine. Speed makes everything so many times faster; 0 is as is.
+// NewTools returns the tools of a machine. speed divides all delays; 0 is 1.
 func NewTools(m machines.Machine, speed float64) *Tools {
 	return &Tools{machine: m, speed: cmp.Or(max(speed, 0), 1)}
 }
 
-// Tools returns the tools that a trusted workspace has.
+// Tools returns the tools of a trusted workspace.
 func (t *Tools) Tools() []workspace.Tool { return workspace.All() }
 
-// Allowed returns the names of all.
+// Allowed returns the names of all tools.
 func (t *Tools) Allowed() []string {
 	var names []string
 	for _, tool := range t.Tools() {
@@ -38,7 +38,7 @@ func (t *Tools) Allowed() []string {
 	return names
 }
 
-// Run acts as if a tool was used.
+// Run simulates the use of a tool.
 func (t *Tools) Run(ctx context.Context, name string, raw json.RawMessage, call workspace.Call) workspace.Result {
 	var args struct {
 		Command, Reason, Path, Content string
@@ -67,7 +67,7 @@ func failed(why string) workspace.Result {
 	return workspace.Result{Text: "Error: " + why, Failed: true}
 }
 
-// ask asks a person before a command. It returns nil when they said yes.
+// ask asks a person before a command. It returns nil if they accepted, else the result of the call.
 func (t *Tools) ask(ctx context.Context, call workspace.Call, command, reason string) *workspace.Result {
 	yes, err := call.Ask(ctx, handoff.Question{
 		Kind:    handoff.QuestionCommand,
@@ -88,7 +88,7 @@ func (t *Tools) ask(ctx context.Context, call workspace.Call, command, reason st
 	return &no
 }
 
-// command prints what a command would, in its time.
+// command prints the simulated output of a command, with its delays.
 func (t *Tools) command(ctx context.Context, run machines.Run, out *workspace.Output) workspace.Result {
 	var all strings.Builder
 	for _, line := range run.Lines {
@@ -103,7 +103,7 @@ func (t *Tools) command(ctx context.Context, run machines.Run, out *workspace.Ou
 		Failed: run.Exit != 0}
 }
 
-// added is a file that is written anew.
+// added returns the change that adds a file.
 func added(path, content string) handoff.FileChange {
 	c := handoff.FileChange{Path: path, Kind: "add"}
 	var lines strings.Builder

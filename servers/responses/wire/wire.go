@@ -1,6 +1,6 @@
 // Package wire has the items of the Responses API as the agent and its simulator read and write them.
 //
-// It must not know either of them, nor what a request or a stream is.
+// It must not know either of them, nor requests or streams.
 package wire
 
 import (
@@ -21,7 +21,7 @@ const (
 	Reference    = "item_reference"
 )
 
-// An Item has the fields of an item that matter.
+// An Item has the fields of an item that we need.
 type Item struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -36,7 +36,7 @@ type Item struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-// Read reads an item. One that cannot be read has no type.
+// Read parses an item. An invalid item has no type.
 func Read(item json.RawMessage) Item {
 	var it Item
 	if handoff.TooDeep(item) || json.Unmarshal(item, &it) != nil {
@@ -48,30 +48,30 @@ func Read(item json.RawMessage) Item {
 	return it
 }
 
-// IsCall reports whether an item has to be answered with an output.
+// IsCall reports whether an item is a call, which needs an output.
 func (it Item) IsCall() bool {
 	return (it.Type == Call || it.Type == CustomCall) && it.CallID != ""
 }
 
-// IsOutput reports whether an item answers a call.
+// IsOutput reports whether an item is the output of a call.
 func (it Item) IsOutput() bool { return it.Type == Output || it.Type == CustomOutput }
 
-// Paragraph stands between the parts of a thought.
+// Paragraph separates the parts of reasoning.
 const Paragraph = "\n\n"
 
-// Text returns the words of a message or of an output, or the summary of reasoning. The parts of what the model says
-// follow each other as in the SDKs' output_text, with nothing between.
+// Text returns the text of a message or output, or the summary of reasoning. The parts of an assistant message are
+// joined without a separator, as in output_text of the SDKs.
 func (it Item) Text() string {
-	raw, between := it.Content, "\n"
+	raw, separator := it.Content, "\n"
 	switch {
 	case it.Type == Reasoning:
-		if between = Paragraph; len(it.Summary) > 2 {
+		if separator = Paragraph; len(it.Summary) > 2 {
 			raw = it.Summary
 		}
 	case it.IsOutput():
 		raw = it.Output
 	case it.Role == "assistant":
-		between = ""
+		separator = ""
 	}
 	var words string
 	if json.Unmarshal(raw, &words) == nil {
@@ -81,18 +81,18 @@ func (it Item) Text() string {
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
 	}
-	_ = json.Unmarshal(raw, &parts) // anything else has no words
+	_ = json.Unmarshal(raw, &parts) // anything else has no text
 	var all []string
 	for _, p := range parts {
 		if p.Text+p.Refusal != "" {
 			all = append(all, p.Text+p.Refusal)
 		}
 	}
-	return strings.Join(all, between)
+	return strings.Join(all, separator)
 }
 
-// Encode writes an object of ours, which can always be written. The keys of a map are written in order, so that the
-// same item is always the same bytes.
+// Encode encodes a value of ours, which cannot fail. The keys of a map are sorted, so the same item always has the
+// same bytes.
 func Encode(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {

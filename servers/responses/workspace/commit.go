@@ -14,16 +14,16 @@ import (
 	"unicode/utf8"
 )
 
-// A spot is a name in a directory that is held open, from the check of what is there to the rename: wherever its path
-// leads by then, what is written comes into that directory.
+// A spot is a file name in a directory that is held open from the check of the file to its replacement. The write goes
+// to that directory, even if its path leads elsewhere by then.
 type spot struct {
 	w    *Workspace
 	dir  *os.Root
 	path string // of the workspace
 }
 
-// spot opens the directory of a path, one element after the other and through no link: what an edit touches is asked
-// and judged by its name. Missing directories are made, or are [fs.ErrNotExist].
+// spot opens the directory of a path, element by element and without following links: an edit is approved by its path,
+// so the path must not lead elsewhere. If make is false, a missing directory is [fs.ErrNotExist].
 func (w *Workspace) spot(name string, make bool) (spot, error) {
 	at := spot{w: w, path: name}
 	dir, err := w.root.OpenRoot(".")
@@ -45,31 +45,31 @@ func (w *Workspace) spot(name string, make bool) (spot, error) {
 	return at, nil
 }
 
-// errLink refuses an edit.
+// errLink is the error of an edit through a link.
 var errLink = errors.New("is a link or a file; name the place itself")
 
-// enter opens a directory in another one. A link that takes its place meanwhile leads to another one.
+// enter opens a directory within another one. It refuses a link, also one that takes its place meanwhile.
 func (w *Workspace) enter(dir *os.Root, name string, make bool) (*os.Root, error) {
-	about, err := dir.Lstat(name)
+	info, err := dir.Lstat(name)
 	if make && errors.Is(err, fs.ErrNotExist) {
 		if err = dir.Mkdir(name, 0o755); err == nil && w.cfg.User != nil {
 			err = dir.Lchown(name, w.cfg.User.UID, w.cfg.User.GID)
 		}
 		if err == nil {
-			about, err = dir.Lstat(name)
+			info, err = dir.Lstat(name)
 		}
 	}
 	switch {
 	case err != nil:
 		return nil, err
-	case !about.IsDir():
+	case !info.IsDir():
 		return nil, errLink
 	}
 	next, err := dir.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	if opened, err := next.Stat("."); err != nil || !os.SameFile(about, opened) {
+	if opened, err := next.Stat("."); err != nil || !os.SameFile(info, opened) {
 		_ = next.Close()
 		return nil, errLink
 	}
@@ -78,18 +78,18 @@ func (w *Workspace) enter(dir *os.Root, name string, make bool) (*os.Root, error
 
 func (at spot) name() string { return path.Base(at.path) }
 
-// read returns the text that is there, nil without a file, and its mode. Links are refused: they would be replaced by
-// files.
+// read returns the text and the mode of the file; nil if there is none. Links are refused: the edit would replace them
+// by files.
 func (at spot) read() (*string, fs.FileMode, error) {
-	about, err := at.dir.Lstat(at.name())
+	info, err := at.dir.Lstat(at.name())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, newFile, nil
 	case err != nil:
 		return nil, 0, err
-	case !about.Mode().IsRegular():
+	case !info.Mode().IsRegular():
 		return nil, 0, fmt.Errorf("%s is no regular file", at.path)
-	case about.Size() > maxFile:
+	case info.Size() > maxFile:
 		return nil, 0, fmt.Errorf("%s is larger than %d bytes", at.path, maxFile)
 	}
 	f, err := at.dir.OpenFile(at.name(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -97,7 +97,7 @@ func (at spot) read() (*string, fs.FileMode, error) {
 		return nil, 0, err
 	}
 	defer func() { _ = f.Close() }()
-	if opened, err := f.Stat(); err != nil || !os.SameFile(about, opened) {
+	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
 		return nil, 0, fmt.Errorf("%s was changed meanwhile", at.path)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -108,10 +108,10 @@ func (at spot) read() (*string, fs.FileMode, error) {
 		return nil, 0, fmt.Errorf("%s is not text", at.path)
 	}
 	text := string(data)
-	return &text, about.Mode().Perm(), nil
+	return &text, info.Mode().Perm(), nil
 }
 
-// stage writes a text beside what is there, and returns the name that it has so long; "" for no text.
+// stage writes a text to a temporary file in the same directory and returns its name; "" for a nil text.
 func (at spot) stage(text *string, mode fs.FileMode) (temp string, err error) {
 	if text == nil {
 		return "", nil
@@ -128,7 +128,7 @@ func (at spot) stage(text *string, mode fs.FileMode) (temp string, err error) {
 	return temp, errors.Join(err, wrote, f.Chmod(mode), f.Close())
 }
 
-// put moves the staged text to its place, or removes the file.
+// put renames the temporary file to the file, or removes the file if temp is "".
 func (at spot) put(temp string) error {
 	if temp == "" {
 		return at.dir.Remove(at.name())
@@ -148,8 +148,8 @@ func (at spot) restore(c change) error {
 	return err
 }
 
-// commit writes everything beside what is there, and then puts it in its place. What fails in between is undone; an
-// error says whether all of it was. Nobody else has the turn.
+// commit writes all new texts to temporary files, and then puts each into its place. If anything fails, it restores
+// the old files; the error says whether that worked. The caller holds the lock of the workspace.
 func (w *Workspace) commit(changes []change) (err error) {
 	var spots []spot
 	var temps []string
@@ -166,7 +166,7 @@ func (w *Workspace) commit(changes []change) (err error) {
 		}
 		for i, at := range spots {
 			if i < len(temps) && temps[i] != "" {
-				_ = at.dir.Remove(temps[i]) // there is none where all went well
+				_ = at.dir.Remove(temps[i]) // already renamed if all went well
 			}
 			_ = at.dir.Close()
 		}
@@ -184,7 +184,7 @@ func (w *Workspace) commit(changes []change) (err error) {
 		}
 	}
 	for i, c := range changes {
-		if is, _, err := spots[i].read(); err != nil || !sameText(is, c.old) {
+		if now, _, err := spots[i].read(); err != nil || !sameText(now, c.old) {
 			return errors.Join(fmt.Errorf("%s was changed meanwhile", c.path), err)
 		}
 	}
@@ -197,7 +197,7 @@ func (w *Workspace) commit(changes []change) (err error) {
 	return nil
 }
 
-// notMade says why changes were not made, and what of them is left nevertheless.
+// notMade returns the error of changes that were not made; left says which files could not be restored.
 func notMade(err, left error) error {
 	if left == nil {
 		return fmt.Errorf("nothing was changed: %w", err)
@@ -205,5 +205,5 @@ func notMade(err, left error) error {
 	return fmt.Errorf("some files are changed: %w\n%w", left, err)
 }
 
-// sameText compares two texts; nil is a file that is not there.
+// sameText reports whether two texts are equal; nil is a missing file.
 func sameText(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }

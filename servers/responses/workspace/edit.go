@@ -17,16 +17,16 @@ import (
 // Bounds of an edit.
 const (
 	maxFiles = 100
-	maxFile  = 4 << 20 // bytes of a file that is changed
-	newFile  = 0o644   // mode of one that is made
+	maxFile  = 4 << 20 // bytes of a changed file
+	newFile  = 0o644   // mode of a new file
 )
 
-// A change is what becomes of one file.
+// A change is the change of one file. old and new are nil where there is no file.
 type change struct {
 	path     string // of the workspace
 	old, new *string
 	mode     fs.FileMode
-	moved    string // of a file that goes: where it went to
+	moved    string // the new path of a file that is moved away
 }
 
 func applyPatch(ctx context.Context, w *Workspace, args struct {
@@ -57,7 +57,7 @@ func writeFile(ctx context.Context, w *Workspace, args struct {
 	return w.change(ctx, call, []change{c})
 }
 
-// now is a file as it is, which may not be there.
+// now returns the present state of a file, which may be missing, as a change without a new text.
 func (w *Workspace) now(name string) (change, error) {
 	name, err := w.local(name)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *Workspace) now(name string) (change, error) {
 	return change{path: name, old: old, mode: mode}, err
 }
 
-// planned adds what a section does to what the sections before it do.
+// planned adds the change of a section to those of the sections before it.
 func (w *Workspace) planned(changes []change, s section) ([]change, error) {
 	name, err := w.local(s.path)
 	if err != nil {
@@ -120,13 +120,13 @@ func (w *Workspace) planned(changes []change, s section) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := slices.IndexFunc(to, func(c change) bool { return c.path == name }) // the patch may have changed it before
+	j := slices.IndexFunc(to, func(c change) bool { return c.path == name }) // an earlier section may have changed it
 	to[j].new, to[j].mode = &made, to[i].mode
 	to[i].moved = name
 	return to, nil
 }
 
-// change makes changes, all or none, when they may be made. They are printed before a person is asked.
+// change makes all changes or none, if they are allowed. It prints them before a person is asked.
 func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Result, error) {
 	changes = slices.DeleteFunc(changes, func(c change) bool {
 		return sameText(c.old, c.new)
@@ -154,13 +154,13 @@ func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Re
 	return Result{Text: "Done.\n" + strings.Join(did, "\n"), Changes: shown(changes)}, nil
 }
 
-// shown is what changes did, file by file, with as much of the diffs as is kept.
+// shown returns the changes for display, with as much of the diffs as is kept.
 func shown(changes []change) []handoff.FileChange {
 	room := handoff.MaxDiff
 	var all []handoff.FileChange
 	for _, c := range changes {
 		if c.old == nil && slices.ContainsFunc(changes, func(from change) bool { return from.moved == c.path }) {
-			continue // it is shown where it was
+			continue // shown with the old path
 		}
 		kind, to := "update", ""
 		switch {

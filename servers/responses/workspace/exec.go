@@ -21,10 +21,10 @@ const (
 	defaultTime = 2 * time.Minute
 	maxCommand  = 30 * time.Minute
 	maxLine     = 16 << 10 // bytes of a command line
-	maxEnd      = 24 << 10 // bytes of its beginning and of its end that a model is told, each; both fit into maxOutput
+	maxEnd      = 24 << 10 // bytes of the output that a model gets from its begin and from its end, each
 )
 
-// changeTools are the tools of trusted workspaces.
+// changeTools returns the tools of trusted workspaces.
 func changeTools() []Tool {
 	return []Tool{
 		{Name: "exec", Kind: handoff.ItemCommand, Trusted: true, run: decoded(execute),
@@ -64,7 +64,7 @@ type execArgs struct {
 	Reason  *string `json:"reason"`
 }
 
-// execute runs a command, when it may.
+// execute runs a command if it is allowed.
 func execute(ctx context.Context, w *Workspace, args execArgs, call Call) (Result, error) {
 	dir, err := w.directory(value(args.Dir))
 	switch {
@@ -96,19 +96,19 @@ func execute(ctx context.Context, w *Workspace, args execArgs, call Call) (Resul
 	if seconds := value(args.Seconds); seconds > 0 {
 		c.Time = min(time.Duration(min(seconds, 1<<20))*time.Second, maxCommand)
 	}
-	code, moved, err := w.runKept(ctx, c)
+	code, note, err := w.runKept(ctx, c)
 	if errors.Is(err, sandbox.ErrTime) || errors.Is(err, sandbox.ErrTmp) {
-		return Result{Text: fmt.Sprintf("Error: %v\n%s%s", err, out, moved), Failed: true}, nil
+		return Result{Text: fmt.Sprintf("Error: %v\n%s%s", err, out, note), Failed: true}, nil
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: fmt.Sprintf("Exit code: %d\n%s%s", code, out, moved), Exit: &code, Failed: code != 0}, nil
+	return Result{Text: fmt.Sprintf("Exit code: %d\n%s%s", code, out, note), Exit: &code, Failed: code != 0}, nil
 }
 
-// runKept runs a command that reads what other programs run later, and sets aside what it makes of that. What a person
-// let out of the sandbox may do both.
-func (w *Workspace) runKept(ctx context.Context, c sandbox.Command) (code int, moved string, err error) {
+// runKept runs a command that can only read the files that other programs run later, and renames such files that it
+// makes. A person who lets a command out of the sandbox allows both.
+func (w *Workspace) runKept(ctx context.Context, c sandbox.Command) (code int, note string, err error) {
 	if c.Mode != sandbox.WorkspaceWrite {
 		code, err = sandbox.Run(ctx, c)
 		return code, "", err
@@ -122,17 +122,17 @@ func (w *Workspace) runKept(ctx context.Context, c sandbox.Command) (code int, m
 	return code, w.setAside(before), err
 }
 
-// value returns a parameter, or the zero value for null.
+// value returns what a pointer points to, or the zero value for nil.
 func value[T any](p *T) T {
-	var none T
+	var zero T
 	if p == nil {
-		return none
+		return zero
 	}
 	return *p
 }
 
-// directory is a directory of the workspace, by its whole name; "" is the workspace itself, which must still stand
-// under its own.
+// directory returns the absolute path of a directory of the workspace; "" is the workspace itself. It fails if the
+// workspace was moved.
 func (w *Workspace) directory(name string) (string, error) {
 	name, err := w.local(cmp.Or(name, "."))
 	if err != nil {
@@ -155,7 +155,7 @@ func (w *Workspace) directory(name string) (string, error) {
 	return filepath.Join(w.dir, name), nil
 }
 
-// command is a command of this workspace.
+// command returns the sandbox command of a command line.
 func (w *Workspace) command(line, dir string, mode sandbox.Mode) sandbox.Command {
 	if dir == "." {
 		dir = w.dir
@@ -171,7 +171,7 @@ func (w *Workspace) command(line, dir string, mode sandbox.Mode) sandbox.Command
 	}
 }
 
-// programs are the directories in which programs are looked for. The system's are there anyhow.
+// programs returns the directories of PATH that are not part of the system, which commands see anyhow.
 func programs(env []string) []string {
 	var dirs []string
 	for _, pair := range env {
@@ -180,18 +180,18 @@ func programs(env []string) []string {
 		}
 	}
 	return slices.DeleteFunc(dirs, func(dir string) bool {
-		return !filepath.IsAbs(dir) || slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/opt"}, func(has string) bool {
-			return dir == has || strings.HasPrefix(dir, has+"/")
+		return !filepath.IsAbs(dir) || slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/opt"}, func(system string) bool {
+			return dir == system || strings.HasPrefix(dir, system+"/")
 		})
 	})
 }
 
-// ends keeps the beginning and the end of what is printed.
+// ends keeps the begin and the end of the output.
 type ends struct {
-	also *Output
+	also *Output // Set once; gets everything; may be nil
 
 	mu    sync.Mutex
-	head  []byte // Guarded by mu, like all that follows
+	head  []byte // Guarded by mu, like all below
 	tail  []byte // at most twice maxEnd
 	total int
 }
@@ -214,7 +214,7 @@ func (e *ends) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the output, and says how much of it is left out.
+// String returns the output, with a note of how many bytes are left out.
 func (e *ends) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,25 +13,25 @@ import (
 	"switchboard/servers/responses/sandbox"
 )
 
-// When a person is asked, as the configuration has it.
+// When a person is asked, as the configuration names it.
 const (
-	Untrusted = "untrusted"  // before everything but commands that only read in the workspace
-	OnRequest = "on-request" // before what the sandbox does not hold, and before edits that other programs run later
-	Never     = "never"      // what would have to be asked is refused
+	Untrusted = "untrusted"  // before everything except commands that only read in the workspace
+	OnRequest = "on-request" // before leaving the sandbox, and before edits of files that other programs run later
+	Never     = "never"      // never: acts that need a yes are refused
 )
 
-// errDeclined is what a model is told when a person said no.
+// errDeclined tells the model that a person said no.
 var errDeclined = errors.New("declined: the person who was asked said no. Do not try to get there another way; go " +
 	"on without it, or say what you would have needed it for")
 
-// A request is what a tool is about to do.
+// A request is an act that a tool is about to do.
 type request struct {
 	question handoff.Question
-	beyond   bool // it leaves the sandbox that is configured
-	open     bool // no sandbox holds it
+	beyond   bool // leaves the configured sandbox
+	open     bool // runs without a sandbox
 }
 
-// allowed returns nil when an act may be done: nobody has to be asked, or the person who was asked said yes.
+// allowed returns nil if an act may be done: nobody has to be asked, or a person said yes.
 func (w *Workspace) allowed(ctx context.Context, call Call, r request) error {
 	tier := risk.Of(r.question, w.dir)
 	var ask bool
@@ -62,7 +62,7 @@ func (w *Workspace) allowed(ctx context.Context, call Call, r request) error {
 	return nil
 }
 
-// aboutCommand is the request for a command.
+// aboutCommand returns the request for a command.
 func (w *Workspace) aboutCommand(args execArgs, dir string, mode sandbox.Mode) request {
 	q := handoff.Question{Kind: handoff.QuestionCommand, Text: "May this command run?", Command: args.Command, Cwd: dir,
 		Reason: handoff.ClipRunes(value(args.Reason), 500)}
@@ -73,7 +73,7 @@ func (w *Workspace) aboutCommand(args execArgs, dir string, mode sandbox.Mode) r
 	return request{question: q, beyond: beyond, open: mode == sandbox.Full}
 }
 
-// aboutEdit is the request for an edit.
+// aboutEdit returns the request for an edit.
 func (w *Workspace) aboutEdit(changes []change) request {
 	q := handoff.Question{Kind: handoff.QuestionFileChange, Text: "May these files be changed?", Cwd: w.dir}
 	for _, c := range changes {
@@ -82,7 +82,7 @@ func (w *Workspace) aboutEdit(changes []change) request {
 	return request{question: q}
 }
 
-// about says in words what a change is about, before it is looked at: a command, or paths.
+// about returns what a call is about: its command or its paths, or else its name.
 func about(name, args string) string {
 	var a struct {
 		Command string `json:"command"`

@@ -12,14 +12,14 @@ import (
 	"switchboard/handoff/risk"
 )
 
-// aside is put behind the name of what a command made and other programs would run later.
+// aside is appended to the name of a file that a command made and that other programs would run later.
 const aside = ".set-aside"
 
-// maxAside is how many of them are told by name.
+// maxAside is how many of these files are named to the model.
 const maxAside = 20
 
-// laterNames are the last elements of what other programs run later, in lower case: most names are none of them. Set
-// once.
+// laterNames are the last elements, in lower case, of the paths that other programs run later. They sort out most
+// names quickly. Set once.
 var laterNames = func() map[string]bool {
 	names := map[string]bool{}
 	for _, name := range risk.LaterNames() {
@@ -28,25 +28,26 @@ var laterNames = func() map[string]bool {
 	return names
 }()
 
-// runsLater reports whether a path of the workspace names what other programs run later, when no directory of it does.
+// runsLater reports whether other programs run a path of the workspace later, by its last element.
 func runsLater(name string) bool {
 	return laterNames[strings.TrimRight(strings.ToLower(path.Base(name)), ". ")] && risk.RunsLater(name)
 }
 
-// A thing is a file, a directory or a link that other programs run later.
+// A thing is a file, directory or link that other programs run later.
 type thing struct {
 	about fs.FileInfo
-	to    string // of a link
+	to    string // target of a link; "" if it is none
 }
 
-// is reports whether two things are the same one. A link has no file of its own that would stay the same.
+// is reports whether two things are the same one. Links are compared by their target.
 func (t thing) is(other thing) bool {
 	return t.to == other.to && t.about.Mode().Type() == other.about.Mode().Type() &&
 		(t.to != "" || os.SameFile(t.about, other.about))
 }
 
-// look finds what other programs run later, at any depth of the workspace, except inside another such thing. found
-// returns where to go on, "" not to. A directory that cannot be looked into is hidden, which reports whether to go on.
+// look calls found for each thing in the workspace, at any depth but not inside another thing. found returns the path
+// at which to look inside it, "" for not at all. hidden is called for a directory that cannot be read, and reports
+// whether to look inside.
 func (w *Workspace) look(
 	from string, found func(name string, t thing) (next string), hidden func(name string, about fs.FileInfo) bool,
 ) error {
@@ -58,7 +59,7 @@ func (w *Workspace) look(
 		case err != nil && name == ".":
 			return err
 		case err != nil || name == "." || name == from:
-			return nil // it has gone meanwhile, or nobody can name it
+			return nil // it is gone, or has no usable name
 		case runsLater(filepath.ToSlash(name)):
 			about, err := e.Info()
 			if err != nil {
@@ -87,13 +88,13 @@ func (w *Workspace) look(
 	})
 }
 
-// later returns what there is of it before a command, and what of the workspace is only shown to the command for that.
+// later returns the things before a command, and the paths that the command may only read because of them.
 func (w *Workspace) later() (before map[string]thing, kept []string, err error) {
 	before = map[string]thing{}
 	add := func(name string, t thing) string {
 		before[name] = t
 		place := filepath.Join(w.dir, name)
-		if t.to != "" { // its target is kept; the link itself is looked at afterwards
+		if t.to != "" { // the target is protected; the link is compared afterwards
 			if place, err = filepath.EvalSymlinks(place); err != nil || !strings.HasPrefix(place, w.dir+"/") {
 				return ""
 			}
@@ -111,14 +112,14 @@ func (w *Workspace) later() (before map[string]thing, kept []string, err error) 
 	return before, kept, nil
 }
 
-// setAside renames what a command made that other programs would run later, and says so; "" when there is nothing.
+// setAside renames the things that a command made, and returns a note about it for the model, "" for none.
 func (w *Workspace) setAside(before map[string]thing) string {
-	var did []string
+	var notes []string
 	move := func(name string, t thing) string {
 		if had, ok := before[name]; ok && had.is(t) {
 			return ""
 		}
-		for _, had := range before { // a directory above it was moved
+		for _, had := range before { // it was moved with a directory above it
 			if had.to == "" && had.is(t) {
 				return ""
 			}
@@ -128,10 +129,10 @@ func (w *Workspace) setAside(before map[string]thing) string {
 			err = w.root.Rename(name, to)
 		}
 		if err != nil {
-			did = append(did, fmt.Sprintf("%s could not be set aside: %s", name, plain(err)))
+			notes = append(notes, fmt.Sprintf("%s could not be set aside: %s", name, plain(err)))
 			return ""
 		}
-		did = append(did, name+" is now "+to)
+		notes = append(notes, name+" is now "+to)
 		return to
 	}
 	err := w.look(".", move, func(name string, about fs.FileInfo) bool {
@@ -141,19 +142,19 @@ func (w *Workspace) setAside(before map[string]thing) string {
 		return w.root.Chmod(name, about.Mode().Perm()|0o700) == nil
 	})
 	if err != nil {
-		did = append(did, "the workspace could not be looked through: "+plain(err))
+		notes = append(notes, "the workspace could not be looked through: "+plain(err))
 	}
-	if len(did) == 0 {
+	if len(notes) == 0 {
 		return ""
 	}
-	if more := len(did) - maxAside; more > 0 {
-		did = append(did[:maxAside], fmt.Sprintf("%d more", more))
+	if more := len(notes) - maxAside; more > 0 {
+		notes = append(notes[:maxAside], fmt.Sprintf("%d more", more))
 	}
-	return "\nSet aside, because other programs run or obey it later: " + strings.Join(did, "; ") +
+	return "\nSet aside, because other programs run or obey it later: " + strings.Join(notes, "; ") +
 		". A command cannot make such files. Write them with write_file or apply_patch: a person is asked then.\n"
 }
 
-// free is a name like another one that nothing has.
+// free returns a name that does not exist: the given one, or one with a number.
 func (w *Workspace) free(name string) (string, error) {
 	for i := range 1000 {
 		try := name

@@ -7,26 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is shown of one call, in bytes. The rest is left out, and the output says so.
+// Bounds of the shown output of one call, in bytes. The rest is left out, which the output says.
 const (
-	maxWaiting = 256 << 10 // printed and not read yet
+	maxWaiting = 256 << 10 // written and not read yet
 	maxShown   = 1 << 20   // in all
 )
 
-// leftOut stands where something is not shown.
+// leftOut replaces output that is not shown.
 const leftOut = "\n[… more was printed …]\n"
 
-// An Output passes on what a tool prints while it works. It never makes the tool wait.
+// An Output passes on the output of a tool while it works. It never blocks the tool.
 type Output struct {
 	mu     sync.Mutex
 	wait   *sync.Cond
-	text   []byte // Guarded by mu, like all that follows: not read yet
-	total  int
-	full   bool // the rest is left out
+	text   []byte // Guarded by mu, like all below: not read yet
+	total  int    // bytes that were written
+	full   bool   // the rest is left out
 	closed bool
 }
 
-// NewOutput returns one that is open.
+// NewOutput returns an open output.
 func NewOutput() *Output {
 	o := &Output{}
 	o.wait = sync.NewCond(&o.mu)
@@ -51,7 +51,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close says that nothing more comes.
+// Close ends the output.
 func (o *Output) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +59,7 @@ func (o *Output) Close() {
 	o.wait.Signal()
 }
 
-// All yields the output until it is closed. It is read once.
+// All yields the output until it is closed. It is called once.
 func (o *Output) All() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -82,7 +82,7 @@ func (o *Output) All() iter.Seq[string] {
 	}
 }
 
-// whole is how much of a text ends with a whole character.
+// whole returns the length of a text without an incomplete character at its end.
 func whole(text []byte) int {
 	for i := len(text) - 1; i >= 0 && i > len(text)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The marks of a patch, in the form that OpenAI's models are trained to write.
+// The marks of a patch, in the form that models of OpenAI are trained to write.
 const (
 	beginPatch = "*** Begin Patch"
 	endPatch   = "*** End Patch"
@@ -18,29 +18,29 @@ const (
 	endOfFile  = "*** End of File"
 )
 
-// A section is what a patch does to one file.
+// A section is the change of one file in a patch.
 type section struct {
 	verb  string // addFile, deleteFile or updateFile
 	path  string
-	move  string // "": it stays where it is
-	added []string
+	move  string   // new path; "" if it is not moved
+	added []string // lines of a new file
 	hunks []hunk
 }
 
-// A hunk is one place of a file.
+// A hunk changes one place of a file.
 type hunk struct {
-	above string // a line that stands above; "": anywhere
+	above string // a line above the place; "" for none
 	lines []hunkLine
-	atEnd bool // it is the end of the file
+	atEnd bool // the place is the end of the file
 }
 
-// A hunkLine is a line that stays, goes or comes.
+// A hunkLine is a line of a hunk.
 type hunkLine struct {
-	mark byte // a space, - or +
+	mark byte // a space for a line that stays, - or +
 	text string
 }
 
-// parsePatch reads a patch.
+// parsePatch parses a patch.
 func parsePatch(patch string) ([]section, error) {
 	all := strings.Split(strings.TrimSpace(strings.ReplaceAll(patch, "\r\n", "\n")), "\n")
 	if len(all) < 2 || strings.TrimSpace(all[0]) != beginPatch || strings.TrimSpace(all[len(all)-1]) != endPatch {
@@ -65,7 +65,7 @@ func parsePatch(patch string) ([]section, error) {
 	return sections, nil
 }
 
-// head reads the line that begins a section.
+// head parses the line that begins a section.
 func head(line string) (verb, path string, ok bool) {
 	for _, verb := range []string{addFile, deleteFile, updateFile} {
 		if path, ok := strings.CutPrefix(line, verb); ok {
@@ -109,7 +109,7 @@ func (s *section) take(line string) error {
 	return nil
 }
 
-// apply makes the new content of a file out of the old one.
+// apply returns the new text of a file.
 func (s *section) apply(old string) (string, error) {
 	if n := strings.Count(old, "\n"); n > 0 && n == strings.Count(old, "\r\n") {
 		made, err := s.apply(strings.ReplaceAll(old, "\r\n", "\n"))
@@ -133,7 +133,7 @@ func (s *section) apply(old string) (string, error) {
 			case l.mark == '+':
 				out = append(out, l.text)
 			case l.mark == ' ':
-				out = append(out, file[at]) // as the file has it, also with other spaces than the patch
+				out = append(out, file[at]) // as in the file, whose spaces may differ from the patch
 				at++
 			default:
 				at++
@@ -146,8 +146,8 @@ func (s *section) apply(old string) (string, error) {
 	return strings.Join(out, "\n") + "\n", nil
 }
 
-// find returns the line at which a hunk begins, from a line on. What only adds comes below the line that it names, or
-// at the end.
+// find returns the line at which a hunk begins, at or after the line from. A hunk that only adds goes below the line
+// that it names, or to the end.
 func (h *hunk) find(file []string, from int) (int, error) {
 	if h.above != "" {
 		above := seek(file, []string{h.above}, from, false)
@@ -170,7 +170,7 @@ func (h *hunk) find(file []string, from int) (int, error) {
 		return len(file), nil
 	}
 	found := seek(file, wanted, from, h.atEnd)
-	// a line between two parts of the patch
+	// An empty line at the end may only separate the hunk from the next part of the patch.
 	if last := len(h.lines) - 1; found < 0 && len(wanted) > 1 && h.lines[last] == (hunkLine{mark: ' '}) {
 		h.lines = h.lines[:last]
 		return h.find(file, from)
@@ -181,8 +181,8 @@ func (h *hunk) find(file []string, from int) (int, error) {
 	return found, nil
 }
 
-// seek finds lines in a file, from a line on: exactly, else with other spaces at their ends, else with other spaces
-// around them. -1: they are not there.
+// seek returns where lines stand in a file, at or after the line from, or -1. It compares them exactly, then without
+// spaces at their ends, then without spaces around them.
 func seek(file, wanted []string, from int, atEnd bool) int {
 	for _, plain := range []func(string) string{
 		func(s string) string { return s },

@@ -25,12 +25,12 @@ import (
 const (
 	maxRead    = 48 << 10 // bytes of one answer of read_file
 	maxPicture = 4 << 20  // bytes
-	maxEntries = 1000     // of list_dir and glob
-	maxWalk    = 100_000  // entries looked at by glob and grep
-	maxHits    = 200      // of grep
-	maxHit     = 300      // runes of a line
-	maxGrep    = 4 << 20  // bytes of a file that grep looks into
-	sniff      = 8 << 10  // bytes that tell whether a file is text
+	maxEntries = 1000     // of one answer of list_dir or glob
+	maxWalk    = 100_000  // entries that glob and grep visit
+	maxHits    = 200      // lines of one answer of grep
+	maxHit     = 300      // runes of such a line
+	maxGrep    = 4 << 20  // bytes of a file; grep skips larger ones
+	sniff      = 8 << 10  // bytes at the begin that show whether a file is text
 )
 
 func readTools() []Tool {
@@ -53,7 +53,7 @@ func readTools() []Tool {
 	}
 }
 
-// open opens a regular file. Pipes and devices are refused, and never waited for.
+// open opens a regular file. It refuses pipes and devices without blocking on them.
 func (w *Workspace) open(name string) (*os.File, int64, error) {
 	name, err := w.local(name)
 	if err != nil {
@@ -112,7 +112,7 @@ func picture(f io.Reader, size int64, kind string, start []byte) (Result, error)
 		nil
 }
 
-// readLines returns lines from the one numbered first on, as many as limit (0: all), as far as they fit.
+// readLines returns lines, from number first on, at most limit (0 for all) and as many as fit.
 func readLines(r io.Reader, first, limit int) (Result, error) {
 	var b strings.Builder
 	in := bufio.NewReaderSize(r, sniff)
@@ -138,7 +138,7 @@ func readLines(r io.Reader, first, limit int) (Result, error) {
 	}
 }
 
-// longLine reads a line with its end. It is cut at limit.
+// longLine reads a line with its line end, cut at limit bytes.
 func longLine(in *bufio.Reader, limit int) (string, error) {
 	var line []byte
 	for {
@@ -174,8 +174,8 @@ func listDir(_ context.Context, w *Workspace, args struct {
 	return Result{Text: cmp.Or(b.String(), "(empty)")}, nil
 }
 
-// walk calls found for each regular file below a path, in order, until it says stop. Links are not followed.
-func (w *Workspace) walk(ctx context.Context, from string, found func(name string) (goOn bool)) error {
+// walk calls found for each regular file below a path, in order, until it returns false. It follows no links.
+func (w *Workspace) walk(ctx context.Context, from string, found func(name string) (more bool)) error {
 	seen := 0
 	return fs.WalkDir(w.root.FS(), from, func(name string, e fs.DirEntry, err error) error {
 		if seen++; seen > maxWalk {
@@ -220,7 +220,7 @@ func glob(ctx context.Context, w *Workspace, args struct {
 	return Result{Text: cmp.Or(strings.Join(names, "\n"), "(none)")}, nil
 }
 
-// globPattern makes an expression of a pattern: ** is any directories, * and ? are within one name.
+// globPattern translates a pattern: ** matches any directories, * and ? stay within one name.
 func globPattern(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" || len(pattern) > 1000 {
 		return nil, errors.New("a pattern is needed, and a short one")
@@ -288,7 +288,7 @@ func grep(ctx context.Context, w *Workspace, args struct {
 	return Result{Text: cmp.Or(strings.Join(hits, "\n"), "(none)")}, nil
 }
 
-// grepFile returns at most limit lines of a text file that fit. An unreadable file has none.
+// grepFile returns at most limit matching lines of a text file; none of an unreadable one.
 func (w *Workspace) grepFile(name string, wanted *regexp.Regexp, limit int) []string {
 	f, size, err := w.open(name)
 	if err != nil || size > maxGrep {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// A turn is the lock of a directory for one edit or command at a time: a full channel is locked.
+// A turn is the lock of a directory for one edit or command at a time. A full channel is locked.
 type turn chan struct{}
 
-// alone waits until no command and no edit of this directory is left, nor of another workspace in or around it.
+// alone locks the workspace and those that overlap with it, so that no other command or edit runs there until done.
 func (w *Workspace) alone(ctx context.Context) (done func(), err error) {
-	var had []turn
+	var locked []turn
 	done = func() {
-		for _, t := range slices.Backward(had) {
+		for _, t := range slices.Backward(locked) {
 			<-t
 		}
 	}
-	for _, t := range w.turns { // all have them in the order in which they were made
+	for _, t := range w.turns { // every workspace locks in the order of their creation
 		select {
 		case t <- struct{}{}:
-			had = append(had, t)
+			locked = append(locked, t)
 		case <-ctx.Done():
 			done()
 			return nil, context.Cause(ctx)
@@ -30,7 +30,7 @@ func (w *Workspace) alone(ctx context.Context) (done func(), err error) {
 	return done, nil
 }
 
-// takeTurns makes the turn of a workspace that opens, and finds those of the others that it overlaps with.
+// takeTurns makes the lock of a new workspace, and finds those of the others that it overlaps with.
 func (w *Workspace) takeTurns(others []*Workspace) {
 	for _, o := range others {
 		if within(w.dir, o.dir) || within(o.dir, w.dir) {
@@ -40,7 +40,7 @@ func (w *Workspace) takeTurns(others []*Workspace) {
 	w.turns = append(w.turns, make(turn, 1))
 }
 
-// within reports whether a directory is another one or in it.
+// within reports whether a directory is the same as another one or inside it.
 func within(inner, outer string) bool {
 	rel, err := filepath.Rel(outer, inner)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")

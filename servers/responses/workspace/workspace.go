@@ -17,68 +17,68 @@ import (
 	"switchboard/servers/responses/sandbox"
 )
 
-// Bounds of what a tool gives back and of what it may take.
+// Bounds of tools.
 const (
-	maxOutput = 64 << 10         // bytes of words; the middle is left out of what is longer
-	maxTime   = 30 * time.Second // of a tool that reads
+	maxOutput = 64 << 10         // bytes of text; of longer text the middle is left out
+	maxTime   = 30 * time.Second // for a tool that reads
 	maxArgs   = 1 << 20          // bytes of arguments
 )
 
-// A Tool is one thing that can be done.
+// A Tool is a tool of an agent.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  map[string]any   // JSON schema of an object
-	Kind        handoff.ItemKind // how it is shown
-	Trusted     bool             // only in trusted workspaces; it bounds its time itself, because a person may be asked
+	Kind        handoff.ItemKind // how a call is shown
+	Trusted     bool             // only in trusted workspaces; it bounds its own time, since a person may be asked
 	run         func(ctx context.Context, w *Workspace, args json.RawMessage, call Call) (Result, error)
 }
 
-// A Call is what a tool may use while it works.
+// A Call is what a tool may use during a call.
 type Call struct {
-	Out *Output // what it prints
-	// Ask asks a person and waits. An error says that nobody can answer any more.
+	Out *Output // for what the tool prints
+	// Ask asks a person and waits. It fails if nobody can answer any more.
 	Ask func(ctx context.Context, q handoff.Question) (yes bool, err error)
 }
 
-// A Result is what a tool gave back. An error of a tool is a result too: the model reads the reason.
+// A Result is the result of a tool. Errors of a tool are results too, which the model reads.
 type Result struct {
 	Text     string
-	Pictures []string // data: addresses
+	Pictures []string // data: URLs
 	Failed   bool
-	Exit     *int                 // of a command
-	Changes  []handoff.FileChange // of an edit
+	Exit     *int                 // exit code of a command
+	Changes  []handoff.FileChange // changes of an edit
 }
 
-// Config is a workspace and what may be done in it.
+// Config configures a workspace.
 type Config struct {
 	Dir      string
-	Trusted  bool         // else it can only be read
+	Trusted  bool         // whether it can be changed
 	Approval string       // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
 	Sandbox  sandbox.Mode // "" is [sandbox.WorkspaceWrite]
-	Readable []string     // directories that commands may read beside it and the system's
-	Hidden   []string     // directories that commands never see, also those that run without a sandbox
-	Env      []string     // of commands
-	// whom commands run as, and who owns what edits make; nil: this program's own, who must not be root then
+	Readable []string     // directories that commands may read, beside the workspace and the system's
+	Hidden   []string     // directories that commands never see, not even without a sandbox
+	Env      []string     // environment of commands
+	// User runs the commands and owns the files of edits; nil for the user of this program, who must not be root then.
 	User   *sandbox.User
-	Limits sandbox.Limits // of each command
-	Others []*Workspace   // those that are open already: what changes overlapping ones waits for each other
+	Limits sandbox.Limits // limits of each command
+	Others []*Workspace   // the open workspaces: overlapping ones are changed one at a time
 }
 
 // A Workspace is one directory. It is safe for concurrent use.
 type Workspace struct {
 	cfg      Config           // Set once
-	dir      string           // Set once, without links in it
+	dir      string           // Set once; absolute path without links
 	root     *os.Root         // Set once
-	scratch  *sandbox.Scratch // Set once: what commands have beside it; nil when there are none
-	noExec   error            // Set once: why commands cannot be run
-	readable []string         // Set once
-	// Set once: those of overlapping workspaces in the order in which they were opened, its own last
+	scratch  *sandbox.Scratch // Set once: temporary directory of commands; nil when commands cannot run
+	noExec   error            // Set once: why commands cannot run; nil when they can
+	readable []string         // Set once: Readable and the directories of programs
+	// Set once: the locks of overlapping workspaces in the order of their creation, and its own as the last.
 	turns []turn
 }
 
-// Open opens a directory. Links in its own name are followed; from then on it is that directory, whatever the name
-// leads to later. Whether commands can be run there is tried.
+// Open opens a directory. Links in its path are followed once; from then on it is that directory, wherever the path
+// leads later. Open tries whether commands can run there.
 func Open(ctx context.Context, cfg Config) (*Workspace, error) {
 	cfg.Approval, cfg.Sandbox = cmp.Or(cfg.Approval, OnRequest), cmp.Or(cfg.Sandbox, sandbox.WorkspaceWrite)
 	real, err := filepath.EvalSymlinks(cfg.Dir)
@@ -104,7 +104,7 @@ func Open(ctx context.Context, cfg Config) (*Workspace, error) {
 	return w, nil
 }
 
-// Close lets go of the directory, and removes what commands left beside it.
+// Close closes the directory and removes the temporary files of commands.
 func (w *Workspace) Close() error {
 	err := w.root.Close()
 	if w.scratch != nil {
@@ -113,13 +113,13 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// Dir is the directory.
+// Dir returns the path of the directory.
 func (w *Workspace) Dir() string { return w.dir }
 
-// CanRun says why no commands can be run there, nil when they can.
+// CanRun returns why no commands can run there, nil when they can.
 func (w *Workspace) CanRun() error { return w.noExec }
 
-// About says in a sentence what may be done there, or why not more.
+// About returns a sentence about what may be done there, or why not more.
 func (w *Workspace) About() string {
 	switch {
 	case !w.cfg.Trusted:
@@ -130,7 +130,7 @@ func (w *Workspace) About() string {
 	return modes[w.cfg.Sandbox]
 }
 
-// modes says what commands may do. Set once.
+// modes are these sentences, by mode. Set once.
 var modes = map[sandbox.Mode]string{
 	sandbox.ReadOnly: "Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and " +
 		"have no network.",
@@ -139,7 +139,7 @@ var modes = map[sandbox.Mode]string{
 	sandbox.Full: "Its commands run without a sandbox.",
 }
 
-// Tools returns [All] tools, whether they may be used here or not.
+// Tools returns [All] tools, including those that may not be used here.
 func (w *Workspace) Tools() []Tool { return All() }
 
 // Allowed returns the names of the tools that may be used here.
@@ -153,7 +153,7 @@ func (w *Workspace) Allowed() []string {
 	return names
 }
 
-// denied says why a tool may not be used here, nil when it may.
+// denied returns why a tool may not be used here, nil when it may.
 func (w *Workspace) denied(t Tool) error {
 	switch {
 	case !t.Trusted:
@@ -168,12 +168,12 @@ func (w *Workspace) denied(t Tool) error {
 	return nil
 }
 
-// All returns every tool there is, in an order that never changes: it is part of what a model's cache keeps.
+// All returns all tools, always in the same order, since a cache of the model depends on it.
 func All() []Tool { return append(readTools(), changeTools()...) }
 
-// Run uses a tool. It returns when nothing of it is left running.
+// Run runs a tool. It returns when nothing of the tool is left running.
 func (w *Workspace) Run(ctx context.Context, name string, args json.RawMessage, call Call) Result {
-	result, err := w.use(ctx, name, args, call)
+	result, err := w.runTool(ctx, name, args, call)
 	if err != nil {
 		result = Result{Text: "Error: " + plain(err), Failed: true}
 	}
@@ -181,7 +181,7 @@ func (w *Workspace) Run(ctx context.Context, name string, args json.RawMessage, 
 	return result
 }
 
-func (w *Workspace) use(ctx context.Context, name string, args json.RawMessage, call Call) (Result, error) {
+func (w *Workspace) runTool(ctx context.Context, name string, args json.RawMessage, call Call) (Result, error) {
 	if len(args) > maxArgs || handoff.TooDeep(args) {
 		return Result{}, errors.New("the arguments are too large")
 	}
@@ -202,7 +202,7 @@ func (w *Workspace) use(ctx context.Context, name string, args json.RawMessage, 
 	return Result{}, fmt.Errorf("there is no tool %s", name)
 }
 
-// plain is an error without the parts that say nothing to a model.
+// plain returns the text of an error without the parts that say nothing to a model.
 func plain(err error) string {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Path + ": " + e.Err.Error()
@@ -213,7 +213,8 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// decoded is what a tool runs with arguments that are read strictly: a model that misspells one is told so.
+// decoded adds strict decoding of the arguments to the function of a tool, so that a model is told of a misspelled
+// one.
 func decoded[T any](
 	run func(context.Context, *Workspace, T, Call) (Result, error),
 ) func(context.Context, *Workspace, json.RawMessage, Call) (Result, error) {
@@ -232,7 +233,8 @@ func decoded[T any](
 	}
 }
 
-// local makes a path of the workspace of what a model names: relative to it, or absolute and below it.
+// local returns the path within the workspace of a path from a model, which is relative, or absolute and inside the
+// workspace.
 func (w *Workspace) local(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		rel, err := filepath.Rel(w.dir, name)
@@ -248,7 +250,7 @@ func (w *Workspace) local(name string) (string, error) {
 	return name, nil
 }
 
-// bounded keeps the beginning and the end of long text.
+// bounded returns text of at most about limit bytes: the begin and the end of longer text.
 func bounded(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -257,18 +259,20 @@ func bounded(text string, limit int) string {
 	return fmt.Sprintf("%s\n[… %d bytes are left out …]\n%s", head, len(text)-len(head)-len(tail), tail)
 }
 
-// object is a JSON schema of an object whose properties are all required; those that may be left out are null.
+// object returns the JSON schema of an object whose properties are all required; optional ones may be null.
 func object(properties map[string]any, names ...string) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": names, "additionalProperties": false}
 }
 
-func text(what string) map[string]any { return map[string]any{"type": "string", "description": what} }
-
-func optional(kind, what string) map[string]any {
-	return map[string]any{"type": []string{kind, "null"}, "description": what}
+func text(description string) map[string]any {
+	return map[string]any{"type": "string", "description": description}
 }
 
-// Shown is how the use of a tool looks before it has a result.
+func optional(kind, description string) map[string]any {
+	return map[string]any{"type": []string{kind, "null"}, "description": description}
+}
+
+// Shown returns how a call is shown before it has a result.
 func Shown(name, args string) handoff.Item {
 	it := handoff.Item{Kind: handoff.ItemToolCall, Text: name}
 	if len(args) <= 64<<10 {
@@ -283,5 +287,5 @@ func Shown(name, args string) handoff.Item {
 	return it
 }
 
-// lines is text without the spaces at its end, in lines.
+// lines splits a text into lines, without the empty ones at its end.
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

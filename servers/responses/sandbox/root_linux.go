@@ -10,44 +10,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what programs need of the system: themselves, their libraries and their settings. Set once, as all here.
+// system are the paths of the system that programs need: programs, libraries and settings. Set once.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store",
 	"/run/current-system"}
 
-// devices are those that harm nobody.
+// devices are the harmless devices. Set once.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// house makes a root of the file system in which only what the command may see stands, and moves into it.
-func house(c Command) error {
+// buildRoot builds a root file system with only what the command may see, and moves into it.
+func buildRoot(c Command) error {
 	root := filepath.Join(c.Scratch, "root")
 	if err := unix.Mount("tmpfs", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=1m"); err != nil {
 		return fmt.Errorf("root: %w", err)
 	}
-	h := housing{root: root}
-	h.mirror(filepath.Join(c.Scratch, "tmp"), "/tmp", true)
+	b := rootBuilder{root: root}
+	b.bind(filepath.Join(c.Scratch, "tmp"), "/tmp", true)
 	for _, dir := range append(system[:len(system):len(system)], c.Readable...) {
-		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrPermission) { // its user could not see it outside either
-			h.mirror(dir, dir, false)
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrPermission) { // otherwise its user cannot see it outside either
+			b.bind(dir, dir, false)
 		}
 	}
-	h.furnish()
-	h.mirror(c.Workspace, c.Workspace, c.Mode == WorkspaceWrite)
+	b.addDevices()
+	b.bind(c.Workspace, c.Workspace, c.Mode == WorkspaceWrite)
 	for _, path := range c.Kept {
 		if c.Mode == WorkspaceWrite {
-			h.mirror(path, path, false)
+			b.bind(path, path, false)
 		}
 	}
-	h.do("root", func() error { return unix.Chdir(root) })
-	h.do("root", func() error { return unix.PivotRoot(".", ".") })
-	h.do("the old root", func() error { return unix.Unmount(".", unix.MNT_DETACH) })
-	h.do("root", func() error { return os.Chdir("/") })
-	h.do("root", func() error { return readOnly("/", 0) })
-	return h.err
+	b.do("root", func() error { return unix.Chdir(root) })
+	b.do("root", func() error { return unix.PivotRoot(".", ".") })
+	b.do("the old root", func() error { return unix.Unmount(".", unix.MNT_DETACH) })
+	b.do("root", func() error { return os.Chdir("/") })
+	b.do("root", func() error { return readOnly("/", 0) })
+	return b.err
 }
 
-// hide lays an empty directory over each that a command must not see, before anything is shown to it: what shows it a
-// directory above shows that one too. A process that has given up the right to mount cannot take it away
-// again, not even in a namespace of its own.
+// hide mounts an empty directory over each hidden one. It comes first, so that a later bind of a directory above shows
+// the empty one too. A process without the privilege to mount cannot remove such a mount, not even in a namespace of
+// its own.
 func hide(dirs []string) error {
 	for _, dir := range dirs {
 		err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY,
@@ -59,36 +59,36 @@ func hide(dirs []string) error {
 	return nil
 }
 
-// A housing builds a root. After the first error it does nothing more.
-type housing struct {
+// A rootBuilder builds a root file system. After the first error it does nothing more.
+type rootBuilder struct {
 	root string
 	err  error
 }
 
-func (h *housing) do(what string, act func() error) {
-	if h.err != nil {
+func (b *rootBuilder) do(what string, act func() error) {
+	if b.err != nil {
 		return
 	}
 	if err := act(); err != nil {
-		h.err = fmt.Errorf("%s: %w", what, err)
+		b.err = fmt.Errorf("%s: %w", what, err)
 	}
 }
 
-// mirror shows a directory or file of outside, if it is there. A link is made anew.
-func (h *housing) mirror(from, at string, writable bool) {
-	h.do(at, func() error {
-		about, err := os.Lstat(from)
+// bind mounts a directory or file from outside, if it exists. A link is copied.
+func (b *rootBuilder) bind(from, at string, writable bool) {
+	b.do(at, func() error {
+		info, err := os.Lstat(from)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		to := filepath.Join(h.root, at)
+		to := filepath.Join(b.root, at)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if about.Mode()&fs.ModeSymlink != 0 {
+		if info.Mode()&fs.ModeSymlink != 0 {
 			target, err := os.Readlink(from)
 			if err != nil {
 				return err
@@ -98,7 +98,7 @@ func (h *housing) mirror(from, at string, writable bool) {
 			}
 			return err
 		}
-		if err := place(to, about.IsDir()); err != nil {
+		if err := mountPoint(to, info.IsDir()); err != nil {
 			return err
 		}
 		if err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
@@ -111,12 +111,12 @@ func (h *housing) mirror(from, at string, writable bool) {
 	})
 }
 
-// place makes what something can be mounted on.
-func place(path string, dir bool) error {
+// mountPoint makes an empty file or directory to mount on.
+func mountPoint(path string, dir bool) error {
 	if dir {
 		return os.MkdirAll(path, 0o755)
 	}
-	if _, err := os.Lstat(path); err == nil { // to be mounted on, it need not be readable
+	if _, err := os.Lstat(path); err == nil { // a mount point need not be readable
 		return nil
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
@@ -126,20 +126,21 @@ func place(path string, dir bool) error {
 	return f.Close()
 }
 
+// readOnly makes a mount read-only.
 func readOnly(path string, flags uint) error {
 	return unix.MountSetattr(unix.AT_FDCWD, path, flags,
 		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
 }
 
-// furnish makes /proc and /dev.
-func (h *housing) furnish() {
+// addDevices makes /proc and /dev.
+func (b *rootBuilder) addDevices() {
 	for _, device := range devices {
-		h.do(device, func() error {
-			to := filepath.Join(h.root, device)
+		b.do(device, func() error {
+			to := filepath.Join(b.root, device)
 			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 				return err
 			}
-			if err := place(to, false); err != nil {
+			if err := mountPoint(to, false); err != nil {
 				return err
 			}
 			return unix.Mount(device, to, "", unix.MS_BIND, "")
@@ -147,12 +148,12 @@ func (h *housing) furnish() {
 	}
 	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
 		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
-		h.do("/dev/"+name, func() error { return os.Symlink(target, filepath.Join(h.root, "dev", name)) })
+		b.do("/dev/"+name, func() error { return os.Symlink(target, filepath.Join(b.root, "dev", name)) })
 	}
 	for _, made := range []struct{ at, kind, options string }{{"proc", "proc", ""},
 		{"dev/shm", "tmpfs", "mode=1777,size=256m"}} {
-		h.do("/"+made.at, func() error {
-			to := filepath.Join(h.root, made.at)
+		b.do("/"+made.at, func() error {
+			to := filepath.Join(b.root, made.at)
 			if err := os.MkdirAll(to, 0o755); err != nil {
 				return err
 			}
