@@ -114,7 +114,7 @@ func (r *run) askPerson(ctx context.Context, call wire.Item, q handoff.Question)
 	return d == handoff.DecisionAccept || d == handoff.DecisionAcceptForSession, err
 }
 
-// show publishes a call from its begin to its end.
+// show publishes a call from its beginning to its end.
 func (r *run) show(c *toolCall) {
 	it := workspace.Shown(c.call.Name, c.call.Arguments)
 	it.ID = c.call.ID

@@ -18,25 +18,26 @@ import (
 	"switchboard/servers"
 )
 
-// How long a child may take for each step of its end: after its input ended, unless its kind says otherwise, and after
-// SIGTERM.
+// How long each step of ending a child may take: after the end of its input (unless its kind says otherwise), and
+// after SIGTERM.
 const (
 	exitGrace      = 2 * time.Second
 	terminateGrace = 2 * time.Second
-	lastWords      = time.Second     // for what a child that ended has written
-	groupGrace     = 2 * time.Second // for what it started, after SIGKILL
+	lastReads      = time.Second     // to read what an ended child has written
+	groupGrace     = 2 * time.Second // for the processes that it started, after SIGKILL
 )
 
-// maxStderr is how much of a child's stderr goes to the debug log, in bytes; the rest is thrown away.
+// maxStderr is how many bytes of a child's stderr go to the debug log; the rest is dropped.
 const maxStderr = 64 << 10
 
-// A Child is an agent server on the standard streams of a child process. It and its work end with this process.
+// A Child is an agent server on the standard streams of a child process. It ends with this process, and its work with
+// it.
 type Child struct {
 	Command []string `yaml:"command" doc:"program and arguments of an agent server that runs as a child, such as [codex, app-server]"`
 	Env     []string `yaml:"env" unset:"none" doc:"what the child gets beside PATH, HOME, the language, proxies, XDG_* and what its kind needs (CODEX_*): NAME passes a variable on, NAME=value sets one"`
 }
 
-// ByCommand is the transport of a server that is a child process.
+// ByCommand returns the transport of a server that is a child process.
 func ByCommand() servers.Transport {
 	return servers.Transport{Row: "command", New: func() servers.Way { return new(Child) }}
 }
@@ -44,7 +45,7 @@ func ByCommand() servers.Transport {
 // Check implements [servers.Way]. A program without a slash is looked up in PATH.
 func (c *Child) Check(to servers.Report, files servers.Files) {
 	switch {
-	case c.Command == nil: // it is no list, which was reported
+	case c.Command == nil: // not a list, which was reported
 	case len(c.Command) == 0:
 		to.Bad("command", "names no program")
 	case strings.ContainsRune(c.Command[0], filepath.Separator):
@@ -57,45 +58,45 @@ func (c *Child) Check(to servers.Report, files servers.Files) {
 func (c *Child) Describe(s *servers.Spec) {
 	if len(c.Command) > 0 {
 		s.Program = c.Command[0]
-		s.About.Address = strings.Join(c.Command[:min(len(c.Command), 2)], " ") // what follows may be a secret
+		s.About.Address = strings.Join(c.Command[:min(len(c.Command), 2)], " ") // further arguments may be secrets
 	}
 	s.EndsWithUs = true
 }
 
-// child is a [Child] that runs.
+// child is a running [Child].
 type child struct {
 	*Lines
 	cmd    *exec.Cmd     // Set once
 	stdin  *os.File      // Set once
 	stdout *os.File      // Set once
-	exited chan struct{} // Set once, closed when the child was reaped
+	exited chan struct{} // Set once; closed when the child was reaped
 	log    *zap.Logger   // Set once
 	wg     sync.WaitGroup
-	once   sync.Once        // closes
-	grace  time.Duration    // Set once: to end by itself
-	told   atomic.Bool      // it was told to end
-	died   func(how string) // Set once: takes how it ended by itself; may be nil
+	once   sync.Once        // for Close
+	grace  time.Duration    // Set once: how long it may take to end by itself
+	ending atomic.Bool      // it was sent SIGTERM
+	died   func(how string) // Set once: called with how it ended by itself; may be nil
 
-	mu   sync.Mutex
-	said []byte // Guarded by mu: the end of its stderr, at most maxSaid bytes
+	mu         sync.Mutex
+	stderrTail []byte // Guarded by mu: the end of its stderr, at most maxStderrTail bytes
 }
 
-// maxSaid is how much of the end of a child's stderr is kept for whoever explains its end, in bytes.
-const maxSaid = 4 << 10
+// maxStderrTail is how many bytes of the end of a child's stderr are kept to explain its end.
+const maxStderrTail = 4 << 10
 
-// saidLast is the end of what the child said on its stderr.
-func (c *child) saidLast() string {
+// lastStderr returns the end of the stderr of the child.
+func (c *child) lastStderr() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return string(c.said)
+	return string(c.stderrTail)
 }
 
-// Open implements [servers.Way]: it starts the program.
+// Open implements [servers.Way]. It starts the program.
 func (c *Child) Open(_ context.Context, end servers.End) (servers.Wire, error) {
 	running, err := c.start(end)
 	if err != nil {
 		fault := servers.DialFault(end.Server, err)
-		if fault.Reason != handoff.ReasonUnknown { // it is not there, or no program
+		if fault.Reason != handoff.ReasonUnknown { // it is missing, or not a program
 			fault.Reason, fault.Detail = handoff.ReasonProgramMissing, c.Command[0]
 		}
 		return nil, fault
@@ -107,26 +108,20 @@ func (c *Child) start(end servers.End) (*child, error) {
 	cmd := exec.Command(c.Command[0], c.Command[1:]...)
 	cmd.Dir, cmd.Env = end.Dir, servers.ChildEnv(os.Environ(), c.Env, end.Passes...)
 	ownGroup(cmd)
-	// Pipes of ours and not those of exec: their ends can be given deadlines, and Wait does not wait for
-	// grandchildren that hold them open.
+	// We use our own pipes and not those of exec: they take deadlines, and Wait does not wait for grandchildren that
+	// hold them open.
 	var ours, theirs []*os.File
 	abandon := func() { closeAll(append(ours, theirs...)) }
-	pipe := func(childReads bool) error {
+	for _, childReads := range []bool{true, false, false} {
 		r, w, err := os.Pipe()
 		if err != nil {
-			return err
+			abandon()
+			return nil, err
 		}
 		if childReads {
 			r, w = w, r
 		}
 		ours, theirs = append(ours, r), append(theirs, w)
-		return nil
-	}
-	for _, childReads := range []bool{true, false, false} {
-		if err := pipe(childReads); err != nil {
-			abandon()
-			return nil, err
-		}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	if err := cmd.Start(); err != nil {
@@ -143,22 +138,22 @@ func (c *Child) start(end servers.End) (*child, error) {
 	return running, nil
 }
 
-// reap waits for the child and ends what it left behind, so that its streams end too. A process that left
-// its group may hold them open; they are read for a little longer and no more.
+// reap waits for the child and kills what is left of its group, so that its streams end too. A process that left the
+// group may hold the streams open; they are read a little longer, and no more.
 func (c *child) reap(streams []*os.File) {
 	err := c.cmd.Wait()
-	if err != nil && !c.told.Load() && c.died != nil {
+	if err != nil && !c.ending.Load() && c.died != nil {
 		c.died("its program ended: " + err.Error()) // "exit status 3", "signal: killed"
 	}
 	close(c.exited)
 	kill(c.cmd)
 	for _, s := range streams {
-		_ = s.SetReadDeadline(time.Now().Add(lastWords))
+		_ = s.SetReadDeadline(time.Now().Add(lastReads))
 	}
 	c.log.Debug("child ended", zap.Error(err))
 }
 
-// drain logs the beginning of stderr and reads on, so that the child never waits for us.
+// drain logs the beginning of stderr, and reads all of it so that the child never blocks.
 func (c *child) drain(stderr *os.File) {
 	defer stderr.Close()
 	lines := bufio.NewReader(stderr)
@@ -168,8 +163,8 @@ func (c *child) drain(stderr *os.File) {
 			return
 		}
 		c.mu.Lock()
-		c.said = append(append(c.said, line[:min(len(line), maxSaid)]...), '\n')
-		c.said = c.said[max(0, len(c.said)-maxSaid):]
+		c.stderrTail = append(append(c.stderrTail, line[:min(len(line), maxStderrTail)]...), '\n')
+		c.stderrTail = c.stderrTail[max(0, len(c.stderrTail)-maxStderrTail):]
 		c.mu.Unlock()
 		if logged < maxStderr {
 			logged += len(line)
@@ -178,15 +173,15 @@ func (c *child) drain(stderr *os.File) {
 	}
 }
 
-// Close ends the child: its input ends, then SIGTERM after its grace, then SIGKILL after 2 s more. It returns when the
-// child is reaped and nothing that it started is left in its group, so that another may take its threads.
+// Close ends the child: it closes its input, sends SIGTERM after its grace, and SIGKILL 2 s later. It returns when the
+// child is reaped and its group is empty, so that another process may take its threads.
 func (c *child) Close() error {
 	c.once.Do(func() {
 		_ = c.stdin.Close()
-		if !c.gone(c.grace) {
-			c.told.Store(true)
+		if !c.endsWithin(c.grace) {
+			c.ending.Store(true)
 			terminate(c.cmd)
-			if !c.gone(terminateGrace) {
+			if !c.endsWithin(terminateGrace) {
 				kill(c.cmd)
 			}
 		}
@@ -199,8 +194,8 @@ func (c *child) Close() error {
 	return nil
 }
 
-// gone reports whether the child ends within d.
-func (c *child) gone(d time.Duration) bool {
+// endsWithin reports whether the child ends within d.
+func (c *child) endsWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

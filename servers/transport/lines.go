@@ -1,8 +1,8 @@
-// Package transport has the ways to reach agent servers that kinds share: a WebSocket over TCP or a socket of this
-// machine, and the standard streams of a child process or of an ssh. Each carries whole frames, as [servers.Wire] says.
-// A way through another program is best modelled on ssh.go.
+// Package transport has the ways to reach an agent server that kinds share: a WebSocket over TCP or over a socket of
+// this machine, and the standard streams of a child process or an ssh. Each carries whole frames, as [servers.Wire]
+// says. A new way that runs another program is best modelled on ssh.go.
 //
-// It must not know what is in a frame, nor any kind of server.
+// It must not know the content of a frame, nor any kind of server.
 package transport
 
 import (
@@ -16,29 +16,29 @@ import (
 	"switchboard/servers"
 )
 
-// writeTimeout is how long one frame may take to leave. A peer that does not read for so long is lost.
+// writeTimeout bounds the write of one frame. A peer that does not read for so long counts as lost.
 const writeTimeout = 10 * time.Second
 
-// Lines carry frames as lines, as on the standard streams of a child.
+// Lines carries frames as lines, as on the standard streams of a child.
 type Lines struct {
 	r *bufio.Reader // Owned by Read
 	w WriteDeadliner
 }
 
-// A WriteDeadliner is a pipe whose writes can be bounded.
+// A WriteDeadliner is a writer with a deadline.
 type WriteDeadliner interface {
 	io.Writer
 	SetWriteDeadline(time.Time) error
 }
 
-// NewLines reads frames from r and writes them to w, which may be nil where nothing is written.
+// NewLines returns Lines that read frames from r and write them to w, which may be nil if nothing is written.
 func NewLines(r io.Reader, w WriteDeadliner) *Lines {
 	return &Lines{r: bufio.NewReaderSize(r, 64<<10), w: w}
 }
 
-// Read returns the next line that is not empty, or a [*servers.LongFrame] for one that was left out.
+// Read returns the next line that is not empty, or a [*servers.LongFrame] for a frame that was skipped.
 func (s *Lines) Read() ([]byte, error) {
-	var line gathered
+	var line frameBuffer
 	for {
 		part, err := s.r.ReadSlice('\n')
 		if err := line.add(part); err != nil {
@@ -57,11 +57,11 @@ func (s *Lines) Read() ([]byte, error) {
 		if whole = bytes.TrimSpace(whole); len(whole) > 0 {
 			return whole, nil
 		}
-		line = gathered{}
+		line = frameBuffer{}
 	}
 }
 
-// Write sends one line. The frame stays as it is: it may be on its way to others, too.
+// Write sends one line. It does not change the frame, which may also be sent to others.
 func (s *Lines) Write(frame []byte) error {
 	if err := s.w.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *Lines) Write(frame []byte) error {
 	return err
 }
 
-// LinesOver carries frames as lines over a connection.
+// LinesOver returns a wire that carries frames as lines over a connection.
 func LinesOver(conn interface {
 	io.ReadCloser
 	WriteDeadliner
@@ -81,39 +81,40 @@ func LinesOver(conn interface {
 	}{NewLines(conn, conn), conn}
 }
 
-// A server tells a thread's pictures and outputs whole, so that a page of turns may be larger than anything
-// that is worth reading (21 MB for six pasted pictures). Such a frame is read to its end and thrown away:
-// whoever asked for it hears so and may ask for less, and everything else on the connection goes on.
+// A server sends the pictures and outputs of a thread whole, so that a page of turns may be too large to be useful (21
+// MB for six pasted pictures). Such a frame is read to its end and dropped: the caller gets an error and may ask for
+// less, and the rest of the connection goes on.
 
-// maxLong bounds a frame that is left out; a longer one ends the connection.
+// maxLong bounds a frame that is skipped; a longer one ends the connection.
 const maxLong = 256 << 20
 
+// errEndless ends a connection with a frame above maxLong.
 var errEndless = errors.New("frame longer than 256 MiB")
 
-// gathered is a frame that comes in parts.
-type gathered struct {
-	bytes []byte
-	size  int
+// frameBuffer collects the parts of a frame.
+type frameBuffer struct {
+	bytes []byte // the frame, or the beginning of a long one
+	size  int    // of all parts, in bytes
 }
 
-// add takes the next part.
-func (g *gathered) add(part []byte) error {
-	g.size += len(part)
+// add adds the next part.
+func (b *frameBuffer) add(part []byte) error {
+	b.size += len(part)
 	switch {
-	case g.size > maxLong:
+	case b.size > maxLong:
 		return errEndless
-	case g.size <= servers.MaxFrame:
-		g.bytes = append(g.bytes, part...)
-	case len(g.bytes) > servers.LongHead:
-		g.bytes = bytes.Clone(g.bytes[:servers.LongHead]) // the rest is let go
+	case b.size <= servers.MaxFrame:
+		b.bytes = append(b.bytes, part...)
+	case len(b.bytes) > servers.LongHead:
+		b.bytes = bytes.Clone(b.bytes[:servers.LongHead]) // lets the garbage collector have the rest
 	}
 	return nil
 }
 
-// frame returns what was gathered, or a [*servers.LongFrame].
-func (g *gathered) frame() ([]byte, error) {
-	if g.size > servers.MaxFrame {
-		return nil, &servers.LongFrame{Head: g.bytes, Size: g.size, Cause: servers.ErrLongFrame}
+// frame returns the whole frame, or a [*servers.LongFrame].
+func (b *frameBuffer) frame() ([]byte, error) {
+	if b.size > servers.MaxFrame {
+		return nil, &servers.LongFrame{Head: b.bytes, Size: b.size, Cause: servers.ErrLongFrame}
 	}
-	return g.bytes, nil
+	return b.bytes, nil
 }

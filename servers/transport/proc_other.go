@@ -4,13 +4,13 @@ package transport
 
 import "os/exec"
 
-// ownGroup does nothing where there are no process groups.
+// ownGroup does nothing: there are no process groups on this system.
 func ownGroup(*exec.Cmd) {}
 
 // terminate ends a child.
 func terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
-// groupLives reports that nothing is known of a group.
+// groupLives returns false: there are no process groups on this system.
 func groupLives(*exec.Cmd) bool { return false }
 
 // kill ends a child.

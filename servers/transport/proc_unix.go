@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// ownGroup gives a child a process group of its own, so that a Ctrl-C at the terminal does not reach it
-// and that its own children can be ended with it.
+// ownGroup puts a child into a process group of its own, so that a Ctrl-C at the terminal does not reach it, and so
+// that its own children can be killed with it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminate asks the group of a child to end.
+// terminate sends SIGTERM to the group of a child.
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-// groupLives reports whether anything is left of the group of a child.
+// groupLives reports whether the group of a child has any process left.
 func groupLives(cmd *exec.Cmd) bool { return syscall.Kill(-cmd.Process.Pid, 0) == nil }
 
-// kill ends the group of a child.
+// kill sends SIGKILL to the group of a child.
 func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -5,15 +5,15 @@ import (
 	"syscall"
 )
 
-// ackingConn acknowledges at once what it reads. The app-server leaves Nagle's algorithm on, so that a
-// delayed acknowledgement holds its next small frame back by 40 ms. The kernel forgets the setting, so it
-// is made again after each read.
+// ackingConn acknowledges TCP segments at once. The app-server leaves Nagle's algorithm on, so a delayed
+// acknowledgement would hold back its next small frame by 40 ms. The kernel resets the option, so it is set again
+// after each read.
 type ackingConn struct {
 	*net.TCPConn
 	raw syscall.RawConn // Set once
 }
 
-// quickAck wraps a TCP connection; anything else stays as it is.
+// quickAck returns an ackingConn for a TCP connection, and any other connection unchanged.
 func quickAck(conn net.Conn) net.Conn {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -28,14 +28,14 @@ func quickAck(conn net.Conn) net.Conn {
 	return c
 }
 
-// Read reads and acknowledges.
+// Read implements [net.Conn].
 func (c *ackingConn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
 	c.arm()
 	return n, err
 }
 
-// arm is a wish: a kernel that refuses it costs only time.
+// arm sets the option. An error is ignored: it costs only time.
 func (c *ackingConn) arm() {
 	_ = c.raw.Control(func(fd uintptr) {
 		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 1)

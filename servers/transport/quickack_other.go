@@ -4,5 +4,5 @@ package transport
 
 import "net"
 
-// quickAck does nothing where TCP_QUICKACK does not exist.
+// quickAck returns the connection unchanged: this system has no TCP_QUICKACK.
 func quickAck(conn net.Conn) net.Conn { return conn }

@@ -18,19 +18,19 @@ import (
 	"switchboard/servers"
 )
 
-// An SSH reaches the Codex of another machine by the ssh program of this one, with the settings and known hosts of its
-// user. At the other end runs [connectThere]; what comes through is the WebSocket of an app-server, which outlives the
-// ssh.
+// An SSH reaches the Codex of another machine by the ssh program of this one, with its user's settings and known
+// hosts. At the other end it runs [connectThere]. The stream carries the WebSocket of an app-server, which outlives
+// the ssh.
 type SSH struct {
 	Destination string `yaml:"ssh" doc:"destination of ssh, such as me@mini.local or a name of ~/.ssh/config; its key must work without a password; or"`
 }
 
-// BySSH is the transport of a server that is reached by ssh.
+// BySSH returns the transport of a server that is reached by ssh.
 func BySSH() servers.Transport {
 	return servers.Transport{
 		Row: "ssh", New: func() servers.Way { return new(SSH) },
 		Takes: func(address string) (string, bool) {
-			if strings.HasPrefix(address, "ssh://") { // which ssh takes as it is
+			if strings.HasPrefix(address, "ssh://") { // ssh accepts this form
 				return address, true
 			}
 			return strings.CutPrefix(address, "ssh:")
@@ -38,25 +38,24 @@ func BySSH() servers.Transport {
 	}
 }
 
-// destination matches what ssh is given: no option, nothing that a shell in the user's settings could take for more
-// than a name.
+// destination matches the destinations that we pass to ssh: no options, and nothing that a shell in the user's
+// settings could expand.
 var destination = regexp.MustCompile(`^(ssh://)?([A-Za-z0-9_][A-Za-z0-9_.+-]*@)?([A-Za-z0-9_][A-Za-z0-9_.-]*|\[?[0-9A-Fa-f:]+(%[A-Za-z0-9]+)?\]?)(:[0-9]+)?/?$`)
 
 // Check implements [servers.Way].
 func (s *SSH) Check(to servers.Report, _ servers.Files) {
-	if s.Destination != "" && !destination.MatchString(s.Destination) { // else that was reported
+	if s.Destination != "" && !destination.MatchString(s.Destination) { // an empty one was reported
 		to.Bad("ssh", "%q is no destination of ssh, such as me@mini.local, a name of ~/.ssh/config, or ssh://me@mini.local:2222",
 			s.Destination)
 	}
 }
 
-// Describe implements [servers.Way]. What its machine does goes on without us.
+// Describe implements [servers.Way]. Work on the machine goes on without us.
 func (s *SSH) Describe(spec *servers.Spec) {
 	spec.Remote = true
 	spec.About.Address = "ssh:" + s.Destination
 	host := strings.TrimPrefix(s.Destination, "ssh://")
-	_, after, named := strings.Cut(host, "@")
-	if named {
+	if _, after, ok := strings.Cut(host, "@"); ok {
 		host = after
 	}
 	spec.Host, _, _ = strings.Cut(host, ":")
@@ -76,40 +75,40 @@ func (s *SSH) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
 	return wire, nil
 }
 
-// sshOptions are those of every ssh: nobody is asked for anything, and one that goes silent ends after 30 s. Set once.
+// sshOptions are the options of every ssh: it never prompts, and ends after 30 s of silence. Set once.
 var sshOptions = []string{
 	"-T", "-x", "-a", "-e", "none",
 	"-o", "BatchMode=yes", "-o", "ConnectTimeout=8", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3",
-	"-o", "ControlMaster=no", // it may use one of the user's, and is none itself
+	"-o", "ControlMaster=no", // it may use a master of the user, but does not become one
 	"-o", "ClearAllForwardings=yes", "-o", "PermitLocalCommand=no", "-o", "RemoteCommand=none", "-o", "LogLevel=ERROR",
 }
 
-// Mark is the line after which the far end is what was asked for: what a login there prints comes before it.
+// Mark is the line after which the output is that of our script; the login may print other lines before it.
 const Mark = "switchboard-ssh-1"
 
 // maxBefore bounds what a login may print before the mark, in bytes.
 const maxBefore = 64 << 10
 
-// How a script of ours ends at the other end.
+// Exit codes of our scripts at the other end.
 const (
-	exitOldSwitchboard = 2   // it knows no join --stdio
-	exitUsage          = 64  // the codex there knows no app-server proxy
-	exitNoSwitchboard  = 66  // our own program is needed and is not there
-	exitNotStarted     = 69  // its app-server does not start
-	ExitNotFound       = 127 // the agent is not there; also of join --stdio
+	exitOldSwitchboard = 2   // its switchboard has no join --stdio
+	exitUsage          = 64  // its codex has no app-server proxy
+	exitNoSwitchboard  = 66  // switchboard is needed and missing
+	exitNotStarted     = 69  // the app-server does not start
+	ExitNotFound       = 127 // the agent is missing; also used by join --stdio
 	exitSSH            = 255 // ssh itself failed
 )
 
-// findThere looks for our programs where they usually are, and loginThere where the shell of a login finds them, which
-// for a command of ssh is often not asked.
+// findThere sets a PATH with the usual directories of our programs. loginThere adds the PATH of a login shell, which
+// ssh often does not run for a command.
 const (
 	findThere = `PATH=$PATH:$HOME/.local/bin:$HOME/bin:$HOME/go/bin:/usr/local/bin:/opt/homebrew/bin; export PATH; umask 077; ` +
 		`has() { command -v "$1" >/dev/null 2>&1; }; `
 	loginThere = `PATH=$PATH:$("${SHELL:-sh}" -lc "env" </dev/null 2>/dev/null | sed -n "s/^PATH=//p" | tail -n 1); `
 )
 
-// connectThere connects the standard streams with the Codex of that machine: by our own program, which looks after it,
-// else with the app-server of its control socket, which is started if need be and stays.
+// connectThere connects the standard streams with the Codex of that machine: through switchboard, which looks after
+// it, or else with the app-server on its control socket, which it starts if need be and leaves running.
 const connectThere = findThere + `has codex && has switchboard || ` + loginThere +
 	`if has switchboard; then exec switchboard join --stdio; fi; ` +
 	`has codex || exit 127; ` +
@@ -121,18 +120,18 @@ const connectThere = findThere + `has codex && has switchboard || ` + loginThere
 	`n=0; until answers; do n=$((n+1)); if [ $n -gt 25 ]; then tail -n 2 "$home/switchboard-app-server.log" >&2; exit 69; fi; sleep 0.2 2>/dev/null || sleep 1; done; fi; ` +
 	`echo ` + Mark + `; exec codex app-server proxy`
 
-// remote makes one word of a script for whatever shell the user has there: our scripts have no single quote.
+// remote quotes a script for whatever shell the user has there. Our scripts have no single quotes.
 func remote(script string) string { return "exec sh -c '" + script + "'" }
 
-// arguments are those of ssh. The destination stands after the last option: it can be none.
+// arguments returns the arguments of ssh. The destination stands after "--", so it cannot be an option.
 func (s *SSH) arguments(script string) []string {
 	return append(append([]string{}, sshOptions...), "--", s.Destination, remote(script))
 }
 
-// run runs a script at the other end, gives it first, and returns when it says its mark. program is the one that must
-// be there.
+// run runs a script at the other end, writes first to it, and returns when it has printed its mark. program is the
+// program that must exist there, for errors.
 func (s *SSH) run(ctx context.Context, end servers.End, program, script string, first []byte) (*sshConn, error) {
-	if !destination.MatchString(s.Destination) { // also where nobody has checked
+	if !destination.MatchString(s.Destination) { // again: not every caller has called Check
 		return nil, &handoff.Error{
 			Code: handoff.CodeUnreachable, Subject: end.Server, Detail: "no destination", Reason: handoff.ReasonSSHSettings,
 		}
@@ -151,8 +150,8 @@ func (s *SSH) run(ctx context.Context, end servers.End, program, script string, 
 		server: end.Server, to: s.Destination, program: program,
 	}
 	stop := context.AfterFunc(ctx, func() { kill(running.cmd) })
-	if len(first) > 0 { // less than a pipe holds: it does not wait
-		_, _ = running.stdin.Write(first) // an ssh that is gone says why
+	if len(first) > 0 { // less than the capacity of a pipe: the write does not block
+		_, _ = running.stdin.Write(first) // if ssh has ended, await returns why
 	}
 	err = c.await()
 	if !stop() && err == nil {
@@ -164,14 +163,14 @@ func (s *SSH) run(ctx context.Context, end servers.End, program, script string, 
 	return c, nil
 }
 
-// An sshConn is the standard streams of what runs at the other end, as a connection.
+// An sshConn is a connection over the standard streams of a program at the other end.
 type sshConn struct {
-	child               *child
+	child               *child        // Set once
 	r                   *bufio.Reader // Owned by Read
 	server, to, program string        // Set once
 }
 
-// await reads up to the mark.
+// await reads up to and including the mark.
 func (c *sshConn) await() error {
 	for left := maxBefore; left > 0; {
 		line, err := c.r.ReadSlice('\n')
@@ -197,19 +196,19 @@ func (c *sshConn) SetDeadline(t time.Time) error {
 func (c *sshConn) SetReadDeadline(t time.Time) error  { return c.child.stdout.SetReadDeadline(t) }
 func (c *sshConn) SetWriteDeadline(t time.Time) error { return c.child.stdin.SetWriteDeadline(t) }
 
-// fault closes the connection, and says why it came to nothing: as ssh tells, else as err does.
+// fault closes the connection and returns why it failed: as ssh says, or else as err says.
 func (c *sshConn) fault(ctx context.Context, err error) *handoff.Error {
 	late := ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded)
-	_ = c.Close() // it is gone either way
-	code, said := c.child.cmd.ProcessState.ExitCode(), c.child.saidLast()
-	fault := &handoff.Error{Code: handoff.CodeUnreachable, Subject: c.server, Detail: lastLine(said)}
+	_ = c.Close() // err is the error that matters
+	code, stderr := c.child.cmd.ProcessState.ExitCode(), c.child.lastStderr()
+	fault := &handoff.Error{Code: handoff.CodeUnreachable, Subject: c.server, Detail: lastLine(stderr)}
 	switch {
 	case late:
 		fault.Reason, fault.Detail = handoff.ReasonAsleep, "it did not answer in time"
 	case code <= 0 && !errors.Is(err, io.EOF):
 		return servers.DialFault(c.server, err)
 	default:
-		fault.Reason = sshReason(code, said)
+		fault.Reason = sshReason(code, stderr)
 	}
 	switch fault.Reason {
 	case handoff.ReasonAgentMissing:
@@ -226,15 +225,15 @@ func (c *sshConn) fault(ctx context.Context, err error) *handoff.Error {
 	return fault
 }
 
-// knownAs is how the known hosts of ssh have a destination.
+// knownAs returns a destination as the known hosts file of ssh has it.
 func knownAs(to string) string {
 	to, port := strings.TrimSuffix(to, "/"), ""
-	to, is := strings.CutPrefix(to, "ssh://")
-	_, host, named := strings.Cut(to, "@")
-	if !named {
+	to, isURL := strings.CutPrefix(to, "ssh://")
+	_, host, ok := strings.Cut(to, "@")
+	if !ok {
 		host = to
 	}
-	if at := strings.LastIndexByte(host, ':'); is && at > strings.LastIndexByte(host, ']') {
+	if at := strings.LastIndexByte(host, ':'); isURL && at > strings.LastIndexByte(host, ']') {
 		host, port = host[:at], host[at:]
 	}
 	if port == "" || port == ":22" {
@@ -243,8 +242,8 @@ func knownAs(to string) string {
 	return "'[" + strings.Trim(host, "[]") + "]" + port + "'"
 }
 
-// sshReasons are the reasons of what ssh says when it fails, the first that fits first. Its words are those of OpenSSH,
-// which speaks no other language. Set once.
+// sshReasons are the reasons of the errors of ssh, by words of OpenSSH, which has no other language. The first match
+// counts. Set once.
 var sshReasons = []struct {
 	words  string
 	reason handoff.Reason
@@ -258,7 +257,7 @@ var sshReasons = []struct {
 	{"Connection refused", handoff.ReasonSSHNotRunning},
 	{"No route to host", handoff.ReasonNoRoute},
 	{"Network is unreachable", handoff.ReasonNoRoute},
-	{"timed out", handoff.ReasonAsleep}, // of "Connection timed out" and "Operation timed out"
+	{"timed out", handoff.ReasonAsleep}, // "Connection timed out" and "Operation timed out"
 	{"not responding", handoff.ReasonAsleep},
 	{"Bad configuration option", handoff.ReasonSSHSettings},
 	{"bad configuration options", handoff.ReasonSSHSettings},
@@ -269,8 +268,8 @@ var sshReasons = []struct {
 	{"kex_exchange_identification", handoff.ReasonCut},
 }
 
-// sshReason finds the reason of an ssh that ended with a code and said something on its standard error.
-func sshReason(code int, said string) handoff.Reason {
+// sshReason returns the reason why an ssh ended, by its exit code and its stderr.
+func sshReason(code int, stderr string) handoff.Reason {
 	switch code {
 	case ExitNotFound:
 		return handoff.ReasonAgentMissing
@@ -279,12 +278,12 @@ func sshReason(code int, said string) handoff.Reason {
 	case exitUsage:
 		return handoff.ReasonOutdated
 	case exitOldSwitchboard:
-		if strings.Contains(said, "unknown flag") {
+		if strings.Contains(stderr, "unknown flag") {
 			return handoff.ReasonOutdated
-		} // else a file of settings there is wrong
+		} // otherwise its configuration is wrong
 	case exitSSH:
 		for _, row := range sshReasons {
-			if strings.Contains(said, row.words) {
+			if strings.Contains(stderr, row.words) {
 				return row.reason
 			}
 		}
@@ -295,24 +294,24 @@ func sshReason(code int, said string) handoff.Reason {
 	return handoff.ReasonAgentEnded // also exitNotStarted
 }
 
-// lastLine is the last line of a text that is not empty.
+// lastLine returns the last line of a text that is not empty.
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// There is what [SSH.Look] finds at the other end; "" is nothing.
+// There is what [SSH.Look] finds at the other end; "" for what is missing.
 type There struct {
-	System, Processor  string // as uname tells them
-	Codex, Switchboard string // what their --version says
+	System, Processor  string // as printed by uname
+	Codex, Switchboard string // as printed by --version
 }
 
-// lookThere tells what a machine is, and what is installed there, a line each.
+// lookThere prints the system, the processor, and the versions of codex and switchboard, a line each.
 const lookThere = findThere + `has codex && has switchboard || ` + loginThere + `echo ` + Mark + `; uname -s; uname -m; ` +
 	`if has codex; then codex --version </dev/null 2>/dev/null | head -n 1; else echo; fi; ` +
 	`if has switchboard; then switchboard --version </dev/null 2>/dev/null | head -n 1; fi`
 
-// Look logs in, and says what is there.
+// Look logs in and returns what is there.
 func (s *SSH) Look(ctx context.Context, end servers.End) (There, error) {
 	conn, err := s.run(ctx, end, "", lookThere, nil)
 	if err != nil {
@@ -330,7 +329,8 @@ func (s *SSH) Look(ctx context.Context, end servers.End) (There, error) {
 	return There{System: lines[0], Processor: lines[1], Codex: lines[2], Switchboard: lines[3]}, conn.Close()
 }
 
-// Install copies a program there, as ~/.local/bin/switchboard. One that is there stays whole until the new one is.
+// Install copies a program there, as ~/.local/bin/switchboard. It replaces an older one only after the copy is
+// complete.
 func (s *SSH) Install(ctx context.Context, end servers.End, program io.Reader, size int64) error {
 	conn, err := s.run(ctx, end, "", `umask 077; d=$HOME/.local/bin; mkdir -p "$d" || exit 1; echo `+Mark+`; n=$d/.switchboard.new; cat >"$n"; `+
 		fmt.Sprintf(`[ $(wc -c <"$n") -eq %d ] && chmod 755 "$n" && mv -f "$n" "$d/switchboard" && echo installed`, size), nil)

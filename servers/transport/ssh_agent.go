@@ -8,24 +8,24 @@ import (
 	"switchboard/servers"
 )
 
-// An SSHAgent reaches an agent that speaks in lines on another machine by ssh. Our own program there keeps it: the
-// agent outlives the ssh, and is found again by the next one.
+// An SSHAgent reaches an agent with a line protocol on another machine by ssh. The switchboard there runs the agent,
+// so that it outlives the ssh and the next ssh finds it again.
 type SSHAgent struct {
 	Destination string   `yaml:"ssh" doc:"destination of ssh, such as me@mini.local or a name of ~/.ssh/config; switchboard must be installed there"`
 	Command     []string `yaml:"command" doc:"with ssh: program and arguments of the agent on that machine, such as [claude-agent-acp]; its keys stand in machine.yaml there; or"`
 }
 
-// BySSHAgent is the transport of an agent that speaks in lines and is reached by ssh.
+// BySSHAgent returns the transport of an agent with a line protocol that is reached by ssh.
 func BySSHAgent() servers.Transport {
 	t := BySSH()
 	t.New = func() servers.Way { return new(SSHAgent) }
 	return t
 }
 
-// SSH is how its machine is reached.
+// SSH returns the way to its machine.
 func (s *SSHAgent) SSH() *SSH { return &SSH{Destination: s.Destination} }
 
-// Check implements [servers.Way]. The directory of its sessions is one of that machine, and nobody else names one.
+// Check implements [servers.Way]. cwd is required, as a directory on that machine has no default.
 func (s *SSHAgent) Check(to servers.Report, files servers.Files) {
 	s.SSH().Check(to, files)
 	if len(s.Command) == 0 {
@@ -39,16 +39,17 @@ func (s *SSHAgent) Check(to servers.Report, files servers.Files) {
 // Describe implements [servers.Way].
 func (s *SSHAgent) Describe(spec *servers.Spec) { s.SSH().Describe(spec) }
 
-// A Chosen is the first line to `switchboard join --stdio --chosen`: the agent that is asked for.
+// A Chosen is the first line of input to `switchboard join --stdio --chosen`: the agent to connect to.
 type Chosen struct {
 	Command []string `json:"command"`
 	Apart   bool     `json:"apart,omitempty"` // as in [servers.End]
 }
 
-// plainProgram matches the name of a program that needs no quotes in a script.
+// plainProgram matches names of programs that need no quotes in a script.
 var plainProgram = regexp.MustCompile(`^[A-Za-z0-9_./+][A-Za-z0-9_./+-]*$`)
 
-// connectAgent connects the standard streams with the agent of that machine that our own program there is told.
+// connectAgent returns the script that connects the standard streams with the switchboard of that machine. program is
+// the agent that must be in PATH.
 func connectAgent(program string) string {
 	script := findThere
 	if plainProgram.MatchString(program) {

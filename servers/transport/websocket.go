@@ -18,30 +18,30 @@ import (
 // handshakeTimeout bounds the handshake of a WebSocket.
 const handshakeTimeout = 10 * time.Second
 
-// maxDetail bounds what an error quotes of an answer to the handshake, in bytes.
+// maxDetail bounds what an error quotes, in bytes.
 const maxDetail = 300
 
 // deadAfter is how long a WebSocket may be silent. An app-server answers pings but sends none, and a half-open
-// connection swallows writes for minutes.
+// connection accepts writes for minutes.
 const deadAfter = 25 * time.Second
 
-// socket is a WebSocket. It has one reader and one writer.
+// socket is the wire over a WebSocket.
 type socket struct {
 	conn *websocket.Conn
-	part []byte // Owned by Read
+	part []byte // buffer for reads. Owned by Read
 }
 
-// A WebSocket reaches an agent server by its address.
+// A WebSocket reaches an agent server by its URL.
 type WebSocket struct {
 	URL            string `yaml:"url" doc:"address of the agent server, ws://host:port or wss://host/path; or"`
 	TokenFile      string `yaml:"token_file" doc:"file with the token for url; or"`
 	TokenEnv       string `yaml:"token_env" doc:"variable with the token for url"`
 	AllowPlaintext bool   `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// to another machine: whoever is on the way can read along and take over"`
 
-	Token func() (string, error) // sent as bearer token, and read anew at every dial; nil: none
+	Token func() (string, error) // returns the bearer token, at every dial; nil for none
 }
 
-// ByURL is the transport of a server that has a url.
+// ByURL returns the transport of a server with a url.
 func ByURL() servers.Transport {
 	return servers.Transport{
 		Row: "url", New: func() servers.Way { return new(WebSocket) },
@@ -60,7 +60,7 @@ func (w *WebSocket) address() servers.Address {
 
 // Check implements [servers.Way].
 func (w *WebSocket) Check(to servers.Report, files servers.Files) {
-	if w.URL != "" { // else that was reported
+	if w.URL != "" { // an empty one was reported
 		w.address().Check(to)
 	}
 	w.Token = files.Credential("token", w.TokenFile, w.TokenEnv).Read
@@ -88,12 +88,12 @@ func (w *WebSocket) Open(ctx context.Context, end servers.End) (servers.Wire, er
 	return OverSocket(ctx, end.Server, w.URL, header, new(net.Dialer).DialContext)
 }
 
-// A Unix reaches an agent server by its socket on this machine, which carries a WebSocket too.
+// A Unix reaches an agent server by a Unix socket on this machine, which carries a WebSocket too.
 type Unix struct {
 	Path string `yaml:"unix" doc:"path of the socket of an agent server on this machine; or"`
 }
 
-// ByUnix is the transport of a server that has a socket on this machine.
+// ByUnix returns the transport of a server with a Unix socket on this machine.
 func ByUnix() servers.Transport {
 	return servers.Transport{
 		Row: "unix", New: func() servers.Way { return new(Unix) },
@@ -114,7 +114,7 @@ func (u *Unix) Check(_ servers.Report, files servers.Files) {
 // Describe implements [servers.Way].
 func (u *Unix) Describe(s *servers.Spec) { s.About.Address = "unix:" + u.Path }
 
-// Open implements [servers.Way]. The address names nothing: the socket alone decides who answers.
+// Open implements [servers.Way]. The URL is a placeholder: the socket decides which server answers.
 func (u *Unix) Open(ctx context.Context, end servers.End) (servers.Wire, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", u.Path)
@@ -122,8 +122,8 @@ func (u *Unix) Open(ctx context.Context, end servers.End) (servers.Wire, error) 
 	return OverSocket(ctx, end.Server, "ws://localhost/", nil, dial)
 }
 
-// OverSocket opens a WebSocket to address over what dial connects. server is the name in errors. No Origin header is
-// sent: an app-server refuses every request that has one.
+// OverSocket opens a WebSocket to address over a connection from dial. server is the name in errors. It sends no
+// Origin header, since an app-server refuses requests with one.
 func OverSocket(
 	ctx context.Context, server, address string, header http.Header,
 	dial func(ctx context.Context, network, addr string) (net.Conn, error),
@@ -150,7 +150,7 @@ func OverSocket(
 	return s, s.alive()
 }
 
-// dialFault tells a server that refuses us from one that does not answer.
+// dialFault returns the error of a handshake: whether the server refused it or did not answer.
 func dialFault(server string, resp *http.Response, err error) *handoff.Error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
 		return servers.DialFault(server, err)
@@ -159,10 +159,10 @@ func dialFault(server string, resp *http.Response, err error) *handoff.Error {
 	return servers.RefusalOf(server, resp.StatusCode, string(body))
 }
 
-// alive notes a sign of life.
+// alive extends the read deadline after a sign of life.
 func (s *socket) alive() error { return s.conn.SetReadDeadline(time.Now().Add(deadAfter)) }
 
-// Read returns the next text frame, or a [*servers.LongFrame] for one that was left out.
+// Read returns the next text frame, or a [*servers.LongFrame] for a frame that was skipped.
 func (s *socket) Read() ([]byte, error) {
 	for {
 		kind, r, err := s.conn.NextReader()
@@ -176,9 +176,9 @@ func (s *socket) Read() ([]byte, error) {
 	}
 }
 
-// gather reads a frame. Each part of it is a sign of life.
+// gather reads a frame. Each part is a sign of life.
 func (s *socket) gather(r io.Reader) ([]byte, error) {
-	var frame gathered
+	var frame frameBuffer
 	for {
 		n, err := r.Read(s.part)
 		if n > 0 || errors.Is(err, io.EOF) {
@@ -203,12 +203,12 @@ func (s *socket) Write(frame []byte) error {
 	return s.conn.WriteMessage(websocket.TextMessage, frame)
 }
 
-// Ping asks for a sign of life.
+// Ping sends a ping, whose answer is a sign of life.
 func (s *socket) Ping() error {
 	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
 }
 
-// Close says goodbye, if that takes no time, and closes.
+// Close sends a close frame, if that takes at most a second, and closes the connection.
 func (s *socket) Close() error {
 	bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
 	_ = s.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second))

@@ -21,7 +21,7 @@ const (
 	defaultTime = 2 * time.Minute
 	maxCommand  = 30 * time.Minute
 	maxLine     = 16 << 10 // bytes of a command line
-	maxEnd      = 24 << 10 // bytes of the output that a model gets from its begin and from its end, each
+	maxEnd      = 24 << 10 // bytes of the output that a model gets from its beginning and from its end, each
 )
 
 // changeTools returns the tools of trusted workspaces.
@@ -186,7 +186,7 @@ func programs(env []string) []string {
 	})
 }
 
-// ends keeps the begin and the end of the output.
+// ends keeps the beginning and the end of the output.
 type ends struct {
 	also *Output // Set once; gets everything; may be nil
 

@@ -30,7 +30,7 @@ const (
 	maxHits    = 200      // lines of one answer of grep
 	maxHit     = 300      // runes of such a line
 	maxGrep    = 4 << 20  // bytes of a file; grep skips larger ones
-	sniff      = 8 << 10  // bytes at the begin that show whether a file is text
+	sniff      = 8 << 10  // bytes at the beginning that show whether a file is text
 )
 
 func readTools() []Tool {

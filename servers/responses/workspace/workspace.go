@@ -250,7 +250,7 @@ func (w *Workspace) local(name string) (string, error) {
 	return name, nil
 }
 
-// bounded returns text of at most about limit bytes: the begin and the end of longer text.
+// bounded returns text of at most about limit bytes: the beginning and the end of longer text.
 func bounded(text string, limit int) string {
 	if len(text) <= limit {
 		return text
