@@ -16,19 +16,18 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// A question is one of an agent to the caller, as the brain was told of it.
+// A question is a question of an agent to the caller, as a system message announced it.
 type question struct {
 	label  string // "q1"
 	server string
-	words  bool   // it wants words; else a yes or a no
-	spoken string // how it is put to the caller
+	words  bool   // the answer is words; else a yes or a no
+	spoken string // how the caller is asked
 }
 
-// maxOpen bounds the questions that the brain remembers; the oldest is forgotten first. Agents ask one at
-// a time.
+// maxOpen bounds the questions, and the paused work, that the brain remembers; the oldest is forgotten first.
 const maxOpen = 32
 
-// How the router announces a question: its label, and the machine when it does not come first.
+// How the router's messages name a question's label, and the machine if it is not the first word.
 var (
 	reLabel = regexp.MustCompile(`answer_agent, question (q\d+)`)
 	rePlace = regexp.MustCompile(`(?:done|made) on (\S+?)(?:,| and |\. )`)
@@ -48,7 +47,7 @@ func readQuestion(text string) (question, bool) {
 	}
 	ask := cmp.Or(wording.AskedHow(text), "Yes or no?")
 	switch {
-	case q.words: // it is a question as it stands
+	case q.words: // the quote is the question
 		ask = ""
 	case strings.Contains(lead, " answer on the page"):
 		ask = strings.TrimSpace(strings.TrimPrefix(sentences(lead, 2), sentences(lead, 1)))
@@ -59,30 +58,32 @@ func readQuestion(text string) (question, bool) {
 	return q, true
 }
 
-// told remembers the question that a system message asks, and forgets those of work that has ended.
-func (b *brain) told(message string) {
+// noteMessage remembers the question or the paused work in a system message, and forgets the questions of work that has
+// ended.
+func (b *brain) noteMessage(message string) {
 	if q, ok := readQuestion(message); ok {
-		b.forget(func(old question) bool { return old.label == q.label })
-		b.open = append(b.open, q)
-		if len(b.open) > maxOpen {
-			b.open = b.open[1:]
+		b.forgetQuestions(func(old question) bool { return old.label == q.label })
+		b.questions = append(b.questions, q)
+		if len(b.questions) > maxOpen {
+			b.questions = b.questions[1:]
 		}
 		return
 	}
 	b.notePaused(readPaused(message))
-	b.forget(func(q question) bool {
+	b.forgetQuestions(func(q question) bool {
 		return strings.HasPrefix(message, q.server+" is done") || strings.HasPrefix(message, "The work on "+q.server+" ") ||
 			strings.HasPrefix(message, "Nobody answered the question of "+q.server+",")
 	})
 }
 
-// overtaken reports whether an answer says that a machine is at work which waits for the caller by now.
+// overtaken reports whether an output says that work has started on a machine whose agent already asks the caller
+// something.
 func (b *brain) overtaken(h Heard, o Output) bool {
 	out := gjson.Parse(o.Text)
 	if !readable(o.Text) || out.Get("status").String() != "started" {
 		return false
 	}
-	asked := slices.Clone(b.open)
+	asked := slices.Clone(b.questions)
 	for _, m := range h.Messages {
 		if q, ok := readQuestion(m); ok {
 			asked = append(asked, q)
@@ -91,18 +92,20 @@ func (b *brain) overtaken(h Heard, o Output) bool {
 	return slices.ContainsFunc(asked, func(q question) bool { return q.server == out.Get("server").String() })
 }
 
-func (b *brain) forget(gone func(question) bool) { b.open = slices.DeleteFunc(b.open, gone) }
+func (b *brain) forgetQuestions(gone func(question) bool) {
+	b.questions = slices.DeleteFunc(b.questions, gone)
+}
 
-// replied takes a sentence as the caller's answer to an agent that asks, if it is one. It passes on what
-// they said and decides nothing.
-func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
-	named, said := b.named(text), text
+// answerAgent handles a sentence as the caller's answer to an agent's question; false: it is none. It passes on what
+// they said; the router decides.
+func (b *brain) answerAgent(h Heard, text string, in intent) ([]Move, bool) {
+	named, said := b.machineNamed(text), text
 	if name, rest, ok := strings.Cut(text, ","); ok && named != "" && !strings.Contains(name, " ") &&
-		b.named(name) == named {
+		b.machineNamed(name) == named {
 		said = rest // "bigpc, yes"
 	}
 	decision := decisionIn(said)
-	for _, q := range slices.Backward(b.open) {
+	for _, q := range slices.Backward(b.questions) {
 		args := tools.AnswerArguments{Question: q.label, Decision: decision}
 		if q.words {
 			args.Decision, args.Text = "", b.wordsFor(q, text, in)
@@ -110,9 +113,9 @@ func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 		if args.Decision == "" && args.Text == "" || named != "" && named != q.server {
 			continue
 		}
-		if q.words && decision != "" && slices.ContainsFunc(b.open,
+		if q.words && decision != "" && slices.ContainsFunc(b.questions,
 			func(q question) bool { return !q.words && (named == "" || named == q.server) }) {
-			continue // a plain yes or no is for the one that wants it
+			continue // a plain yes or no is for the question that wants one
 		}
 		if !slices.Contains(h.Tools, tools.AnswerAgent) {
 			return says(sayApproval), true
@@ -122,13 +125,13 @@ func (b *brain) replied(h Heard, text string, in intent) ([]Move, bool) {
 	return nil, false
 }
 
-// wordsFor returns the part of a sentence that answers a question in words, or "" when it does not answer it.
+// wordsFor returns the part of a sentence that answers a question in words, or "".
 func (b *brain) wordsFor(q question, text string, in intent) string {
 	said := strings.TrimSpace(text)
 	switch {
 	case in.wish == wishQuiet && decisionIn(text) != "",
 		in.wish == wishUnknown && !strings.HasSuffix(said, "?"),
-		in.wish == wishWork && in.server == "" && !in.next && b.last == q.server:
+		in.wish == wishWork && in.server == "" && !in.next && b.lastMachine == q.server:
 		return said
 	case in.wish == wishWork && in.server == q.server && !in.next && !startsWithVerb().MatchString(in.work):
 		return in.work
@@ -136,10 +139,10 @@ func (b *brain) wordsFor(q question, text string, in intent) string {
 	return ""
 }
 
-// named returns the machine that a sentence names, or "".
-func (b *brain) named(text string) string {
+// machineNamed returns the machine that a sentence names, or "".
+func (b *brain) machineNamed(text string) string {
 	words := spokenWords(text)
-	for _, q := range b.open {
+	for _, q := range b.questions {
 		if slices.Contains(words, strings.ToLower(q.server)) {
 			return q.server
 		}
@@ -152,7 +155,7 @@ func (b *brain) named(text string) string {
 	return ""
 }
 
-// answerGiven says what became of an answer, and asks again where nothing was decided.
+// answerGiven says what became of an answer, and asks again if it decided nothing.
 func (b *brain) answerGiven(q question, o Output) []Move {
 	out := gjson.Parse(o.Text)
 	said := spokenOutput(o)
@@ -160,12 +163,12 @@ func (b *brain) answerGiven(q question, o Output) []Move {
 	case out.Get("status").String() == "undecided":
 		said += " " + q.spoken
 	case out.Get("status").String() == "done", out.Get("code").String() == string(handoff.CodeNotPending):
-		b.forget(func(old question) bool { return old.label == q.label })
+		b.forgetQuestions(func(old question) bool { return old.label == q.label })
 	}
 	return says(said)
 }
 
-// What tells a reply from other sentences. What it really means is for the router.
+// Words by which a reply to a question is recognised. The router decides what it means.
 const (
 	idleWords = `(?:ok|okay|alright|all right|fine|um|uh|hmm?|well|so|please|oh|hey|and|then|now|thanks|thank you|the|` +
 		`great|good|right|wait|hold on|hang on|hold|a|moment)`
@@ -175,7 +178,7 @@ const (
 )
 
 var (
-	reReply = sync.OnceValue(func() *regexp.Regexp { // it begins with a yes or a no, or is an "okay" and no more
+	reReply = sync.OnceValue(func() *regexp.Regexp { // begins with a yes or a no, or is only an "okay"
 		return regexp.MustCompile(`^ (?:` + idleWords + ` )*(?:(?:` + yesWords + `|` + noWords + `) |` +
 			`(?:ok|okay|alright|all right|fine) (?:` + idleWords + ` )*$)`)
 	})
@@ -184,9 +187,9 @@ var (
 	reStopWork = regexp.MustCompile(` (?:stop (?:the )?work(?:ing)?|stop everything|cancel (?:the )?work) `)
 )
 
-// decisionIn reads a sentence that is nothing but a yes or a no, or begins as one: accept, decline, stop
-// (no, and stop the work), or "" for every other sentence. A word that denies wins; a caller who asks for time has
-// said neither. A long sentence is none: nobody says yes so.
+// decisionIn returns the decision in a sentence that is, or begins with, a yes or a no: accept, decline, stop (no, and
+// stop the work); "" for every other sentence. A word that denies wins. A caller who asks for time has said neither,
+// and a long sentence is no reply.
 func decisionIn(text string) handoff.Decision {
 	said := " " + strings.Join(spokenWords(text), " ") + " "
 	switch no := reNo.MatchString(said); {
@@ -202,7 +205,7 @@ func decisionIn(text string) handoff.Decision {
 	return handoff.DecisionAccept
 }
 
-// spokenWords returns the words of a sentence in lower case, names with their marks.
+// spokenWords returns the words of a sentence in lower case. Names keep the punctuation inside them.
 func spokenWords(text string) []string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(text, "’", "'")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_.", r)

@@ -177,7 +177,7 @@ var replies = []struct {
 func TestBrainPassesAnswersOn(t *testing.T) {
 	for _, c := range replies {
 		b := newBrain(new(atomic.Bool))
-		b.machines, b.last = fleetKnown(), "bigpc"
+		b.machines, b.lastMachine = fleetKnown(), "bigpc"
 		b.reply(Heard{Nth: 2, Messages: c.asked, Tools: allTools()})
 		if got := show(b.reply(Heard{Nth: 3, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
 			t.Errorf("%q after %d questions:\n got %s\nwant %s", c.said, len(c.asked), got, c.want)
@@ -247,7 +247,7 @@ func FuzzReplies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, said string) {
 		b := newBrain(new(atomic.Bool))
-		b.machines, b.last = fleetKnown(), "bigpc"
+		b.machines, b.lastMachine = fleetKnown(), "bigpc"
 		b.reply(Heard{Nth: 2, Messages: []string{asksPush, asksWords}, Tools: allTools()})
 		got := show(b.reply(Heard{Nth: 3, Texts: []string{said}, Tools: allTools()}))
 		if !strings.Contains(got, `answer_agent{"question":"q1","decision":"accept"}`) {
@@ -268,10 +268,10 @@ func FuzzReplies(f *testing.F) {
 func TestBrainForgetsOldQuestions(t *testing.T) {
 	b := newBrain(new(atomic.Bool))
 	for i := range maxOpen + 5 {
-		b.told(fmt.Sprintf("bigpc asks for more permissions. Tell the caller now what exactly would be done on bigpc and "+
+		b.noteMessage(fmt.Sprintf("bigpc asks for more permissions. Tell the caller now what exactly would be done on bigpc and "+
 			"ask: yes or no? Then give their answer with answer_agent, question q%d; never decide yourself.", i))
 	}
-	if len(b.open) != maxOpen || b.open[0].label != "q5" {
-		t.Errorf("%d open, the oldest %s", len(b.open), b.open[0].label)
+	if len(b.questions) != maxOpen || b.questions[0].label != "q5" {
+		t.Errorf("%d open, the oldest %s", len(b.questions), b.questions[0].label)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// keep makes a call one that can be joined; nil: it is over.
+// keep adds a call, so that it can be joined; a nil conn removes it.
 func (m *Model) keep(id string, c *conn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -21,8 +21,8 @@ func (m *Model) keep(id string, c *conn) {
 	}
 }
 
-// join lets a second socket into a call. It gets the session, and what follows but for sound; what it sends counts as
-// the caller's own client's. It ends with the call, and the call not with it.
+// join adds a second socket to a call. It gets the session, and then all events but sound; its own events count as the
+// client's. It ends with the call, but the call does not end with it.
 func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
 	m.mu.Lock()
 	call := m.calls[id]
@@ -41,17 +41,17 @@ func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
 	wg.Go(c.read)
 	wg.Go(func() { c.write(func() { _ = ws.NetConn().Close() }) })
 	c.end = ending{code: websocket.CloseNormalClosure, text: "the call has ended"}
-	for in := call.let(func(s *session) { call.welcome(s, c) }); in; {
+	for in := call.do(func(s *session) { call.welcome(s, c) }); in; {
 		select {
 		case frame, ok := <-c.in:
-			in = ok && call.let(func(s *session) { call.takeBeside(s, c, frame) })
+			in = ok && call.do(func(s *session) { call.takeBeside(s, c, frame) })
 		case <-call.done:
 			in = false
 		case <-r.Context().Done():
 			in = false
 		}
 	}
-	call.let(func(*session) {
+	call.do(func(*session) {
 		call.others = slices.DeleteFunc(call.others, func(o *conn) bool { return o == c })
 	})
 	c.deadline.Store(time.Now().Add(endWait).UnixNano())
@@ -61,17 +61,17 @@ func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
 	_ = ws.Close()
 }
 
-// let has the run loop act on the session; false: it has ended.
-func (c *conn) let(act func(*session)) bool {
+// do has the run loop call act; false: the loop has ended.
+func (c *conn) do(act func(*session)) bool {
 	select {
-	case c.acts <- act:
+	case c.actions <- act:
 		return true
 	case <-c.done:
 		return false
 	}
 }
 
-// welcome lets a socket join the call: it begins with the session.
+// welcome adds a socket to the call. It first gets the session.
 func (c *conn) welcome(s *session, other *conn) {
 	c.others = append(c.others, other)
 	s.emit("session.created", fields{"session": s.object()})
@@ -79,10 +79,10 @@ func (c *conn) welcome(s *session, other *conn) {
 	s.out = s.out[:len(s.out)-1]
 }
 
-// takeBeside takes a frame of a socket that joined the call. An error is for who made it.
+// takeBeside handles a frame of a socket that joined the call. Only that socket gets an error about it.
 func (c *conn) takeBeside(s *session, from *conn, frame []byte) {
 	if c.rtc != nil && gjson.GetBytes(frame, "type").String() == bufferClear {
-		_ = c.rtc.Send(frame) // one that has gone plays nothing
+		_ = c.rtc.Send(frame) // a browser that has gone plays nothing
 		return
 	}
 	s.receive(time.Now(), frame)
@@ -91,27 +91,27 @@ func (c *conn) takeBeside(s *session, from *conn, frame []byte) {
 	})
 }
 
-// reflect gives the sockets beside the call's own what they get of an event: no sound, but when that begins and stops.
-// One that is too slow misses it.
-func (c *conn) reflect(frame []byte) {
+// copyToOthers sends an event to the sockets that joined the call; in place of sound, they get events when it begins
+// and stops. A socket that is too slow misses the event.
+func (c *conn) copyToOthers(frame []byte) {
 	if len(c.others) == 0 {
 		return
 	}
 	switch kind := gjson.GetBytes(frame, "type").String(); kind {
 	case "response.output_audio.delta":
-		if id := gjson.GetBytes(frame, "response_id").String(); c.sounds != id {
-			c.sounds = id
+		if id := gjson.GetBytes(frame, "response_id").String(); c.soundingResponse != id {
+			c.soundingResponse = id
 			c.tellOthers(bufferEvent(bufferStarted, id))
 		}
 	case "response.done":
 		c.tellOthers(frame)
 		id := gjson.GetBytes(frame, "response.id").String()
-		if c.sounds != id {
+		if c.soundingResponse != id {
 			return
 		}
-		c.sounds = ""
+		c.soundingResponse = ""
 		switch {
-		case c.rtc != nil: // it tells by itself, once it has played that
+		case c.rtc != nil: // the browser reports it once it has played all
 		case gjson.GetBytes(frame, "response.status").String() == "cancelled":
 			c.tellOthers(bufferEvent(bufferCleared, id))
 		default:

@@ -14,42 +14,42 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// A brain decides what a response says and does, from what came and from what the conversation has taught
-// it. It has no time, no socket and no randomness. Owned by the session of its connection.
+// A brain decides what a response says and does, from the new items and from what it has learned from earlier ones. It
+// uses no time, no socket and no randomness. Owned by the session of its connection.
 type brain struct {
-	machines map[string]string // names and aliases, lower case, to names
-	last     string            // the machine that work went to last
-	lastCall string            // the call_id that gave it the work
-	before   string            // the one before that, for when the last turns out not to exist
-	asking   *pendingIntent    // what a question to the caller is about
-	open     []question        // what agents have asked the caller, newest last
-	paused   []option          // work that was not begun and waits for a word, newest last
-	said     string            // what it said last
-	opened   option            // the session that the next work on its machine goes to; none has no id
-	met      *atomic.Bool      // Set once: somebody was told that it is simulated; of all calls
-	noticed  bool              // it has said that it does not understand sound
+	machines        map[string]string // names and aliases, lower case, to names
+	lastMachine     string            // the machine that was last given work
+	lastCall        string            // the call_id of that work
+	previousMachine string            // the machine before that, in case the last does not exist
+	pending         *pendingIntent    // what the brain has asked the caller about; nil: nothing
+	questions       []question        // open questions of agents, newest last
+	paused          []option          // paused work, newest last
+	lastSaid        string            // the last words that it said
+	openedSession   option            // the session for the next work on its machine; no id: none
+	introduced      *atomic.Bool      // Set once, shared by all calls: a caller was told that the voice is simulated
+	saidNoWords     bool              // it has said that it understands no sound
 }
 
-// A pendingIntent is what the caller asked for, while something is missing.
+// A pendingIntent is what the caller asked for, while an answer is missing: the caller's, or a tool's.
 type pendingIntent struct {
 	intent
-	choices  []option // asked: which of these
-	question question // answered: this one
-	session  option   // opened: this one
+	choices  []option // the caller was asked which of these
+	question question // the agent's question that is being answered
+	session  option   // the session that is being opened
 }
 
 // An option is one of several that a sentence may mean: a session, work that runs, or work that was paused.
 type option struct {
-	id     string // of the session, or by which paused work is begun; "" for work that runs
-	title  string // or the words of the work
-	label  string // of a session: what tells it from others of its title
+	id     string // of the session or the paused work; "": running work
+	title  string // of the session, or the words of the work
+	label  string // of a session: distinguishes it from others with its title
 	server string
 }
 
-func newBrain(met *atomic.Bool) *brain { return &brain{machines: map[string]string{}, met: met} }
+func newBrain(met *atomic.Bool) *brain { return &brain{machines: map[string]string{}, introduced: met} }
 
-// What the brain says of itself. Whoever calls first is told what it is: in full, or in one sentence where they have
-// said nothing.
+// Sentences of the brain. The first caller is told that it is simulated: in full, or in one sentence if they have said
+// nothing yet.
 const (
 	saySimulated = "This voice is simulated: it understands typed sentences and those on the page. " +
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
@@ -75,50 +75,50 @@ const (
 	saySaidNothing = "I have said nothing yet."
 )
 
-// reply speaks what is new and does what the caller asked for.
+// reply implements [mind]: it says what is new and does what the caller asked for.
 func (b *brain) reply(h Heard) []Move {
 	if h.nothing() && h.Nth == 1 && !h.OutOfBand {
-		return b.chosen(h, b.greets(sayGreeting))
+		return b.obeyChoice(h, b.greets(sayGreeting))
 	}
 	b.recall(h.past)
 	var done []Move
-	var plain Heard // what needs no more than being said
+	var plain Heard // outputs and messages that only have to be said
 	plain.Messages = h.Messages
-	if h.cut != nil && slices.ContainsFunc(h.Messages, goesOn) {
-		done = says(rest(h.cut()))
+	if h.cut != nil && slices.ContainsFunc(h.Messages, asksToGoOn) {
+		done = says(unsaid(h.cut()))
 	}
 	for _, o := range h.Outputs {
 		switch {
 		case o.pending != nil && o.Tool == tools.ListSessions:
-			done = append(done, b.found(h, *o.pending, o)...)
+			done = append(done, b.useFound(h, *o.pending, o)...)
 		case o.pending != nil && o.Tool == tools.ReadSession:
 			done = append(done, b.wasOpened(o.pending.session, o)...)
 		case o.pending != nil && o.Tool == tools.AnswerAgent:
 			done = append(done, b.answerGiven(o.pending.question, o)...)
-		case b.overtaken(h, o): // the question is what counts
+		case b.overtaken(h, o): // the question is said instead
 		default:
 			b.stopUnclear(o)
 			plain.Outputs = append(plain.Outputs, o)
 		}
 	}
-	for _, text := range h.Texts { // they cannot answer a question of these messages
+	for _, text := range h.Texts { // before the messages: a text cannot answer a question that comes with it
 		done = append(done, b.sentence(h, text)...)
 	}
 	for _, m := range h.Messages {
-		b.told(m)
+		b.noteMessage(m)
 	}
 	if h.Sound && len(h.Texts) == 0 {
 		said := sayNoWords
-		if b.noticed {
+		if b.saidNoWords {
 			said = sayNoWords2
 		}
-		b.noticed = true
-		b.met.Store(true)
+		b.saidNoWords = true
+		b.introduced.Store(true)
 		done = append(done, says(said)...)
 	}
-	moves := b.chosen(h, joined(done, says(spokenNews(plain))))
-	if len(moves) == 0 && slices.ContainsFunc(h.Messages, saysAgain) {
-		words := b.said
+	moves := b.obeyChoice(h, joinMoves(done, says(spokenNews(plain))))
+	if len(moves) == 0 && slices.ContainsFunc(h.Messages, asksToRepeat) {
+		words := b.lastSaid
 		if words == "" && h.cut != nil { // it was said in another session
 			_, of := h.cut()
 			words = spokenNews(of)
@@ -127,15 +127,15 @@ func (b *brain) reply(h Heard) []Move {
 	}
 	for _, m := range moves {
 		if say, ok := m.(Say); ok {
-			b.said = say.Text
+			b.lastSaid = say.Text
 		}
 	}
 	return moves
 }
 
-// joined puts what answers the caller before the news, as one message. Speech comes before calls, but for
-// news alone: an interruption of news must not lose the caller's request.
-func joined(moves, news []Move) []Move {
+// joinMoves joins the answer to the caller and the news to one message. Speech comes before calls, unless there is only
+// news: if the caller interrupts news, their request must not be lost.
+func joinMoves(moves, news []Move) []Move {
 	var words []string
 	var calls []Move
 	for _, m := range append(moves, news...) {
@@ -159,9 +159,9 @@ func says(text string) []Move {
 	return []Move{Say{Text: text}}
 }
 
-// chosen obeys a tool choice that wants a call. The brain has no arguments for a function it was not
-// asked for, so it calls with none.
-func (b *brain) chosen(h Heard, moves []Move) []Move {
+// obeyChoice adds a call if the tool choice forces one. The brain has no arguments for a function that nobody asked
+// for, so it passes none.
+func (b *brain) obeyChoice(h Heard, moves []Move) []Move {
 	if h.Choice == "auto" || h.Choice == "none" || h.Choice == "" || len(h.Tools) == 0 {
 		return moves
 	}
@@ -178,27 +178,27 @@ func (b *brain) chosen(h Heard, moves []Move) []Move {
 		Call{Tool: name, Arguments: "{}"})
 }
 
-// greets says what answers here, unless somebody was told.
+// greets says first to the first caller of this process, and a short greeting to all others.
 func (b *brain) greets(first string) []Move {
-	if b.met.Swap(true) {
+	if b.introduced.Swap(true) {
 		return says(sayHello)
 	}
 	return says(first)
 }
 
-// sentence does what one sentence asks for.
+// sentence handles one sentence of the caller.
 func (b *brain) sentence(h Heard, text string) []Move {
-	if asking := b.asking; asking != nil {
-		b.asking = nil
-		if moves, ok := b.answered(h, *asking, text); ok {
+	if asking := b.pending; asking != nil {
+		b.pending = nil
+		if moves, ok := b.answerPending(h, *asking, text); ok {
 			return moves
 		}
 	}
 	in := understand(text, b.machines)
-	if moves, ok := b.resumed(h, text); ok {
+	if moves, ok := b.resumePaused(h, text); ok {
 		return moves
 	}
-	if moves, ok := b.replied(h, text, in); ok {
+	if moves, ok := b.answerAgent(h, text, in); ok {
 		return moves
 	}
 	if moves, ok := b.pausedReply(h, text); ok {
@@ -212,16 +212,16 @@ func (b *brain) sentence(h Heard, text string) []Move {
 	case wishHearing:
 		return says(sayNoWords2)
 	case wishAgain:
-		if b.said == "" {
+		if b.lastSaid == "" {
 			return says(saySaidNothing)
 		}
-		return says(b.said)
+		return says(b.lastSaid)
 	case wishAbility:
 		return says(sayAbility)
 	case wishUnknown:
 		switch {
-		case decisionIn(text) == "" && len(b.open) > 0:
-			return says(sayUnknown + " " + fmt.Sprintf(sayAnswer, b.open[len(b.open)-1].server))
+		case decisionIn(text) == "" && len(b.questions) > 0:
+			return says(sayUnknown + " " + fmt.Sprintf(sayAnswer, b.questions[len(b.questions)-1].server))
 		case decisionIn(text) == "":
 			return says(sayUnknown)
 		case slices.Contains(h.Tools, tools.AnswerAgent):
@@ -261,32 +261,32 @@ func (b *brain) work(h Heard, e pendingIntent) []Move {
 	}
 	names := slices.Compact(slices.Sorted(maps.Values(b.machines)))
 	if e.server == "" {
-		if e.server = b.last; e.server == "" && len(names) == 1 {
+		if e.server = b.lastMachine; e.server == "" && len(names) == 1 {
 			e.server = names[0]
 		}
 	}
 	if e.server == "" {
-		b.asking = &e
+		b.pending = &e
 		if len(names) == 0 {
 			return says("On which machine?")
 		}
 		return says("On which machine? I know " + handoff.ListWords(names) + ".")
 	}
 	switch {
-	case e.wish == wishMove && b.last == "":
+	case e.wish == wishMove && b.lastMachine == "":
 		return says(sayNothingYet)
 	case e.wish == wishMove:
 		e.work = cmp.Or(e.work, "Continue this here.")
 	case e.work == "":
-		b.asking = &e
+		b.pending = &e
 		return says(sayWhatToDo)
 	}
 	args := tools.CodexArguments{Server: e.server, Prompt: asSentence(e.work)}
-	if e.wish == wishMove && e.server != b.last {
-		args.FromServer = b.last
+	if e.wish == wishMove && e.server != b.lastMachine {
+		args.FromServer = b.lastMachine
 	}
-	if e.server == b.opened.server && !e.aside {
-		args.Thread, b.opened = b.opened.id, option{} // from now on it is the machine's session
+	if e.server == b.openedSession.server && !e.aside {
+		args.Thread, b.openedSession = b.openedSession.id, option{} // from now on it is the machine's session
 	}
 	if e.wish == wishNew {
 		args.Thread = handoff.NewThread
@@ -303,10 +303,10 @@ func asSentence(work string) string {
 	return strings.ToUpper(work[:1]) + work[1:] // verbs are ASCII
 }
 
-// answered takes a sentence as the answer to a question of ours, if it is one.
-func (b *brain) answered(h Heard, e pendingIntent, text string) ([]Move, bool) {
+// answerPending handles a sentence as the answer to a question of the brain; false: it is none.
+func (b *brain) answerPending(h Heard, e pendingIntent, text string) ([]Move, bool) {
 	if len(e.choices) > 0 {
-		return b.chose(h, e, text)
+		return b.answerChoice(h, e, text)
 	}
 	if decisionIn(text) != "" {
 		return nil, false
@@ -327,8 +327,8 @@ func (b *brain) answered(h Heard, e pendingIntent, text string) ([]Move, bool) {
 	return b.pursue(h, e), true
 }
 
-// found goes on with an intent when its sessions are known.
-func (b *brain) found(h Heard, e pendingIntent, o Output) []Move {
+// useFound continues an intent with the output of list_sessions.
+func (b *brain) useFound(h Heard, e pendingIntent, o Output) []Move {
 	list, ok := readSessions(o.Text)
 	if !ok {
 		return says(spokenOutput(o))
@@ -357,10 +357,10 @@ func (b *brain) found(h Heard, e pendingIntent, o Output) []Move {
 	return b.ask(e, list)
 }
 
-// ask asks which of several is meant.
+// ask asks the caller which of several choices is meant.
 func (b *brain) ask(e pendingIntent, choices []option) []Move {
 	e.choices = choices
-	b.asking = &e
+	b.pending = &e
 	var names []string
 	for _, o := range choices[:min(len(choices), 4)] {
 		name := o.title
@@ -374,8 +374,8 @@ func (b *brain) ask(e pendingIntent, choices []option) []Move {
 	return says(fmt.Sprintf("There are %d: %s. Which one do you mean?", len(choices), handoff.ListWords(names)))
 }
 
-// chose takes the answer to which one is meant.
-func (b *brain) chose(h Heard, e pendingIntent, text string) ([]Move, bool) {
+// answerChoice handles the answer to ask; false: the sentence is none.
+func (b *brain) answerChoice(h Heard, e pendingIntent, text string) ([]Move, bool) {
 	found := pick(e.choices, text)
 	switch {
 	case decisionIn(text) == handoff.DecisionDecline:
@@ -386,7 +386,7 @@ func (b *brain) chose(h Heard, e pendingIntent, text string) ([]Move, bool) {
 	return nil, false
 }
 
-// use does what the caller asked for, with the session or work that they meant.
+// use does what the caller asked for, with the chosen session or work.
 func (b *brain) use(h Heard, e pendingIntent, s option) []Move {
 	server := cmp.Or(s.server, e.server)
 	switch e.wish {
@@ -404,24 +404,24 @@ func (b *brain) use(h Heard, e pendingIntent, s option) []Move {
 		e.wish, e.session = wishOpened, option{id: s.id, title: s.title, server: server}
 		return call(h, tools.ReadSession, tools.ReadArguments{Server: server, Thread: s.id}, &e)
 	}
-	if server == b.opened.server {
-		b.opened = option{}
+	if server == b.openedSession.server {
+		b.openedSession = option{}
 	}
 	e.work = cmp.Or(e.work, "Go on where you left off.")
 	return call(h, e.tool(), tools.CodexArguments{Server: server, Thread: s.id, Prompt: asSentence(e.work)}, nil)
 }
 
-// wasOpened says the last words of a session that the caller opened. Their next work goes there.
+// wasOpened says the last words of the session that was opened. The caller's next work goes there.
 func (b *brain) wasOpened(s option, o Output) []Move {
 	said := spokenOutput(o)
 	if out := gjson.Parse(o.Text); !out.IsObject() || out.Get("code").Exists() || out.Get("status").String() == "failed" {
 		return says(said)
 	}
-	b.before, b.last, b.lastCall, b.opened = b.last, s.server, "", s
+	b.previousMachine, b.lastMachine, b.lastCall, b.openedSession = b.lastMachine, s.server, "", s
 	return says(said + " " + sayOpened)
 }
 
-// pick returns the sessions whose title and machine have all the words.
+// pick returns the options whose title, label and machine contain all the words, or that the words number.
 func pick(list []option, words string) []option {
 	var found []option
 	for i, s := range list {
@@ -432,7 +432,7 @@ func pick(list []option, words string) []option {
 	return found
 }
 
-// ordinal reads "the second one"; 0 is none.
+// ordinal returns the number in a text such as "the second one"; 0: there is none.
 func ordinal(text string) int {
 	for w := range strings.FieldsSeq(strings.ToLower(text)) {
 		if n := slices.Index([]string{"first", "second", "third", "fourth"}, strings.Trim(w, ".,!?")); n >= 0 {
@@ -442,7 +442,7 @@ func ordinal(text string) int {
 	return 0
 }
 
-// hasWords reports whether text has every word that says something.
+// hasWords reports whether text contains every word, apart from filler words.
 func hasWords(text, words string) bool {
 	text = strings.ToLower(text)
 	any := false
@@ -459,7 +459,7 @@ func hasWords(text, words string) bool {
 	return any
 }
 
-// stopUnclear remembers that stop_work asks which work is meant.
+// stopUnclear remembers the choices if stop_work has answered that it is unclear which work is meant.
 func (b *brain) stopUnclear(o Output) {
 	out := gjson.Parse(o.Text)
 	if o.Tool != tools.StopWork || !readable(o.Text) || out.Get("status").String() != tools.StatusUnclear {
@@ -470,10 +470,10 @@ func (b *brain) stopUnclear(o Output) {
 		server, title, _ := strings.Cut(choice.String(), ", ")
 		e.choices = append(e.choices, option{title: title, server: server})
 	}
-	b.asking = &e
+	b.pending = &e
 }
 
-// call calls a tool if the session has it, else says that it has not.
+// call calls a tool, or says that the session does not have it.
 func call(h Heard, name string, arguments tools.Arguments, e *pendingIntent) []Move {
 	if !slices.Contains(h.Tools, name) {
 		return says(fmt.Sprintf(sayNoTool, name))
@@ -481,5 +481,5 @@ func call(h Heard, name string, arguments tools.Arguments, e *pendingIntent) []M
 	return []Move{Call{Tool: name, Arguments: handoff.Encode(arguments), pending: e}}
 }
 
-// transcribe never finds words: that is what a real model is for.
+// transcribe implements [mind]: the brain understands no sound.
 func (b *brain) transcribe() string { return "" }

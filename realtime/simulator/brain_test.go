@@ -188,7 +188,7 @@ var sentencesKnown = []struct{ said, want string }{
 func TestBrainUnderstandsSentences(t *testing.T) {
 	for _, c := range sentencesKnown {
 		b := newBrain(new(atomic.Bool))
-		b.machines, b.last = fleetKnown(), "bigpc"
+		b.machines, b.lastMachine = fleetKnown(), "bigpc"
 		if got := show(b.reply(Heard{Nth: 2, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.said, got, c.want)
 		}

@@ -15,27 +15,27 @@ import (
 	"switchboard/handoff"
 )
 
-// A Browser is the far end of a call of WebRTC: it gives and takes events of the protocol, its sound among them, as a
+// A Browser is the far end of a WebRTC call: it gives and takes events of the protocol, with its sound among them, as a
 // WebSocket would.
 type Browser interface {
-	// Run gives take the events of the browser in order until that has gone or Close was called, and
-	// output_audio_buffer.stopped or cleared, with response_id alone, when the sound of a response was played.
+	// Run passes the events of the browser to take, in order, until the browser has gone or Close is called. When the
+	// sound of a response was played, it also passes output_audio_buffer.stopped or cleared, with only a response_id.
 	Run(take func(event []byte))
-	// Send enqueues an event; false: the browser is too slow, or has gone. An output_audio_buffer.clear stops its
-	// sound.
+	// Send enqueues an event; false: the browser is too slow, or has gone. An output_audio_buffer.clear stops the
+	// browser's sound.
 	Send(event []byte) bool
-	// Close ends the call after what was sent, and returns when Run has.
+	// Close ends the call once everything was sent, and returns when Run has.
 	Close()
 }
 
-// An Answer answers an SDP offer. Whoever has the browser calls Run. An error is for who made the offer.
+// An Answer answers an SDP offer. The caller must call the browser's Run. An error is the answer to the offer.
 type Answer func(ctx context.Context, offer string) (answer string, b Browser, err *handoff.Error)
 
 // maxOffer bounds an offer with the session that comes along, in bytes.
 const maxOffer = 256 << 10
 
 // offered serves POST /v1/realtime/calls: an SDP offer, raw or in a form with a session. The call outlives the request,
-// inside of open, and ends with calls.
+// is counted in open, and ends with the context calls.
 func (m *Model) offered(calls context.Context, open *gate, w http.ResponseWriter, r *http.Request) {
 	offer, session, err := readOffer(http.MaxBytesReader(w, r.Body, maxOffer), r.Header.Get("Content-Type"))
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *Model) offered(calls context.Context, open *gate, w http.ResponseWriter
 	_, _ = io.WriteString(w, answer)
 }
 
-// readOffer reads the offer, and the session that comes along; nil: none does.
+// readOffer reads the offer, and the session in its form; nil: there is none.
 func readOffer(body io.Reader, kind string) (offer string, session map[string]any, err error) {
 	kind, params, err := mime.ParseMediaType(kind)
 	if err != nil || kind != "multipart/form-data" {
@@ -116,10 +116,10 @@ func (m *Model) hangUp(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "No session found for the provided call_id")
 		return
 	}
-	c.let(func(s *session) { s.close(Close{Code: websocket.CloseNormalClosure, Reason: "hung up"}) })
+	c.do(func(s *session) { s.close(Close{Code: websocket.CloseNormalClosure, Reason: "hung up"}) })
 }
 
-// listen moves events of a browser to the run loop until it has gone.
+// listen passes events of a browser to the run loop until the browser has gone.
 func (c *conn) listen() {
 	defer close(c.in)
 	c.rtc.Run(func(event []byte) {
@@ -130,7 +130,7 @@ func (c *conn) listen() {
 	})
 }
 
-// play sends a browser what the run loop gives, then ends its call.
+// play sends the frames of the run loop to a browser, then ends its call.
 func (c *conn) play(lost context.CancelFunc) {
 	for frame := range c.out {
 		c.unsent.Add(-int64(len(frame)))

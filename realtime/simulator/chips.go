@@ -6,7 +6,7 @@ type Chip struct {
 	Hint string `json:"hint,omitempty"` // what to watch for
 }
 
-// Chips returns the sentences in the order of their story: each needs what the ones before it did.
+// Chips returns the sentences in the order in which they work: each needs what the ones before it did.
 func Chips() []Chip {
 	return []Chip{
 		{Text: "Which machines do I have?"},

@@ -15,47 +15,48 @@ import (
 
 // Bounds of a connection.
 const (
-	// bytes a client may send at once; OpenAI takes 15 MiB of audio. One frame is read ahead, then TCP slows the client
+	// bytes of one frame of a client; OpenAI takes 15 MiB of audio. One frame is read ahead, then TCP slows the client
 	maxFrame = 16 << 20
-	// frames to send; when full the client is too slow and is disconnected, since every event counts
+	// frames to send; when it is full the client is disconnected as too slow, since no event may be lost
 	outbox    = 4096
-	maxUnsent = 64 << 20         // bytes of them, with the same end
-	writeWait = 10 * time.Second // for one frame
-	endWait   = time.Second      // for unsent frames when the connection ends, and for the client's close frame
+	maxUnsent = 64 << 20         // bytes of these frames, with the same policy
+	writeWait = 10 * time.Second // bounds the write of one frame
+	endWait   = time.Second      // at the end, for unsent frames, and for the client's close frame
 )
 
-// conn is one connection: a reader, a writer and the run loop that owns the session.
+// A conn is one connection: a reader, a writer and the run loop that owns the session.
 type conn struct {
-	ws    *websocket.Conn      // Set once; read and written by one goroutine each; nil: it is a browser
-	rtc   Browser              // Set once; nil: it is a WebSocket
-	now   <-chan Event         // Set once
-	walls <-chan time.Duration // Set once
-	in    chan []byte          // Set once: reader to run loop, closed by the reader
-	out   chan []byte          // Set once: run loop to writer, closed by converse
+	ws           *websocket.Conn      // Set once; read and written by one goroutine each; nil: it is a browser
+	rtc          Browser              // Set once; nil: it is a WebSocket
+	scriptEvents <-chan Event         // Set once
+	walls        <-chan time.Duration // Set once
+	in           chan []byte          // Set once: reader to run loop, closed by the reader
+	out          chan []byte          // Set once: run loop to writer, closed by converse
 
-	done     chan struct{}       // closed when the run loop has ended: the reader drops what still comes
-	unsent   atomic.Int64        // bytes in out
-	deadline atomic.Int64        // unix nanoseconds for all writes, 0 is none
-	acts     chan func(*session) // what others do to the call. Set once
-	others   []*conn             // sockets that joined it. Owned by the run loop
-	sounds   string              // the response whose sound they know of. Owned by the run loop
-	end      ending              // written before out is closed, then read by the writer
-	broken   error               // of reading; written before in is closed
+	done             chan struct{}       // closed when the run loop has ended: the reader drops later frames
+	unsent           atomic.Int64        // bytes in out
+	deadline         atomic.Int64        // of all writes, in Unix nanoseconds; 0: none
+	actions          chan func(*session) // Set once: what other goroutines do in the run loop
+	others           []*conn             // Owned by the run loop: sockets that joined the call
+	soundingResponse string              // Owned by the run loop: the response whose sound others were told of
+	end              ending              // written before out is closed, then read by the writer
+	readErr          error               // why reading ended; written before in is closed
 }
 
 func (m *Model) newConn() *conn {
 	return &conn{
-		now: m.now, walls: m.walls, in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
-		acts: make(chan func(*session)),
+		scriptEvents: m.scriptEvents, walls: m.walls,
+		in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
+		actions: make(chan func(*session)),
 	}
 }
 
 // overSocket makes the connection of a WebSocket.
 func (m *Model) overSocket(ws *websocket.Conn) *conn {
 	ws.SetReadLimit(maxFrame)
-	// The library's own answer to a ping ends the connection if a busy machine keeps it from that for a second.
+	// The library's own answer to a ping ends the connection if a busy machine delays it by a second.
 	ws.SetPingHandler(func(data string) error {
-		_ = ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWait)) // reading tells of a failure
+		_ = ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWait)) // reading finds the error
 		return nil
 	})
 	c := m.newConn()
@@ -63,7 +64,7 @@ func (m *Model) overSocket(ws *websocket.Conn) *conn {
 	return c
 }
 
-// converse runs the call of this id until it ends, by either side or by the context. It begins with these settings.
+// converse runs the call with this id until either side or the context ends it. It begins with these settings.
 func (m *Model) converse(ctx context.Context, c *conn, id string, first settings) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -79,11 +80,11 @@ func (m *Model) converse(ctx context.Context, c *conn, id string, first settings
 		wg.Go(func() { c.play(cancel) })
 	}
 	s := newSession(m.mind(), time.Now(), first)
-	s.hurry, s.drawn = m.hurry, m.drawn
+	s.hurry, s.manner = m.hurry, m.manner
 	c.end = c.run(ctx, s)
 	c.deadline.Store(time.Now().Add(endWait).UnixNano())
 	if c.ws != nil {
-		_ = c.ws.NetConn().SetWriteDeadline(time.Now().Add(endWait)) // also for the write that waits now
+		_ = c.ws.NetConn().SetWriteDeadline(time.Now().Add(endWait)) // also of a write that waits now
 	}
 	close(c.done)
 	close(c.out)
@@ -94,7 +95,7 @@ func (m *Model) converse(ctx context.Context, c *conn, id string, first settings
 	m.log.Debug("voice simulator disconnected", zap.Int("code", c.end.code), zap.String("reason", c.end.text))
 }
 
-// run owns the session.
+// run is the loop that owns the session.
 func (c *conn) run(ctx context.Context, s *session) ending {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -110,26 +111,26 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 		case <-ctx.Done():
 			return ending{code: closeGoingAway, text: "going away"}
 		case frame, ok := <-c.in:
-			if !ok && errors.Is(c.broken, websocket.ErrReadLimit) {
+			if !ok && errors.Is(c.readErr, websocket.ErrReadLimit) {
 				return ending{code: websocket.CloseMessageTooBig, text: "too large"}
 			}
 			if !ok {
 				return ending{code: closeGoingAway, text: "client has gone"}
 			}
 			c.take(s, frame)
-		case act := <-c.acts:
+		case act := <-c.actions:
 			act(s)
-		case e := <-c.now:
+		case e := <-c.scriptEvents:
 			s.happen(time.Now(), e)
 		case left := <-c.walls:
-			s.lasts(time.Now(), left)
+			s.setLimit(time.Now(), left)
 		case <-timer.C:
 			s.advance(time.Now())
 		}
 	}
 }
 
-// take handles a frame of the client. What a browser has played only the sockets beside it are told: the browser knows.
+// take handles a frame of the client. A browser's report of what it has played is only passed on to the other sockets.
 func (c *conn) take(s *session, frame []byte) {
 	if c.rtc != nil {
 		switch kind := gjson.GetBytes(frame, "type").String(); kind {
@@ -141,13 +142,13 @@ func (c *conn) take(s *session, frame []byte) {
 	s.receive(time.Now(), frame)
 }
 
-// flush hands what the session wants to send to the writer; false means that the client is too slow.
+// flush passes the session's frames to the writer; false: the client is too slow.
 func (c *conn) flush(s *session) bool {
 	for _, frame := range s.out {
 		if !c.send(frame) {
 			return false
 		}
-		c.reflect(frame)
+		c.copyToOthers(frame)
 	}
 	s.out = nil
 	return true
@@ -165,11 +166,11 @@ func (c *conn) send(frame []byte) bool {
 	}
 }
 
-// read moves frames to the run loop until the socket ends.
+// read passes frames to the run loop until the socket ends.
 func (c *conn) read() {
-	for c.broken == nil {
+	for c.readErr == nil {
 		var frame []byte
-		if _, frame, c.broken = c.ws.ReadMessage(); c.broken != nil {
+		if _, frame, c.readErr = c.ws.ReadMessage(); c.readErr != nil {
 			break
 		}
 		select {
@@ -178,15 +179,15 @@ func (c *conn) read() {
 		}
 	}
 	close(c.in)
-	if errors.Is(c.broken, websocket.ErrReadLimit) {
-		// What the client still sends is read, or a reset would overtake the close frame.
+	if errors.Is(c.readErr, websocket.ErrReadLimit) {
+		// Read what the client still sends, or a reset would overtake the close frame.
 		_ = c.ws.SetReadDeadline(time.Now().Add(2 * endWait))
 		_, _ = io.Copy(io.Discard, c.ws.NetConn())
 	}
 }
 
-// write sends what the run loop gives, then says good-bye. The client has endWait to do the same; what
-// it still sends is read and dropped, so that closing does not reset the connection under our last words.
+// write sends the frames of the run loop, then a close frame. The client has endWait to answer with its own; what it
+// still sends is read and dropped, so that no reset overtakes our last frames.
 func (c *conn) write(lost context.CancelFunc) {
 	broken := false
 	for frame := range c.out {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Bounds of a conversation. Beyond them the oldest items are forgotten, as truncation "auto" does.
+// Bounds of a conversation. Beyond them the oldest items are forgotten, as with truncation "auto".
 const (
 	maxItems     = 2000
 	maxItemBytes = 32 << 20
@@ -27,19 +27,19 @@ type item struct {
 	arguments string
 	output    string
 
-	given   bool          // the client made it
-	heard   bool          // a response has taken it in
-	words   string        // of a sound, as the model understood it
-	sent    time.Duration // of its sound that was sent
-	pending *pendingIntent
+	fromClient bool          // the client created it
+	taken      bool          // a response has read it
+	transcript string        // of sound, as the model understood it
+	sent       time.Duration // length of its sound that was sent
+	pending    *pendingIntent
 }
 
-// A part is one piece of a message. What clients send as sound or picture is not kept.
+// A part is one part of a message. Sound and pictures from clients are not kept.
 type part struct {
-	Type       string `json:"type"`
-	Text       string `json:"text"`
-	Transcript string `json:"transcript"`
-	heardWords bool   // the transcript is known
+	Type        string `json:"type"`
+	Text        string `json:"text"`
+	Transcript  string `json:"transcript"`
+	transcribed bool   // the transcript is known to the client
 }
 
 func (p part) wire() fields {
@@ -47,7 +47,7 @@ func (p part) wire() fields {
 	switch p.Type {
 	case "input_audio":
 		f["transcript"] = nil
-		if p.heardWords {
+		if p.transcribed {
 			f["transcript"] = p.Transcript
 		}
 	case "output_audio":
@@ -78,19 +78,19 @@ func (it *item) wire() fields {
 }
 
 func (it *item) size() int {
-	n := len(it.arguments) + len(it.output) + len(it.words) + 200
+	n := len(it.arguments) + len(it.output) + len(it.transcript) + 200
 	for _, p := range it.parts {
 		n += len(p.Text) + len(p.Transcript)
 	}
 	return n
 }
 
-// text joins what a message says in letters or in words that were understood.
+// text returns the texts and transcripts of a message.
 func (it *item) text() string {
-	s := it.words
+	s := it.transcript
 	for _, p := range it.parts {
 		for _, t := range []string{p.Text, p.Transcript} {
-			if t == "" || t == it.words {
+			if t == "" || t == it.transcript {
 				continue
 			}
 			if s != "" {
@@ -116,7 +116,7 @@ func (c *conversation) find(id string) (int, *item) {
 	return -1, nil
 }
 
-// call finds the function call with this call_id.
+// call returns the function call with this call_id, or nil.
 func (c *conversation) call(id string) *item {
 	for _, it := range c.items {
 		if it.kind == "function_call" && it.callID == id {
@@ -126,7 +126,7 @@ func (c *conversation) call(id string) *item {
 	return nil
 }
 
-// last returns the id of the newest item, nil when there is none, as previous_item_id wants it.
+// last returns the id of the newest item for a previous_item_id, nil if there is none.
 func (c *conversation) last() any { return c.before(len(c.items)) }
 
 func (c *conversation) before(i int) any {
@@ -149,32 +149,35 @@ func (c *conversation) insert(i int, it *item) {
 	}
 }
 
-// fresh returns the items that no response has taken in. A client that replays a conversation ends it
-// with what the assistant said or called: what stands before that was answered.
+// fresh returns the items that no response has read. If a client replays a conversation, the items up to the
+// assistant's last message or call in it were answered already.
 func (c *conversation) fresh() []*item {
-	return slices.DeleteFunc(slices.Clone(c.items[c.replayed():]), func(it *item) bool { return it.heard })
+	return slices.DeleteFunc(slices.Clone(c.items[c.replayed():]), func(it *item) bool { return it.taken })
 }
 
-// replayed returns where a replay ends: at what the assistant said or called last in another session.
+// replayed returns the index of the last item of a replay: the assistant's last message or call that the client
+// created; 0 without a replay.
 func (c *conversation) replayed() int {
 	for i, it := range slices.Backward(c.items) {
-		if it.given && (it.role == "assistant" || it.kind == "function_call") {
+		if it.fromClient && (it.role == "assistant" || it.kind == "function_call") {
 			return i
 		}
 	}
 	return 0
 }
 
-// past takes in the items of a replay that this session has not heard of.
+// past returns the items of a replay that this session has not read, and marks them as read.
 func (c *conversation) past() []*item {
-	past := slices.DeleteFunc(slices.Clone(c.items[:c.replayed()]), func(it *item) bool { return it.heard && it.kind == "message" })
+	past := slices.DeleteFunc(slices.Clone(c.items[:c.replayed()]), func(it *item) bool {
+		return it.taken && it.kind == "message"
+	})
 	for _, it := range past {
-		it.heard = true
+		it.taken = true
 	}
 	return past
 }
 
-// cut returns what the assistant said last in another session, and what came before that since they spoke.
+// cut returns the assistant's last message of a replay, and the items that it answered.
 func (c *conversation) cut() (said string, of Heard) {
 	end := c.replayed()
 	if end == len(c.items) || c.items[end].role != "assistant" {
@@ -187,7 +190,7 @@ func (c *conversation) cut() (said string, of Heard) {
 	return strings.TrimSuffix(c.items[end].text(), " …"), c.hear(c.items[begin:end])
 }
 
-// hear sorts items into what the model hears of them.
+// hear returns what the model hears of items.
 func (c *conversation) hear(items []*item) Heard {
 	var h Heard
 	for _, it := range items {
@@ -210,8 +213,8 @@ func (c *conversation) hear(items []*item) Heard {
 	return h
 }
 
-// givenItem is an item as a client sends it.
-type givenItem struct {
+// A clientItem is an item as a client sends it.
+type clientItem struct {
 	ID        string  `json:"id"`
 	Type      string  `json:"type"`
 	Role      string  `json:"role"`
@@ -225,7 +228,7 @@ type givenItem struct {
 
 // newItem checks a client's item.
 func newItem(raw json.RawMessage) (*item, *fault) {
-	in, f := decode[givenItem](raw, "item")
+	in, f := decode[clientItem](raw, "item")
 	if f != nil {
 		return nil, f
 	}
@@ -234,13 +237,13 @@ func newItem(raw json.RawMessage) (*item, *fault) {
 			"Invalid 'item.id': string too long. Expected a string with maximum length %d, but got a "+
 				"string with length %d instead.", maxItemID, n)
 	}
-	it := &item{id: in.ID, kind: in.Type, status: "completed", callID: in.CallID, name: in.Name, given: true}
+	it := &item{id: in.ID, kind: in.Type, status: "completed", callID: in.CallID, name: in.Name, fromClient: true}
 	switch in.Type {
 	case "message":
 		it.role, it.parts = in.Role, in.Content
 		return it, checkParts(in)
 	case "function_call":
-		it.heard = true
+		it.taken = true
 		switch {
 		case in.Name == "":
 			return nil, missing("item.name")
@@ -264,8 +267,8 @@ func newItem(raw json.RawMessage) (*item, *fault) {
 	return it, nil
 }
 
-// checkParts reports whether the content fits the role. Clients cannot make the assistant speak.
-func checkParts(in givenItem) *fault {
+// checkParts checks that the content fits the role. Clients cannot create sound of the assistant.
+func checkParts(in clientItem) *fault {
 	allowed := map[string][]string{
 		"system": {"input_text"}, "developer": {"input_text"},
 		"user":      {"input_text", "input_audio", "input_image"},

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// minCommit is the least sound that can be committed.
+// minCommit is the shortest sound that can be committed.
 const minCommit = 100 * time.Millisecond
 
-// input is the input audio buffer. The sound itself is not kept: there is nobody to understand it.
+// An input is the input audio buffer. The sound itself is not kept, since nothing here understands it.
 type input struct {
-	total    ticks  // of all sound so far; the clock of audio_start_ms
-	buffered ticks  // since the last commit or clear
-	rest     []byte // half a sample
+	total    ticks  // length of all sound so far; the clock of audio_start_ms
+	buffered ticks  // length of the sound since the last commit or clear
+	oddByte  []byte // the first byte of a sample whose second byte has not come
 	detector detector
-	itemID   string    // of the speech that goes on, "" when there is none
-	injected *injected // speech of a script that goes on
-	words    string    // of a script, for the next commit
+	itemID   string    // of the speech that goes on; "": none
+	injected *injected // speech of a script that goes on; or nil
+	words    string    // words of a script for the next commit
 }
 
-// injected is speech that a script makes.
+// injected is speech from a script.
 type injected struct {
 	words string
 	began time.Time
@@ -31,9 +31,9 @@ func (in *input) clear() {
 	in.forgetSpeech()
 }
 
-// forgetSpeech drops what the detector knows; its speech never ends.
+// forgetSpeech resets the detector; no end of its speech will be reported.
 func (in *input) forgetSpeech() {
-	in.detector, in.itemID, in.rest, in.injected = detector{}, "", nil, nil
+	in.detector, in.itemID, in.oddByte, in.injected = detector{}, "", nil, nil
 }
 
 func (s *session) appendAudio(frame []byte) *fault {
@@ -52,19 +52,19 @@ func (s *session) appendAudio(frame []byte) *fault {
 			"Invalid 'audio'. Expected base64-encoded audio bytes but got an invalid value.")
 	}
 	f2 := s.settings.view.Audio.Input.Format
-	samples, rest := f2.decodeSamples(append(s.input.rest, data...))
-	s.input.rest = append([]byte(nil), rest...)
+	samples, rest := f2.decodeSamples(append(s.input.oddByte, data...))
+	s.input.oddByte = append([]byte(nil), rest...)
 	for len(samples) > 0 {
 		samples = samples[s.listen(samples, f2):]
 	}
 	return nil
 }
 
-// listen feeds the detector until something changes and returns how many samples that took.
+// listen feeds the detector until it reports a change, and returns how many samples that took.
 func (s *session) listen(samples []int16, f format) int {
 	in, set := &s.input, s.settings.view.Audio.Input.TurnDetection
 	n, change := len(samples), vadNothing
-	if set != nil && in.injected == nil && s.drawn == nil { // or else a script says what is speech
+	if set != nil && in.injected == nil && s.manner == nil { // otherwise a script decides what is speech
 		n, change = in.detector.samples(samples, f.rate(), set.vad())
 	}
 	in.total += f.ticks(n)
@@ -78,8 +78,8 @@ func (s *session) listen(samples []int16, f format) int {
 	return n
 }
 
-// speechStarted tells that the caller speaks, since ago, and interrupts the response if the session
-// wants that.
+// speechStarted reports that the caller has been speaking for ago, and interrupts the response if the session wants
+// that.
 func (s *session) speechStarted(ago time.Duration) {
 	set := s.settings.view.Audio.Input.TurnDetection
 	s.input.itemID = s.ids.next("item")
@@ -100,7 +100,8 @@ func (s *session) speechStopped(words string) {
 		return
 	}
 	if s.active() != nil {
-		s.owed = set.Interrupt // "may fail to create a response if the model is already responding" (API reference)
+		// "may fail to create a response if the model is already responding" (API reference)
+		s.answerDue = set.Interrupt
 		return
 	}
 	s.respond(request{})
@@ -124,21 +125,21 @@ func (s *session) commitAudio() *fault {
 	return nil
 }
 
-// commit makes the buffer an item of the caller. Words are what the model understood of it; clients see
-// them if they asked for a transcription.
+// commit makes the buffer an item of the caller. words are what the model understood of it; clients see them if they
+// asked for transcription.
 func (s *session) commit(id, words string) {
 	s.input.clear()
-	it := &item{id: id, kind: "message", status: "completed", role: "user", words: words,
+	it := &item{id: id, kind: "message", status: "completed", role: "user", transcript: words,
 		parts: []part{{Type: "input_audio"}}}
 	s.emit("input_audio_buffer.committed", fields{"item_id": id, "previous_item_id": s.items.last()})
 	s.add(len(s.items.items), it)
 	if s.settings.view.Audio.Input.Transcription == nil {
 		return
 	}
-	it.parts[0].Transcript, it.parts[0].heardWords = words, true
+	it.parts[0].Transcript, it.parts[0].transcribed = words, true
 	late := time.Duration(0)
-	if s.drawn != nil {
-		late = s.drawn.Words()
+	if s.manner != nil {
+		late = s.manner.Words()
 	}
 	s.after(late, func() {
 		if words != "" {
@@ -153,7 +154,7 @@ func (s *session) commit(id, words string) {
 	})
 }
 
-// hear begins speech of a script.
+// hear begins speech from a script.
 func (s *session) hear(h Hear) {
 	if h.For <= 0 {
 		h.For = time.Second
@@ -167,7 +168,7 @@ func (s *session) hear(h Hear) {
 	if s.input.injected != nil {
 		s.injectedEnd()
 	}
-	if s.drawn != nil {
+	if s.manner != nil {
 		s.notice(h)
 		return
 	}
@@ -177,10 +178,10 @@ func (s *session) hear(h Hear) {
 	}
 }
 
-// notice begins speech of a script as voice detection would notice it: some time after it has begun, and its end after
-// the silence that the session sets.
+// notice begins speech from a script with the delays of voice detection: its beginning is noticed some time late, and
+// its end after the silence that the session sets.
 func (s *session) notice(h Hear) {
-	onset := s.drawn.Onset()
+	onset := s.manner.Onset()
 	if h.For <= onset {
 		return
 	}
@@ -197,12 +198,12 @@ func (s *session) notice(h Hear) {
 	})
 }
 
-// injectedEnd ends speech of a script.
+// injectedEnd ends speech from a script.
 func (s *session) injectedEnd() {
 	i := s.input.injected
 	s.input.injected = nil
 	if s.settings.view.Audio.Input.TurnDetection != nil {
-		if s.drawn == nil { // or else sound comes beside the script
+		if s.manner == nil { // otherwise sound comes beside the script, and is counted
 			s.input.total += ticksOf(s.now.Sub(i.began))
 		}
 		s.speechStopped(i.words)

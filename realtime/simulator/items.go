@@ -33,7 +33,7 @@ func (s *session) createItem(frame []byte) *fault {
 	return nil
 }
 
-// position is where an item goes: at the end, at the front ("root") or behind the one named.
+// position returns the index for a new item: the end, the front ("root") or after the named item.
 func (s *session) position(previous *string) (int, *fault) {
 	if previous == nil {
 		return len(s.items.items), nil
@@ -48,7 +48,7 @@ func (s *session) position(previous *string) (int, *fault) {
 	return i + 1, nil
 }
 
-// fits reports whether an item may enter the conversation, and names it if the client did not.
+// fits checks that an item may be added to the conversation, and gives it an id if the client did not.
 func (s *session) fits(it *item) *fault {
 	if it.id == "" {
 		it.id = s.ids.next("item")
@@ -64,7 +64,7 @@ func (s *session) fits(it *item) *fault {
 	return nil
 }
 
-// add inserts a whole item and tells so.
+// add inserts a complete item and announces it.
 func (s *session) add(at int, it *item) {
 	previous := s.items.before(at)
 	s.items.insert(at, it)
@@ -99,7 +99,7 @@ func (s *session) namedItem(kind string, frame []byte) *fault {
 	return nil
 }
 
-// noItem is the error of the verbs that name an item; clients tell them apart by their code.
+// noItem returns the error of a verb that names an unknown item. Each verb has a code of its own.
 func noItem(verb, id string) *fault {
 	if id == "" {
 		return missing("item_id")
@@ -110,7 +110,7 @@ func noItem(verb, id string) *fault {
 	}
 }
 
-// truncateItem forgets what the caller did not hear of the assistant's sound, transcript included.
+// truncateItem shortens the assistant's sound to what the caller heard, and drops its transcript.
 func (s *session) truncateItem(frame []byte) *fault {
 	in, f := decode[struct {
 		ItemID  string `json:"item_id"`

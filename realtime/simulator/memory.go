@@ -9,12 +9,13 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// learn takes machines from calls and their outputs. An item that a client replays teaches the same.
+// learn implements [mind]: the brain learns machines and paused work from calls and their outputs, also from those that
+// a client replays.
 func (b *brain) learn(it *item) {
 	switch {
 	case it.kind == "function_call" && (it.name == tools.Codex || it.name == tools.QueueNext) && it.status == "completed":
 		if server := gjson.Get(it.arguments, "server").String(); server != "" {
-			b.before, b.last, b.lastCall = b.last, server, it.callID
+			b.previousMachine, b.lastMachine, b.lastCall = b.lastMachine, server, it.callID
 		}
 	case it.kind == "function_call_output" && readable(it.output):
 		out := gjson.Parse(it.output)
@@ -26,31 +27,33 @@ func (b *brain) learn(it *item) {
 	}
 }
 
-// recall takes what was told in another session: questions that no answer has closed are open still.
+// recall reads the messages of another session: questions in them that no answer has closed are still open.
 func (b *brain) recall(past []*item) {
 	answers := map[string]string{} // the questions that calls answer
 	for _, it := range past {
 		switch {
 		case it.kind == "message" && it.role == "system":
-			b.told(it.text())
+			b.noteMessage(it.text())
 		case it.kind == "function_call" && it.name == tools.AnswerAgent && readable(it.arguments):
 			answers[it.callID] = gjson.Get(it.arguments, "question").String()
 		case it.kind == "function_call_output" && readable(it.output) && answers[it.callID] != "":
 			if gjson.Get(it.output, "status").String() == "done" {
-				b.forget(func(q question) bool { return q.label == answers[it.callID] })
+				b.forgetQuestions(func(q question) bool { return q.label == answers[it.callID] })
 			}
 		}
 	}
 }
 
-// goesOn reports whether a message asks to go on with what the end of another session cut.
-func goesOn(message string) bool { return strings.Contains(message, "Go on where you were cut") }
+// asksToGoOn reports whether a message asks to continue an answer that the end of another session cut.
+func asksToGoOn(message string) bool { return strings.Contains(message, "Go on where you were cut") }
 
-// saysAgain reports whether a message asks to say again what may not have been heard.
-func saysAgain(message string) bool { return strings.Contains(message, "say that again if it matters") }
+// asksToRepeat reports whether a message asks to repeat what may not have been heard.
+func asksToRepeat(message string) bool {
+	return strings.Contains(message, "say that again if it matters")
+}
 
-// rest returns what was not said of an answer: all of it, where it was said in other words.
-func rest(said string, of Heard) string {
+// unsaid returns the part of an answer to of that was not said, or all of it if what was said is no prefix of it.
+func unsaid(said string, of Heard) string {
 	whole := spokenNews(of)
 	left, found := strings.CutPrefix(whole, strings.TrimSpace(said))
 	if !found {
@@ -59,17 +62,17 @@ func rest(said string, of Heard) string {
 	return strings.TrimSpace(left)
 }
 
-// learnPlace takes from the answer to the last work where it went. Work without a machine must not
-// follow it to where nobody is.
+// learnPlace learns from the answer to the last work which machine it went to. If that does not exist, or cannot be
+// reached, the next work without a machine must not go there.
 func (b *brain) learnPlace(out gjson.Result) {
 	switch handoff.Code(out.Get("code").String()) {
 	case handoff.CodeUnknownServer, handoff.CodeAmbiguousServer, handoff.CodeUnreachable:
-		b.last, b.lastCall = b.before, ""
+		b.lastMachine, b.lastCall = b.previousMachine, ""
 		return
 	}
 	if server := out.Get("server").String(); server != "" {
 		b.know(server, server)
-		b.last = server
+		b.lastMachine = server
 	}
 }
 
@@ -87,7 +90,7 @@ func (b *brain) learnNames(out gjson.Result) {
 	}
 }
 
-// maxMachines bounds what the brain remembers; the fleet is far smaller.
+// maxMachines bounds the names that the brain remembers; a fleet is far smaller.
 const maxMachines = 1000
 
 func (b *brain) know(alias, name string) {

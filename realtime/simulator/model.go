@@ -15,44 +15,44 @@ import (
 	"go.uber.org/zap"
 )
 
-// Name is the model's name, whatever name a client asks for.
+// Name is the model's name, whichever name a client asks for.
 const Name = "simulator"
 
-// sessionLimit is how long one connection may last: the wall of OpenAI's Realtime sessions.
+// sessionLimit is how long one connection may last, as OpenAI limits Realtime sessions.
 const sessionLimit = 60 * time.Minute
 
 // Config of a [Model]. The zero value is the model with its own brain.
 type Config struct {
 	Log    *zap.Logger // nil logs nothing
-	Script *Script     // decides instead of the brain; read only from now on
-	// Walls sets the limit of the connection that takes one anew, from then on: it says so in a session.updated, or
-	// ends where no time is left. It may be nil.
+	Script *Script     // decides instead of the brain; must not be changed any more
+	// Walls sets a new limit: the connection that receives the duration ends after it, and announces that in a
+	// session.updated. It may be nil.
 	Walls  <-chan time.Duration
-	Manner *Manner // how fast it is; nil: at once. Used by one connection at a time
-	Hurry  float64 // speaks so many times faster than people, for tests; 0 is as they do
-	Answer Answer  // answers browsers; nil: it has no calls of WebRTC
+	Manner *Manner // how fast it reacts; nil: at once. Used by one connection at a time
+	Hurry  float64 // how many times faster than people it speaks, for tests; 0 means 1
+	Answer Answer  // answers browsers; nil: it has no WebRTC calls
 }
 
 // A Model is a simulated voice model. It is safe for concurrent use.
 type Model struct {
-	log      *zap.Logger          // Set once
-	walls    <-chan time.Duration // Set once
-	hurry    float64              // Set once
-	drawn    *Manner              // Set once
-	answer   Answer               // Set once; nil: there are no calls of WebRTC
-	script   *scripted            // Set once; nil is the brain
-	now      <-chan Event         // Set once
-	upgrader websocket.Upgrader   // Set once
-	met      atomic.Bool          // a caller was told that it is simulated
+	log          *zap.Logger          // Set once
+	walls        <-chan time.Duration // Set once
+	hurry        float64              // Set once
+	manner       *Manner              // Set once
+	answer       Answer               // Set once; nil: it has no WebRTC calls
+	script       *scripted            // Set once; nil: the brain decides
+	scriptEvents <-chan Event         // Set once
+	upgrader     websocket.Upgrader   // Set once
+	introduced   atomic.Bool          // a caller was told that the voice is simulated
 
 	mu    sync.Mutex
-	calls map[string]*conn // Guarded by mu: those that run, by id
+	calls map[string]*conn // Guarded by mu: open calls, by id
 }
 
-// New returns a model. It runs nothing.
+// New returns a model. It starts no goroutines.
 func New(c Config) *Model {
 	m := &Model{
-		log: c.Log, walls: c.Walls, hurry: c.Hurry, drawn: c.Manner, answer: c.Answer,
+		log: c.Log, walls: c.Walls, hurry: c.Hurry, manner: c.Manner, answer: c.Answer,
 		calls: map[string]*conn{},
 	}
 	if m.log == nil {
@@ -63,7 +63,7 @@ func New(c Config) *Model {
 	}
 	if c.Script != nil {
 		m.script = &scripted{script: c.Script, used: make([]int, len(c.Script.Steps))}
-		m.now = c.Script.Now
+		m.scriptEvents = c.Script.Now
 	}
 	m.upgrader = websocket.Upgrader{
 		Subprotocols: []string{"realtime"}, HandshakeTimeout: 10 * time.Second,
@@ -75,9 +75,9 @@ func New(c Config) *Model {
 	return m
 }
 
-// handler serves GET /v1/realtime?model=... as WebSocket, whose Location names the call, and joins one with ?call_id=.
-// A connection ends with its client, or with the context of its request. POST /v1/realtime/calls, which begins a call
-// of WebRTC, and .../calls/{id}/hangup are there if the model was given an [Answer].
+// handler serves GET /v1/realtime: ?model= opens a WebSocket, with a Location that names its call, and ?call_id= joins
+// a call. A connection ends with its client, or with the context of its request. If the model was given an [Answer],
+// POST /v1/realtime/calls begins a WebRTC call, and .../calls/{id}/hangup ends one.
 func (m *Model) handler(calls context.Context, open *gate) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/realtime", m.upgrade)
@@ -94,7 +94,7 @@ func (m *Model) handler(calls context.Context, open *gate) http.Handler {
 	return mux
 }
 
-// shuttingDown is the answer to what comes while Serve ends.
+// shuttingDown is the answer to requests while Serve ends.
 const shuttingDown = "The simulated voice model is shutting down."
 
 func (m *Model) upgrade(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +108,7 @@ func (m *Model) upgrade(w http.ResponseWriter, r *http.Request) {
 	}
 	id := "rtc_" + rand.Text()
 	ws, err := m.upgrader.Upgrade(w, r, http.Header{"Location": {"/v1/realtime/calls/" + id}})
-	if err != nil { // it has been answered
+	if err != nil { // the upgrader has answered
 		m.log.Debug("voice simulator refused a connection", zap.Error(err))
 		return
 	}
@@ -121,12 +121,12 @@ func refuseHTTP(w http.ResponseWriter, status int, kind, message string) {
 	_ = json.NewEncoder(w).Encode(fields{"error": fields{"type": kind, "code": nil, "message": message, "param": nil}})
 }
 
-// mind returns what decides in one connection.
+// mind returns the mind of a new connection.
 func (m *Model) mind() mind {
 	if m.script != nil {
 		return m.script
 	}
-	return newBrain(&m.met)
+	return newBrain(&m.introduced)
 }
 
 // Serve listens until the context ends, and returns after all connections have ended. The listener is
@@ -158,7 +158,7 @@ func (m *Model) Serve(ctx context.Context, l net.Listener) error {
 	}
 	cancel()
 	open.close()
-	_ = server.Close() // connections that were upgraded are not its own any more; they end by their context
+	_ = server.Close() // does not close upgraded connections: these end by their context
 	open.inside.Wait()
 	wg.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
@@ -167,7 +167,7 @@ func (m *Model) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// A gate admits requests until it is closed, and knows when the last has left. The zero value is open.
+// A gate admits requests until it is closed, and lets Serve wait for the last one to leave. The zero value is open.
 type gate struct {
 	inside sync.WaitGroup
 

@@ -12,14 +12,14 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// How messages tell of paused work, and what callers say to it.
+// How messages describe paused work.
 var (
 	rePaused     = regexp.MustCompile(`To begin it: begin "([^"\s]+)"\. It was: (.+)`)
 	rePausedOn   = regexp.MustCompile(`(?:waited|asked for) on (\S+) (?:is paused|was not begun)`)
 	rePausedLine = regexp.MustCompile(`^(\S+), not begun: `)
 )
 
-// pausedPhrases are sentences about paused work; they mean something else where there is none.
+// pausedPhrases are sentences about paused work. If there is none, they mean something else.
 var pausedPhrases = sync.OnceValue(func() []phrase {
 	const which = `(?: (?:it|that))?` + formOn + `(?: now)?`
 	return []phrase{
@@ -31,7 +31,7 @@ var pausedPhrases = sync.OnceValue(func() []phrase {
 // sayPaused asks about paused work.
 const sayPaused = "Shall I go on with it, or drop it?"
 
-// readPaused finds the paused work that a system message tells of.
+// readPaused returns the paused work that a system message describes.
 func readPaused(message string) []option {
 	lead, quote := wording.SplitMessage(message)
 	server := ""
@@ -53,7 +53,7 @@ func readPaused(message string) []option {
 	return found
 }
 
-// spokenPaused says a message that tells of paused work: without the names, which are not for the caller.
+// spokenPaused returns the spoken form of a message about paused work, without the ids.
 func spokenPaused(message string) string {
 	lead, quote := wording.SplitMessage(message)
 	var said []string
@@ -63,7 +63,7 @@ func spokenPaused(message string) string {
 	return strings.Join([]string{sentences(lead, 1), strings.Join(said, " "), sayPaused}, " ")
 }
 
-// finished ends a text as a sentence.
+// finished adds a full stop to a text without final punctuation.
 func finished(text string) string {
 	if text = strings.TrimSpace(text); text != "" && strings.IndexByte(".!?", text[len(text)-1]) < 0 {
 		text += "."
@@ -71,7 +71,7 @@ func finished(text string) string {
 	return text
 }
 
-// notePaused remembers work that was not begun. It is forgotten when the caller begins or drops it.
+// notePaused remembers paused work, until the caller begins or drops it.
 func (b *brain) notePaused(found []option) {
 	for _, p := range found {
 		b.forgetPaused(p.id)
@@ -84,7 +84,7 @@ func (b *brain) forgetPaused(id string) {
 	b.paused = slices.DeleteFunc(b.paused, func(p option) bool { return p.id == id })
 }
 
-// learnPaused takes the paused work from an answer of the status tool.
+// learnPaused notes the paused work in an answer of the status tool.
 func (b *brain) learnPaused(out gjson.Result) {
 	var found []option
 	out.Get("paused").ForEach(func(_, p gjson.Result) bool {
@@ -95,8 +95,9 @@ func (b *brain) learnPaused(out gjson.Result) {
 	b.notePaused(found)
 }
 
-// resumed takes a sentence that begins or drops paused work, or asks which.
-func (b *brain) resumed(h Heard, text string) ([]Move, bool) {
+// resumePaused handles a sentence that begins or drops paused work, and asks if it is unclear which; false: the
+// sentence is none.
+func (b *brain) resumePaused(h Heard, text string) ([]Move, bool) {
 	for _, p := range pausedPhrases() {
 		m := p.form.FindStringSubmatch(plain(text, b.machines))
 		if m == nil || p.wish == wishBegin && decisionIn(text) == handoff.DecisionDecline {
@@ -116,14 +117,15 @@ func (b *brain) resumed(h Heard, text string) ([]Move, bool) {
 	return nil, false
 }
 
-// pausedReply takes a plain yes or no to a question about paused work. A no leaves it paused; only "drop it" drops it.
+// pausedReply handles a plain yes or no to sayPaused; false: the sentence is none. A no leaves the work paused; only
+// "drop it" drops it.
 func (b *brain) pausedReply(h Heard, text string) ([]Move, bool) {
-	if len(b.paused) == 0 || !strings.HasSuffix(b.said, sayPaused) {
+	if len(b.paused) == 0 || !strings.HasSuffix(b.lastSaid, sayPaused) {
 		return nil, false
 	}
 	switch decisionIn(text) {
 	case handoff.DecisionAccept:
-		return b.resumed(h, "go on")
+		return b.resumePaused(h, "go on")
 	case handoff.DecisionDecline:
 		return says(sayStaysPaused), true
 	}

@@ -11,23 +11,23 @@ import (
 // How the model speaks and calls.
 const (
 	wordsPerSecond = 2.7
-	lead           = 300 * time.Millisecond // sound is sent this much ahead of when it is heard
-	writePace      = 15 * time.Millisecond  // between words, where output is text
+	lead           = 300 * time.Millisecond // how much earlier than it plays sound is sent
+	writePace      = 15 * time.Millisecond  // between words of text output
 	callPace       = 20 * time.Millisecond  // between argument deltas
 	callPieces     = 4
 	maxSay         = 16 << 10 // bytes; a longer speech is cut
 )
 
-// A planner lays moves out in time.
+// A planner turns moves into steps with times.
 type planner struct {
 	r      *response
 	steps  []step
-	pace   float64       // how many times faster than it is heard sound is sent
+	pace   float64       // how many times faster than it plays sound is sent
 	at     time.Duration // when the next event can be sent
-	played time.Duration // when the sound sent so far has been heard
+	played time.Duration // when the sound sent so far will have been played
 }
 
-// plan turns what the mind decided into steps. The response completes after the last.
+// plan turns the moves of a response into steps. The response is complete after the last.
 func plan(r *response, moves []Move, drawn *Manner) []step {
 	p := planner{r: r, pace: 1}
 	if drawn != nil {
@@ -47,8 +47,8 @@ func plan(r *response, moves []Move, drawn *Manner) []step {
 
 func (p *planner) do(f func(*session, *response)) { p.steps = append(p.steps, step{p.at, f}) }
 
-// sooner returns when sound is sent that is heard at a time after the beginning.
-func (p *planner) sooner(t time.Duration) time.Duration { return time.Duration(float64(t) / p.pace) }
+// sendTime returns when sound is sent that plays at t, both since the beginning.
+func (p *planner) sendTime(t time.Duration) time.Duration { return time.Duration(float64(t) / p.pace) }
 
 func (p *planner) doAt(at time.Duration, f func(*session, *response)) {
 	p.steps = append(p.steps, step{max(at, p.at), f})
@@ -62,7 +62,7 @@ func (p *planner) say(text string) {
 	if words[0] == "" {
 		return
 	}
-	if p.r.text {
+	if p.r.asText {
 		p.write(words)
 		return
 	}
@@ -73,25 +73,25 @@ func (p *planner) say(text string) {
 	total = (total + frameLength - 1) / frameLength * frameLength
 	start := max(p.at, p.played)
 	for i, word := range words {
-		p.doAt(start+p.sooner(total*time.Duration(i)/time.Duration(len(words)))-lead, func(s *session, r *response) {
+		p.doAt(start+p.sendTime(total*time.Duration(i)/time.Duration(len(words)))-lead, func(s *session, r *response) {
 			r.open.parts[0].Transcript += word
 			s.emit("response.output_audio_transcript.delta", r.at(fields{"delta": word}))
 		})
 	}
 	sound := p.r.format.murmur()
 	for t := time.Duration(0); t < total; t += frameLength {
-		p.doAt(start+p.sooner(t)-lead, func(s *session, r *response) {
+		p.doAt(start+p.sendTime(t)-lead, func(s *session, r *response) {
 			r.open.sent += frameLength
-			s.spoke = true
+			s.audioSent = true
 			s.emit("response.output_audio.delta", r.at(fields{"delta": sound}))
 		})
 	}
 	p.played = start + total
-	p.at = max(p.at, start+p.sooner(total)-lead)
+	p.at = max(p.at, start+p.sendTime(total)-lead)
 	p.do(func(s *session, r *response) { s.closeItem(r, "completed") })
 }
 
-// write is say where output is text.
+// write is say for text output.
 func (p *planner) write(words []string) {
 	p.do(func(s *session, r *response) {
 		s.openItem(r, &item{kind: "message", role: "assistant", parts: []part{{Type: "output_text"}}})
@@ -106,7 +106,7 @@ func (p *planner) write(words []string) {
 	p.do(func(s *session, r *response) { s.closeItem(r, "completed") })
 }
 
-// call calls a function.
+// call plans a function call.
 func (p *planner) call(c Call) {
 	p.do(func(s *session, r *response) {
 		it := &item{kind: "function_call", callID: c.ID, name: c.Tool, pending: c.pending}

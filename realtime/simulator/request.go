@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// maxOutOfBand bounds the responses that run beside the conversation's own.
+// maxOutOfBand bounds the out-of-band responses that run at a time.
 const maxOutOfBand = 8
 
-// request is what response.create asks for; absent members are the session's.
+// A request is what a response.create asks for; for absent fields the session's hold.
 type request struct {
 	Conversation string            `json:"conversation"`
 	Input        []json.RawMessage `json:"input"`
@@ -53,7 +53,7 @@ func (s *session) createResponse(frame []byte) *fault {
 	return s.respond(asked.Response)
 }
 
-// check holds what can be told without the conversation.
+// check checks what does not depend on the conversation.
 func (r request) check() *fault {
 	switch {
 	case r.Conversation != "" && r.Conversation != "auto" && r.Conversation != "none":
@@ -79,7 +79,7 @@ func (r request) check() *fault {
 	return nil
 }
 
-// active returns the response that runs in the conversation.
+// active returns the running response of the conversation, or nil.
 func (s *session) active() *response {
 	for _, r := range s.running {
 		if !r.outOfBand {
@@ -118,19 +118,19 @@ func (s *session) respond(req request) *fault {
 	}
 	moves := s.mind.reply(h)
 	for _, it := range fresh {
-		it.heard = true
+		it.taken = true
 	}
 	if !outOfBand {
 		s.answered++
 	}
 	s.running = append(s.running, r)
 	s.emit("response.created", fields{"response": r.wire(s)})
-	r.steps = plan(r, moves, s.drawn)
+	r.steps = plan(r, moves, s.manner)
 	return nil
 }
 
-// context returns the items a response is about: those of its own input, else what is new. An
-// out-of-band response without input is about nothing new: it must not take from the conversation.
+// context returns the items that a response has to answer: those of its own input, or the new ones of the conversation.
+// An out-of-band response without input gets none: it must not take new items from the conversation.
 func (s *session) context(req request) ([]*item, *fault) {
 	if req.Input == nil {
 		if req.Conversation == "none" {

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// A response plays steps, each at its time, and ends. Owned by its session.
+// A response runs its steps, each at its time, and ends after the last. Owned by its session.
 type response struct {
 	id        string
 	outOfBand bool
-	text      bool   // writes instead of speaking
+	asText    bool   // its output is text, not sound
 	format    format // of its sound
 	voice     any
 	speed     float64
@@ -18,15 +18,15 @@ type response struct {
 	metadata  map[string]string
 	began     time.Time
 
-	steps  []step
-	output []*item // in the order of output_index; the last may be in progress
-	open   *item   // the one in progress
-	status string
-	why    fields // status_details
-	spent  int    // tokens of input
+	steps       []step
+	output      []*item // in the order of output_index; the last may be in progress
+	open        *item   // the item in progress; or nil
+	status      string
+	details     fields // status_details
+	inputTokens int    // tokens of input
 }
 
-// A step does something when its time, counted from the start of the response, has come.
+// A step is an action at a time since the beginning of the response.
 type step struct {
 	at time.Duration
 	do func(*session, *response)
@@ -36,11 +36,11 @@ func (s *session) newResponse(req request) (*response, *fault) {
 	view := s.settings.view
 	r := &response{
 		id: s.ids.next("resp"), outOfBand: req.Conversation == "none", status: "in_progress", began: s.now,
-		text: view.Modalities[0] == "text", format: view.Audio.Output.Format, voice: view.Audio.Output.Voice,
+		asText: view.Modalities[0] == "text", format: view.Audio.Output.Format, voice: view.Audio.Output.Voice,
 		speed: view.Audio.Output.Speed * s.hurry, maxTokens: s.settings.object["max_output_tokens"], metadata: req.Metadata,
 	}
 	if req.Modalities != nil {
-		r.text = req.Modalities[0] == "text"
+		r.asText = req.Modalities[0] == "text"
 	}
 	if req.MaxTokens != nil {
 		r.maxTokens = req.MaxTokens
@@ -56,12 +56,12 @@ func (s *session) newResponse(req request) (*response, *fault) {
 		r.format = full
 	}
 	for _, it := range s.items.items {
-		r.spent += tokens(it.text()) + tokens(it.arguments) + tokens(it.output)
+		r.inputTokens += tokens(it.text()) + tokens(it.arguments) + tokens(it.output)
 	}
 	return r, nil
 }
 
-// due is when the next step is to be played.
+// due returns when the next step is to be run.
 func (r *response) due() time.Time {
 	if len(r.steps) == 0 {
 		return r.began
@@ -69,7 +69,7 @@ func (r *response) due() time.Time {
 	return r.began.Add(r.steps[0].at)
 }
 
-// playDue plays one step that is due in one of the responses.
+// playDue runs one step that is due, and reports whether there was one.
 func (s *session) playDue() bool {
 	for _, r := range s.running {
 		if r.due().After(s.now) {
@@ -84,8 +84,8 @@ func (s *session) playDue() bool {
 		next.do(s, r)
 		return true
 	}
-	if s.owed && s.active() == nil {
-		s.owed = false
+	if s.answerDue && s.active() == nil {
+		s.answerDue = false
 		return s.respond(request{}) == nil
 	}
 	return false
@@ -96,7 +96,7 @@ func (s *session) finish(r *response, status string, why fields) {
 	if r.open != nil {
 		s.closeItem(r, "incomplete")
 	}
-	r.status, r.why, r.steps = status, why, nil
+	r.status, r.details, r.steps = status, why, nil
 	s.running = slices.DeleteFunc(s.running, func(other *response) bool { return other == r })
 	s.emit("rate_limits.updated", fields{"rate_limits": []fields{
 		{"name": "requests", "limit": 1000, "remaining": 999, "reset_seconds": 0.06},
@@ -105,10 +105,10 @@ func (s *session) finish(r *response, status string, why fields) {
 	s.emit("response.done", fields{"response": r.wire(s)})
 }
 
-// wire is the response as clients see it.
+// wire returns the response as clients see it.
 func (r *response) wire(s *session) fields {
 	modality := "audio"
-	if r.text {
+	if r.asText {
 		modality = "text"
 	}
 	output := []fields{}
@@ -123,8 +123,8 @@ func (r *response) wire(s *session) fields {
 	if r.outOfBand {
 		f["conversation_id"] = nil
 	}
-	if r.why != nil {
-		f["status_details"] = r.why
+	if r.details != nil {
+		f["status_details"] = r.details
 	}
 	if r.metadata != nil {
 		f["metadata"] = r.metadata
@@ -142,21 +142,21 @@ func (r *response) usage() fields {
 		audio += int(it.sent / (50 * time.Millisecond))
 	}
 	return fields{
-		"total_tokens": r.spent + text + audio, "input_tokens": r.spent, "output_tokens": text + audio,
+		"total_tokens": r.inputTokens + text + audio, "input_tokens": r.inputTokens, "output_tokens": text + audio,
 		"input_token_details": fields{
-			"text_tokens": r.spent, "audio_tokens": 0, "image_tokens": 0, "cached_tokens": 0,
+			"text_tokens": r.inputTokens, "audio_tokens": 0, "image_tokens": 0, "cached_tokens": 0,
 			"cached_tokens_details": fields{"text_tokens": 0, "audio_tokens": 0, "image_tokens": 0},
 		},
 		"output_token_details": fields{"text_tokens": text, "audio_tokens": audio},
 	}
 }
 
-// tokens is about what a text costs.
+// tokens returns an estimate of the tokens of a text.
 func tokens(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
 
 // openItem begins an item of the response.
 func (s *session) openItem(r *response, it *item) {
-	it.status, it.heard = "in_progress", true
+	it.status, it.taken = "in_progress", true
 	if it.id == "" {
 		it.id = s.ids.next("item")
 	}
@@ -172,7 +172,7 @@ func (s *session) openItem(r *response, it *item) {
 	}
 }
 
-// partWire is a content part as response.content_part events have it.
+// partWire returns a content part as response.content_part events have it.
 func partWire(p part, words string) fields {
 	if p.Type == "output_audio" {
 		return fields{"type": "audio", "transcript": words}

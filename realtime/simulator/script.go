@@ -7,26 +7,24 @@ import (
 	"time"
 )
 
-// A Script decides instead of the brain. It drives the same engine, so what it makes the model do is
-// real on the wire. It is shared by all connections of its [Model]: a step that one call has used is
-// used up for the next.
+// A Script decides instead of the brain. It drives the same engine, so the events are those of the brain's. All
+// connections of its [Model] share it: a step that one call has used up is gone for the next.
 type Script struct {
-	// Steps are looked through in order when a response is asked for; the first that fits and is not
-	// used up is played.
+	// Steps are tried in order when a response is asked for: the first one that fits and is not used up is played.
 	Steps []Step
 	// Else decides when no step fits; nil says nothing. See [Repeat].
 	Else func(Heard) []Move
-	// Transcripts are the words of the sounds that voice detection finds or that are committed, in
-	// order. A sound beyond them has no words.
+	// Transcripts are, in order, the words of the speech that voice detection notices or that is committed. Later
+	// speech has no words.
 	Transcripts []string
-	// Now makes something happen at once in the connection that takes it first. It may be nil.
+	// Now takes events that happen at once, in the connection that receives them first. It may be nil.
 	Now <-chan Event
 }
 
 // A Step is one thing the scripted model does.
 type Step struct {
-	On    func(Heard) bool // nil fits everything; see [Text], [Message]
-	Times int              // how often it is played; 0 is once, negative always
+	On    func(Heard) bool // nil: always fits; see [Text], [Message]
+	Times int              // how often it is played; 0: once; negative: always
 	Do    []Move
 }
 
@@ -39,19 +37,19 @@ type Heard struct {
 	Messages     []string // system messages
 	Tools        []string // names of the functions that may be called now
 	Choice       string   // "auto", "none", "required", or the name of the one function to call
-	Instructions string   // of the response, else of the session
+	Instructions string   // of the response, or else of the session
 	OutOfBand    bool     // conversation "none"
 
-	past []*item                // of another session, in which they were answered
-	cut  func() (string, Heard) // what was said last there, and what it was said of; may be nil
+	past []*item                // items of another session, answered there
+	cut  func() (string, Heard) // the last message of that session, and what it answered; may be nil
 }
 
 // Output is the answer to a function call.
 type Output struct {
 	CallID  string
-	Tool    string // "" when the call is not in the conversation
+	Tool    string // "": the call is not in the conversation
 	Text    string
-	pending *pendingIntent // what the brain wanted the answer for
+	pending *pendingIntent // why the brain made the call; or nil
 }
 
 func (h Heard) nothing() bool {
@@ -75,7 +73,7 @@ func anyMatch(re *regexp.Regexp, texts []string) bool {
 	return slices.ContainsFunc(texts, re.MatchString)
 }
 
-// Repeat speaks new answers and system messages, as the brain would. It fits [Script.Else].
+// Repeat says new outputs and system messages, as the brain would. It can be a [Script.Else].
 func Repeat(h Heard) []Move { return says(spokenNews(h)) }
 
 // A Move is a part of a response: [Say] or [Call].
@@ -90,23 +88,23 @@ type Say struct{ Text string }
 // Call calls a function. Several in one response are siblings.
 type Call struct {
 	Tool      string
-	Arguments string // sent as it stands, so it may be malformed
-	ID        string // call_id; "" makes one
+	Arguments string // sent unchanged, so it may be malformed
+	ID        string // call_id; "": a new one
 	Twice     bool   // output_item.done and conversation.item.done are sent twice
 	pending   *pendingIntent
 }
 
-// Close ends the connection: with a close frame, or without one when Code is 0.
+// Close ends the connection: with a close frame, or without one if Code is 0.
 type Close struct {
 	Code   int
 	Reason string
 }
 
-// Hear lets the caller speak: voice detection notices it now and its end after For, and the words are
-// Text ("" has none). Without voice detection the words stand in the input buffer for the next commit.
+// Hear makes the caller speak: voice detection notices the beginning now and the end after For, and the words are Text
+// (may be ""). Without voice detection the words are in the input buffer for the next commit.
 type Hear struct {
 	Text string
-	For  time.Duration // 0 is one second
+	For  time.Duration // 0: one second
 }
 
 func (Say) move()    {}
@@ -119,7 +117,7 @@ type mind interface {
 	reply(Heard) []Move
 	// learn sees every item that enters the conversation.
 	learn(*item)
-	// transcribe returns the words of the next sound, "" when it has none.
+	// transcribe returns the words of the next speech, or "".
 	transcribe() string
 }
 
@@ -142,7 +140,7 @@ func (m *scripted) reply(h Heard) []Move {
 	return nil
 }
 
-// take uses the first step that fits; -1 is none. Patterns are matched without the lock.
+// take uses the first step that fits and returns its index, or -1. Patterns are matched without the lock.
 func (m *scripted) take(h Heard) int {
 	for i, step := range m.script.Steps {
 		if (step.On == nil || step.On(h)) && m.use(i, step.Times) {

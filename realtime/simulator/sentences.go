@@ -39,18 +39,18 @@ const (
 	wishThen           // a sentence for after the work that runs
 )
 
-// An intent is a sentence taken apart. Work stays in the caller's own words.
+// An intent is what a sentence asks for. Work stays in the caller's own words.
 type intent struct {
 	wish   wish
 	server string // as the caller said it, or its known name; "" when none was named
 	words  string // of the session's title
 	work   string
-	next   bool                // behind the work that runs
-	aside  bool                // beside it: a quick side question
+	next   bool                // after the work that runs
+	aside  bool                // a quick side question, beside that work
 	level  handoff.SpeechLevel // of set_updates
 }
 
-// tool is the function that takes the work.
+// tool returns the function that is given the work.
 func (in intent) tool() string {
 	switch {
 	case in.next:
@@ -61,14 +61,14 @@ func (in intent) tool() string {
 	return tools.Codex
 }
 
-// A phrase is one kind of sentence that the voice knows. The groups of its form are the parts of an [intent]: on,
-// about, topic, work.
+// A phrase is one kind of sentence that the voice knows. The named groups of its form are the parts of an [intent]: on
+// and known (the machine), about and topic (the words), work.
 type phrase struct {
 	intent
 	form *regexp.Regexp
 }
 
-// Pieces of the forms. A machine's name is one word, with a project behind a slash at most.
+// Pieces of the forms. A machine's name is one word, and may have a project after a slash.
 const (
 	formMachine = `(?:the |my )?(?P<on>[a-z0-9][\w.-]*(?:/[\w.-]+)?)`
 	formKnown   = `(?:the |my )?(?P<known>[a-z0-9][\w.-]*(?:/[\w.-]+)?)` // one that the conversation has named
@@ -80,8 +80,8 @@ const (
 		`find|show|make|do|try|install|draft|bump|publish|profile|format|tell|compare|revert|use)\b`
 )
 
-// phrases are the sentences that the voice knows, the narrower before the wider. They are compiled when the first
-// sentence is read, since a start without this voice needs none of them.
+// phrases are the sentences that the voice knows; the first that matches counts, so narrow ones come first. They are
+// compiled when the first sentence is read, since a process without this voice needs none of them.
 var phrases = sync.OnceValue(func() []phrase {
 	known := func(w wish, form string) phrase { return phrase{intent{wish: w}, whole(form)} }
 	level := func(l handoff.SpeechLevel, form string) phrase {
@@ -139,11 +139,11 @@ var (
 	startsWithVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^` + formVerb) })
 )
 
-// notMachines are words that may stand behind "on" and "tell" and name no machine.
+// notMachines are words that may come after "on" or "tell" and are no machine's name.
 var notMachines = strings.Fields("a an it that this them me us main master develop staging production github")
 
-// understand takes a sentence apart. Known maps machine names and aliases, lower case, to the names
-// that the fleet uses. It never invents: what it does not understand is [wishUnknown].
+// understand returns what a sentence asks for, or [wishUnknown]. known maps machine names and aliases, in lower case,
+// to the names that the fleet uses.
 func understand(text string, known map[string]string) intent {
 	s := plain(text, known)
 	for _, p := range phrases() {
@@ -173,7 +173,7 @@ func understand(text string, known map[string]string) intent {
 	return intent{}
 }
 
-// completed reads what a sentence has inside it.
+// completed completes an intent whose work is a sentence of its own, and drops words that only mean the newest session.
 func (in intent) completed(known map[string]string) intent {
 	switch in.wish {
 	case wishThen:
@@ -193,8 +193,8 @@ func (in intent) completed(known map[string]string) intent {
 	return in
 }
 
-// addressed is what a machine is asked for: the inner sentence where that is about the machine, else work in the
-// caller's words.
+// addressed returns the intent of a sentence for a machine: the inner one if that can be about the machine, else work
+// in the caller's words.
 func (in intent) addressed(inner intent) intent {
 	about := inner.isWork() || slices.Contains([]wish{wishStop, wishSessions, wishRead, wishOpen}, inner.wish)
 	switch {
@@ -213,7 +213,7 @@ func (in intent) isWork() bool {
 	return slices.Contains([]wish{wishWork, wishNew, wishMove, wishContinue}, in.wish)
 }
 
-// plain removes politeness and final points, and writes known aliases of several words as names.
+// plain removes polite words and final punctuation, and replaces known aliases of several words by names.
 func plain(text string, known map[string]string) string {
 	s := strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "’", "'")
 	s = strings.TrimRight(s, " .!?…")
@@ -230,8 +230,8 @@ func plain(text string, known map[string]string) string {
 	return s
 }
 
-// isMachine reports whether a word may name a machine: a known one, or one that can hardly be anything else. The fleet
-// tells callers when there is none of that name.
+// isMachine reports whether a word may be a machine's name: a known one, or any word that is not in notMachines and has
+// no point. The fleet's answer says if there is no such machine.
 func isMachine(name string, known map[string]string) bool {
 	return isKnown(name, known) || !slices.Contains(notMachines, strings.ToLower(name)) && !strings.Contains(name, ".")
 }
@@ -242,7 +242,7 @@ func isKnown(name string, known map[string]string) bool {
 	return ok
 }
 
-// canonical writes a name as the fleet does, if it is known.
+// canonical returns a known name or alias as the fleet writes it, and another name unchanged.
 func canonical(name string, known map[string]string) string {
 	host, project, ok := strings.Cut(name, "/")
 	if full := known[strings.ToLower(host)]; full != "" {

@@ -8,31 +8,31 @@ import (
 	"switchboard/handoff"
 )
 
-// A session is the state of one connection. It is pure: receive, happen and advance get the time and
-// leave their frames in out. Owned by the run loop of its connection.
+// A session is the state of one connection. It is pure: receive, happen and advance are given the time, and leave the
+// frames to send in out. Owned by the run loop of its connection.
 type session struct {
-	hurry float64   // Set once: how many times faster than people it speaks
-	mind  mind      // Set once
-	drawn *Manner   // Set once; nil: at once, and sound as fast as it is heard
-	id    string    // Set once
-	conv  string    // Set once: id of the default conversation
-	dies  time.Time // the protocol's wall
+	hurry   float64   // Set once: how many times faster than people it speaks
+	mind    mind      // Set once
+	manner  *Manner   // Set once; nil: reacts at once, and sends sound as fast as it plays
+	id      string    // Set once
+	conv    string    // Set once: id of the default conversation
+	expires time.Time // when the session's time is over
 
-	ids      ids
-	now      time.Time // of the entry that is handled
-	settings settings
-	items    conversation
-	input    input
-	running  []*response // at most one in the conversation, the others out of band
-	spoke    bool        // assistant sound was sent
-	owed     bool        // speech ended while a response ran that somebody asked for meanwhile: answer after it
-	answered int         // responses so far, without those out of band
-	later    []pending
-	out      [][]byte
-	end      *ending
+	ids       ids
+	now       time.Time // when the event that is being handled came
+	settings  settings
+	items     conversation
+	input     input
+	running   []*response // at most one of the conversation; the others are out of band
+	audioSent bool        // sound of the assistant was sent
+	answerDue bool        // speech ended while a response ran: it is answered after that
+	answered  int         // responses so far, without those out of band
+	later     []pending
+	out       [][]byte
+	end       *ending
 }
 
-// An ending closes the connection after the frames in out: with a close frame, or without when code is 0.
+// An ending closes the connection after the frames in out: with a close frame, or without one if code is 0.
 type ending struct {
 	code int
 	text string
@@ -44,17 +44,17 @@ const (
 	closeTooSlow   = 1008
 )
 
-// newSession greets the client with session.created.
+// newSession returns a session whose first frame is session.created.
 func newSession(m mind, now time.Time, first settings) *session {
-	s := &session{mind: m, ids: newIDs(), now: now, dies: now.Add(sessionLimit), settings: first, hurry: 1}
+	s := &session{mind: m, ids: newIDs(), now: now, expires: now.Add(sessionLimit), settings: first, hurry: 1}
 	s.id, s.conv = s.ids.next("sess"), s.ids.next("conv")
 	s.emit("session.created", fields{"session": s.object()})
 	return s
 }
 
-// object is the session as clients see it.
+// object returns the session as clients see it.
 func (s *session) object() fields {
-	f := fields{"id": s.id, "expires_at": s.dies.Unix()}
+	f := fields{"id": s.id, "expires_at": s.expires.Unix()}
 	maps.Copy(f, s.settings.object)
 	return f
 }
@@ -119,7 +119,7 @@ func (s *session) handle(kind string, frame []byte) *fault {
 		"conversation.item.delete", "conversation.item.truncate", "response.create", "response.cancel")
 }
 
-// happen plays an event of a script.
+// happen handles an event of a script.
 func (s *session) happen(now time.Time, e Event) {
 	s.advance(now)
 	switch e := e.(type) {
@@ -137,18 +137,18 @@ func (s *session) close(c Close) {
 	}
 }
 
-// lasts lets the session end in so long, and says so.
-func (s *session) lasts(now time.Time, left time.Duration) {
-	s.dies = now.Add(left)
+// setLimit sets how long the session still lasts, and announces it.
+func (s *session) setLimit(now time.Time, left time.Duration) {
+	s.expires = now.Add(left)
 	if s.advance(now); s.end == nil {
 		s.emit("session.updated", fields{"session": s.object()})
 	}
 }
 
-// advance runs everything that is due at now.
+// advance does everything that is due now.
 func (s *session) advance(now time.Time) {
 	s.now = now
-	if s.end == nil && !now.Before(s.dies) {
+	if s.end == nil && !now.Before(s.expires) {
 		s.refuse(&fault{code: "session_expired", message: "Your session hit the maximum duration of 60 " +
 			"minutes."}, "")
 		s.close(Close{Code: closeGoingAway, Reason: "session expired"})
@@ -161,9 +161,9 @@ func (s *session) advance(now time.Time) {
 	}
 }
 
-// wake tells when advance has something to do next.
+// wake returns when advance has something to do next.
 func (s *session) wake() time.Time {
-	at := s.dies
+	at := s.expires
 	if i := s.input.injected; i != nil && i.until.Before(at) {
 		at = i.until
 	}
@@ -190,7 +190,7 @@ func (s *session) updateSession(frame []byte) *fault {
 	if in.Session == nil {
 		return missing("session")
 	}
-	next, f := s.settings.patch(in.Session, s.spoke)
+	next, f := s.settings.patch(in.Session, s.audioSent)
 	if f != nil {
 		return f
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// settings are the session object as clients see it and what the model reads of it. A patch makes new
-// settings; these are never changed.
+// settings are the session object as clients see it, and what the model reads of it. They are immutable: patch returns
+// new ones.
 type settings struct {
 	object map[string]any // without id and expires_at
 	view   settingsView
@@ -51,8 +51,8 @@ type turnDetection struct {
 	Interrupt bool    `json:"interrupt_response"`
 }
 
-// vad returns what the detector needs. Semantic detection, which would have to understand the words,
-// is energy with another patience.
+// vad returns the settings of the detector. Semantic detection, which would have to understand the words, is simulated
+// by energy and another length of silence.
 func (t turnDetection) vad() vadSettings {
 	if t.Type == "semantic_vad" {
 		silence := map[string]time.Duration{"low": 1500 * time.Millisecond, "high": 400 * time.Millisecond}[t.Eagerness]
@@ -92,15 +92,15 @@ func detectionDefaults(kind string) map[string]any {
 	return d
 }
 
-// newSettings are the defaults of a fresh connection.
+// newSettings returns the defaults of a new connection.
 func newSettings() settings {
-	set, _ := read(defaults()) // they are good, as tests show
+	set, _ := read(defaults()) // tests show that they are valid
 	return set
 }
 
-// patch applies a session.update: members that are there replace theirs, audio is merged down to the
-// single setting, null is the default (for turn_detection, transcription, noise_reduction and tracing:
-// none). The model's own name and ids are never changed, whatever the client believes to talk to.
+// patch applies a session.update: its fields replace those of the session, audio is merged field by field, and null
+// means the default (for turn_detection, transcription, noise_reduction and tracing: none). The model's name and ids
+// are never changed. spoke: sound of the assistant was sent, so the voice cannot be changed.
 func (s settings) patch(update map[string]any, spoke bool) (settings, *fault) {
 	switch kind := update["type"]; kind {
 	case nil:
@@ -198,7 +198,7 @@ func patchSide(was, patch map[string]any, path string) (map[string]any, *fault) 
 	return side, nil
 }
 
-// fullFormat checks a format. Its JSON is what clients see.
+// fullFormat checks a format and returns it as clients see it.
 func fullFormat(value any, path string) (format, *fault) {
 	if value == nil {
 		return pcmFormat(), nil
@@ -246,7 +246,7 @@ func fullDetection(value any, path string) (any, *fault) {
 	return full, nil
 }
 
-// read checks a session object and takes from it what the model needs.
+// read checks a session object and reads what the model needs of it.
 func read(object map[string]any) (settings, *fault) {
 	raw, err := json.Marshal(object)
 	if err != nil {
@@ -291,7 +291,7 @@ func checkTools(tools []tool, path string) *fault {
 	return nil
 }
 
-// callable returns the functions a response may call and the choice: auto, none, required or a name.
+// callable returns the names of the functions that a response may call, and the choice: auto, none, required or a name.
 func callable(tools []tool, choice any) (names []string, how string) {
 	how = "auto"
 	switch c := choice.(type) {

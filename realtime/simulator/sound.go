@@ -25,7 +25,7 @@ func (f format) rate() int {
 	return 8000
 }
 
-// ticks measure sound exactly in all formats: 24000 are a second.
+// ticks are a length of sound, exact in all formats: 24000 are a second.
 type ticks int64
 
 func (f format) ticks(samples int) ticks { return ticks(samples * 24000 / f.rate()) }
@@ -34,7 +34,7 @@ func ticksOf(d time.Duration) ticks { return ticks(d * 24000 / time.Second) }
 
 func (t ticks) duration() time.Duration { return time.Duration(t) * time.Second / 24000 }
 
-// decodeSamples returns linear samples and the odd byte that a cut PCM sample leaves for the next chunk.
+// decodeSamples returns the linear samples, and the first byte of a PCM sample whose second byte is in the next chunk.
 func (f format) decodeSamples(data []byte) (samples []int16, rest []byte) {
 	switch f.Type {
 	case formatPCMU:
@@ -85,8 +85,8 @@ func fromAlaw(b byte) int16 {
 // frameLength is how much sound one output_audio.delta carries.
 const frameLength = 100 * time.Millisecond
 
-// murmur returns one frame of almost silence in base64: the smallest steps around zero, so that it is
-// sound to whoever counts bytes and nothing to whoever listens.
+// murmur returns one frame of near silence in base64: the smallest steps around zero. It counts as sound, and nobody
+// hears it.
 func (f format) murmur() string {
 	n := f.rate() / int(time.Second/frameLength)
 	var data []byte

@@ -10,7 +10,7 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// spokenNews says what answers and system messages tell, in their order.
+// spokenNews returns what to say of outputs and system messages, in their order.
 func spokenNews(h Heard) string {
 	var said []string
 	for _, o := range h.Outputs {
@@ -22,12 +22,12 @@ func spokenNews(h Heard) string {
 	return strings.TrimSpace(strings.Join(said, " "))
 }
 
-// maxSummary is how many outcomes of a summary are said; its lead counts them all.
+// maxSummary bounds the outcomes of a summary that are said; its lead has their number.
 const maxSummary = 4
 
-// spokenMessage says a system message: the first sentence of its lead and two of what it quotes, or of each outcome
-// where it tells several, or one of each where that is a summary. One that gives its words is said with those, and one
-// that says it is not to be spoken is not.
+// spokenMessage returns what to say of a system message: the first sentence of its lead and two sentences of its quote;
+// two of each outcome if it has several, or one of each if it is a summary. A message that gives the words to say is
+// said in these, and one that says to say nothing gives "".
 func spokenMessage(text string) string {
 	var words string
 	if _, given, found := strings.Cut(text, "Say it like this: "); found && json.Unmarshal([]byte(given), &words) == nil {
@@ -44,7 +44,7 @@ func spokenMessage(text string) string {
 		return ""
 	}
 	n := 1
-	if strings.Contains(lead, "can only be answered on the machine") { // what follows tells where
+	if strings.Contains(lead, "can only be answered on the machine") { // the second sentence says where
 		n = 2
 	}
 	outcomes, short := []string{quote}, false
@@ -78,7 +78,7 @@ func spokenMessage(text string) string {
 
 func spokenQuote(quote string) string { return sentences(speakable.Speakable(inShell(quote), 600), 2) }
 
-// inShell takes the shell off a command that is wrapped in one: nobody wants to hear it.
+// inShell returns the command inside a shell's -lc '…': the shell is not worth saying.
 func inShell(command string) string {
 	shell, inner, ok := strings.Cut(command, " -lc '")
 	if inner, ended := strings.CutSuffix(inner, "'"); ok && ended && !strings.ContainsAny(shell, " \n") {
@@ -87,7 +87,8 @@ func inShell(command string) string {
 	return command
 }
 
-// spokenOutput says an answer: the sentence that each of Switchboard's has, or the beginning of another tool's text.
+// spokenOutput returns what to say of an output: the field say of Switchboard's tools, or the beginning of another
+// tool's text.
 func spokenOutput(o Output) string {
 	if !readable(o.Text) {
 		return sentences(speakable.Speakable(o.Text, 600), 2)
@@ -96,13 +97,13 @@ func spokenOutput(o Output) string {
 	if !out.IsObject() {
 		return sentences(out.String(), 2)
 	}
-	if say := out.Get("say"); say.Exists() { // "" where there is nothing to say
+	if say := out.Get("say"); say.Exists() { // "": there is nothing to say
 		return say.String()
 	}
 	return "The tool has answered."
 }
 
-// readSessions reads the entries of list_sessions; false when the output has none.
+// readSessions reads the output of list_sessions; false: it is no list.
 func readSessions(text string) ([]option, bool) {
 	list := gjson.Get(text, "items")
 	if !readable(text) || !list.IsArray() {
@@ -116,7 +117,7 @@ func readSessions(text string) ([]option, bool) {
 	return found, true
 }
 
-// sentences returns the first n sentences of a text. A point inside a word ends none.
+// sentences returns the first n sentences of a text. Punctuation inside a word ends no sentence.
 func sentences(text string, n int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for i := range len(text) {

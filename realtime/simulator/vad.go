@@ -7,10 +7,10 @@ import (
 
 // Times of the detector.
 const (
-	vadFrame  = 10 * time.Millisecond  // one change at most
-	vadSpeech = 200 * time.Millisecond // so much sound is speech; a beep or a cough is shorter
-	vadGap    = 100 * time.Millisecond // so much quiet makes the count of sound start again
-	vadBurst  = 80 * time.Millisecond  // so much sound in the silence after speech makes it speech again
+	vadFrame  = 10 * time.Millisecond  // has at most one change
+	vadSpeech = 200 * time.Millisecond // sound as long as this is speech; a beep or a cough is shorter
+	vadGap    = 100 * time.Millisecond // silence as long as this resets the count of sound
+	vadBurst  = 80 * time.Millisecond  // sound as long as this in the silence after speech continues the speech
 )
 
 // quietRMS is the loudness of speech at threshold 1, as root mean square of 16 bit samples. The default
@@ -26,23 +26,23 @@ const (
 	vadStopped
 )
 
-// A detector tells speech from silence by energy, in the time of the sound itself. The zero value is
-// ready; its settings are given with each frame because session.update may change them.
+// A detector distinguishes speech from silence by energy. Its clock is the length of the sound. The zero value is
+// ready; its settings are given with each call because session.update may change them.
 type detector struct {
 	speaking bool
 	loud     time.Duration // sound in a row, short gaps allowed
 	quiet    time.Duration // silence in a row, short bursts allowed while speaking
-	sum      float64       // squares of the frame that is not full
+	sum      float64       // of squares, of the frame that is not full
 	count    int
 }
 
-// vadSettings are what turn_detection means to the detector.
+// vadSettings are the settings of the detector, from turn_detection.
 type vadSettings struct {
 	level   float64       // RMS
 	silence time.Duration // ends speech
 }
 
-// samples feeds sound until the first change and returns how many samples it took.
+// samples handles sound until the first change, and returns how many samples it took.
 func (d *detector) samples(in []int16, rate int, set vadSettings) (int, vadChange) {
 	frame := rate / int(time.Second/vadFrame)
 	for i, v := range in {
@@ -59,7 +59,7 @@ func (d *detector) samples(in []int16, rate int, set vadSettings) (int, vadChang
 	return len(in), vadNothing
 }
 
-// frame takes one frame's loudness.
+// frame handles one frame, which is loud or quiet.
 func (d *detector) frame(loud bool, silence time.Duration) vadChange {
 	if loud {
 		d.loud += vadFrame

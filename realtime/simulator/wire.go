@@ -13,10 +13,10 @@ import (
 	"switchboard/handoff"
 )
 
-// fields are those of one server event, besides type and event_id.
+// fields are the fields of a server event, without type and event_id.
 type fields map[string]any
 
-// ids makes names that are unique in the process and short enough for the protocol (32 characters).
+// ids makes unique ids that are short enough for the protocol (32 characters).
 type ids struct {
 	salt string
 	n    uint64
@@ -36,7 +36,7 @@ type fault struct {
 	message string
 }
 
-// refusal is a fault whose message is made as by [fmt.Sprintf].
+// refusal returns a fault whose message is formatted as by [fmt.Sprintf].
 func refusal(code, param, format string, args ...any) *fault {
 	return &fault{code: code, param: param, message: fmt.Sprintf(format, args...)}
 }
@@ -61,7 +61,7 @@ func wrongType(param, want string) *fault {
 	return refusal("invalid_type", param, "Invalid type for '%s': expected %s.", param, want)
 }
 
-// emit puts an event into the outbox of the connection.
+// emit adds an event to the frames to send.
 func (s *session) emit(kind string, f fields) {
 	f["type"], f["event_id"] = kind, s.ids.next("event")
 	b, err := json.Marshal(f)
@@ -71,7 +71,7 @@ func (s *session) emit(kind string, f fields) {
 	s.out = append(s.out, b)
 }
 
-// refuse sends an error event. All its members are there, null when they have nothing to say.
+// refuse sends an error event. All its fields are there; empty ones are null.
 func (s *session) refuse(f *fault, eventID string) {
 	s.emit("error", fields{"error": fields{
 		"type": "invalid_request_error", "code": orNull(f.code), "message": f.message, "param": orNull(f.param),
@@ -86,10 +86,10 @@ func orNull(s string) any {
 	return s
 }
 
-// readable reports whether a text that a client gave is JSON that can be read: parsers recurse.
+// readable reports whether a client's text is JSON that is safe to parse: parsers recurse.
 func readable(text string) bool { return !handoff.TooDeep([]byte(text)) && gjson.Valid(text) }
 
-// decode reads a client's JSON into T and names what has the wrong type. The path stands before the name.
+// decode decodes a client's JSON into T. The fault names the field of the wrong type, with path before it.
 func decode[T any](raw []byte, path string) (T, *fault) {
 	var v T
 	err := json.Unmarshal(raw, &v)
