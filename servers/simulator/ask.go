@@ -10,17 +10,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// An ask is a request to the clients that waits for the first answer. Guarded by the machine's mu.
+// An ask is a request to the clients. The first answer counts. Guarded by the machine's mu.
 type ask struct {
-	id     int // counts in the whole process from 0
+	id     int // counts from 0 in the life of the machine
 	turn   *turn
 	method string
 	params map[string]any
-	person bool                 // only clients that promised to ask a person are asked
-	heard  func(packet) []frame // what an answer leads to
+	person bool                 // only clients that promised to ask a person get it
+	answer func(packet) []frame // returns the frames that follow an answer
 }
 
-// askApproval opens the item and asks for approval. It reports whether the turn waits: a command that was accepted for
+// askApproval opens the item and asks for approval. It returns true if the turn waits: a command that was accepted for
 // the session is not asked about again.
 func (u *turn) askApproval(s Ask) bool {
 	if s.Person {
@@ -37,14 +37,14 @@ func (u *turn) askApproval(s Ask) bool {
 		u.frames = slices.Concat(outputFrames(it, s.Lines, s.Exit), frames(s.Accepted), u.frames)
 		return false
 	}
-	if edits { // recorded: the edit is shown first, then the waiting
+	if edits { // the real one shows an edit before the status
 		u.openItem(it)
 		t.setStatus(statusActive, "waitingOnApproval")
 	} else {
 		t.setStatus(statusActive, "waitingOnApproval")
 		u.openItem(it)
 	}
-	heard := func(p packet) []frame {
+	answer := func(p packet) []frame {
 		switch decision := decisionOf(p); decision {
 		case "accept", "acceptForSession":
 			if decision != "accept" {
@@ -58,7 +58,7 @@ func (u *turn) askApproval(s Ask) bool {
 			return append(work, frames(s.Accepted)...)
 		case "cancel", "decline":
 			it.status = "declined"
-		default: // an error or nonsense is a refusal too
+		default: // an error or an invalid answer is a refusal too
 			it.status = "failed"
 		}
 		u.closeItem(it)
@@ -69,7 +69,7 @@ func (u *turn) askApproval(s Ask) bool {
 	params := map[string]any{"itemId": it.id, "startedAtMs": time.Now().UnixMilli(), "reason": textOrNull(s.Reason)}
 	if edits {
 		params["grantRoot"] = nil
-		return u.request(&ask{heard: heard}, "item/fileChange/requestApproval", params)
+		return u.request(&ask{answer: answer}, "item/fileChange/requestApproval", params)
 	}
 	words := strings.Fields(it.command)
 	params["kind"], params["environmentId"] = "command", "local"
@@ -78,10 +78,10 @@ func (u *turn) askApproval(s Ask) bool {
 	params["availableDecisions"] = []any{
 		"accept", map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": words}}, "cancel",
 	}
-	return u.request(&ask{heard: heard}, "item/commandExecution/requestApproval", params)
+	return u.request(&ask{answer: answer}, "item/commandExecution/requestApproval", params)
 }
 
-// textOrNull is a text on the wire that is null where there is none.
+// textOrNull returns a text on the wire, or null for "".
 func textOrNull(s string) any {
 	if s == "" {
 		return nil
@@ -89,7 +89,7 @@ func textOrNull(s string) any {
 	return s
 }
 
-// request sends a request to everybody who listens. The turn waits for its answer.
+// request sends a request to all subscribers. It returns true: the turn waits for the answer.
 func (u *turn) request(a *ask, method string, params map[string]any) bool {
 	t := u.thread
 	a.id, a.turn, a.method, a.params = t.m.askSeq, u, method, params
@@ -103,14 +103,14 @@ func (u *turn) request(a *ask, method string, params map[string]any) bool {
 	return true
 }
 
-// send asks a client, if it is one to be asked.
+// send sends the request to a client that may get it.
 func (a *ask) send(c *conn) {
 	if !a.person || c.people {
 		c.send(marshal(map[string]any{"method": a.method, "id": a.id, "params": a.params}))
 	}
 }
 
-// replay sends the open requests to a new subscriber again, with the same ids and words.
+// replay sends the open requests again, unchanged, to a new subscriber.
 func (t *thread) replay(c *conn) {
 	for _, a := range t.m.asks {
 		if a.turn.thread == t {
@@ -119,7 +119,7 @@ func (t *thread) replay(c *conn) {
 	}
 }
 
-// answered takes a client's answer. The first answer counts, from any client. An answer to no open request is dropped.
+// answered handles a client's answer. The first answer of any client counts. An answer to no open request is dropped.
 func (m *machine) answered(c *conn, p packet) {
 	var id int
 	if json.Unmarshal(p.ID, &id) != nil || !c.initialized {
@@ -134,7 +134,7 @@ func (m *machine) answered(c *conn, p packet) {
 	u := a.turn
 	u.ask = nil
 	m.resolved(a)
-	u.frames = append(a.heard(p), u.frames...)
+	u.frames = append(a.answer(p), u.frames...)
 	if decisionOf(p) == "cancel" {
 		u.finish(turnInterrupted, "")
 		return
@@ -142,22 +142,22 @@ func (m *machine) answered(c *conn, p packet) {
 	u.advance()
 }
 
-// question asks for something else than approval, with a status of its own, and goes on with the steps that an answer
-// leads to. It reports true: the turn waits.
+// question asks for something other than approval, with a status of its own, and goes on with the steps that follow
+// from the answer. It returns true: the turn waits.
 func (u *turn) question(
-	status string, person bool, heard func(packet) []Step, method string, params map[string]any,
+	status string, person bool, answer func(packet) []Step, method string, params map[string]any,
 ) bool {
 	u.thread.setStatus(statusActive, status)
-	return u.request(&ask{person: person, heard: func(p packet) []frame {
+	return u.request(&ask{person: person, answer: func(p packet) []frame {
 		if decisionOf(p) != "cancel" {
 			u.thread.setStatus(statusActive)
 			u.usage()
 		}
-		return frames(heard(p))
+		return frames(answer(p))
 	}}, method, params)
 }
 
-// decisionOf reads an answer, "" when it is none.
+// decisionOf returns the decision in an answer, "" for none.
 func decisionOf(p packet) string {
 	var result struct{ Decision json.RawMessage }
 	if json.Unmarshal(p.Result, &result) != nil {
@@ -174,13 +174,13 @@ func decisionOf(p packet) string {
 	return ""
 }
 
-// resolved tells that a question is open no more.
+// resolved removes a request and notifies the clients.
 func (m *machine) resolved(a *ask) {
 	m.asks = slices.DeleteFunc(m.asks, func(have *ask) bool { return have == a })
 	a.turn.thread.publish("serverRequest/resolved", map[string]any{"requestId": a.id})
 }
 
-// askInput asks for words.
+// askInput asks for an answer in words.
 func (u *turn) askInput(s Input) bool {
 	questions := []any{}
 	for i, q := range s.Queries {
@@ -193,43 +193,43 @@ func (u *turn) askInput(s Input) bool {
 			"options": options,
 		})
 	}
-	heard := func(p packet) []Step {
+	answer := func(p packet) []Step {
 		var result struct {
 			Answers map[string]struct{ Answers []string }
 		}
-		_ = json.Unmarshal(p.Result, &result) // nothing readable is no answer
+		_ = json.Unmarshal(p.Result, &result) // an unreadable answer counts as none
 		answers := make([]string, len(s.Queries))
 		for i := range answers {
-			if given := result.Answers[queryID(i)].Answers; len(given) > 0 {
-				answers[i] = given[0]
+			if list := result.Answers[queryID(i)].Answers; len(list) > 0 {
+				answers[i] = list[0]
 			}
 		}
 		return s.Answered(answers)
 	}
-	return u.question("waitingOnUserInput", false, heard, "item/tool/requestUserInput", map[string]any{
+	return u.question("waitingOnUserInput", false, answer, "item/tool/requestUserInput", map[string]any{
 		"itemId": newID(time.Now()), "questions": questions, "isBlocking": false, "autoResolutionMs": nil,
 	})
 }
 
 func queryID(i int) string { return fmt.Sprintf("q%d", i+1) }
 
-// askPerson asks for a decision of a person. There is no item before it runs.
+// askPerson asks for the decision of a person. The item begins only when the command runs.
 func (u *turn) askPerson(s Ask) bool {
-	heard := func(p packet) []Step {
-		if decisionOf(p) != "accept" { // for the session is no answer here
+	answer := func(p packet) []Step {
+		if decisionOf(p) != "accept" { // acceptForSession is no valid answer here
 			return s.Declined
 		}
 		return append([]Step{Run{Command: s.Command, Lines: s.Lines, Exit: s.Exit}}, s.Accepted...)
 	}
 	now := time.Now()
-	return u.question("waitingOnApproval", true, heard, "item/commandExecution/requestApproval", map[string]any{
+	return u.question("waitingOnApproval", true, answer, "item/commandExecution/requestApproval", map[string]any{
 		"kind": "humanCommand", "itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(),
 		"command": inShell(s.Command), "cwd": u.thread.cwd, "commandActions": actions(s.Command),
 		"reason": textOrNull(s.Reason), "availableDecisions": []any{"accept", "decline", "cancel"},
 	})
 }
 
-// reviewed tells what the agent's own reviewer decided.
+// reviewed publishes the decision of the agent's own reviewer.
 func (u *turn) reviewed(s Review) {
 	now := time.Now()
 	u.thread.publish("item/autoApprovalReview/completed", map[string]any{
@@ -241,7 +241,7 @@ func (u *turn) reviewed(s Review) {
 	})
 }
 
-// askPermit asks for rights.
+// askPermit asks for more permissions.
 func (u *turn) askPermit(s Permit) bool {
 	var network, files any
 	if s.Network {
@@ -250,7 +250,7 @@ func (u *turn) askPermit(s Permit) bool {
 	if len(s.Write) > 0 {
 		files = map[string]any{"write": s.Write}
 	}
-	heard := func(p packet) []Step {
+	answer := func(p packet) []Step {
 		var result struct {
 			Permissions struct {
 				Network *struct{ Enabled bool }
@@ -258,32 +258,32 @@ func (u *turn) askPermit(s Permit) bool {
 			}
 		}
 		_ = json.Unmarshal(p.Result, &result)
-		got := result.Permissions
-		online := got.Network != nil && got.Network.Enabled
-		writes := len(got.Files) > 0 && string(got.Files) != "null"
+		granted := result.Permissions
+		online := granted.Network != nil && granted.Network.Enabled
+		writes := len(granted.Files) > 0 && string(granted.Files) != "null"
 		if s.Network && !online || len(s.Write) > 0 && !writes {
 			return s.Refused
 		}
 		return s.Granted
 	}
 	now := time.Now()
-	return u.question("waitingOnApproval", false, heard, "item/permissions/requestApproval", map[string]any{
+	return u.question("waitingOnApproval", false, answer, "item/permissions/requestApproval", map[string]any{
 		"itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(), "cwd": u.thread.cwd,
 		"reason": textOrNull(s.Reason), "permissions": map[string]any{"network": network, "fileSystem": files},
 	})
 }
 
-// askElicit asks for the call of a tool.
+// askElicit asks whether a tool may be called.
 func (u *turn) askElicit(s Elicit) bool {
-	heard := func(p packet) []Step {
+	answer := func(p packet) []Step {
 		var result struct{ Action string }
-		_ = json.Unmarshal(p.Result, &result) // nothing readable is no
+		_ = json.Unmarshal(p.Result, &result) // an unreadable answer counts as no
 		if result.Action != "accept" {
 			return s.Refused
 		}
 		return s.Granted
 	}
-	return u.question("waitingOnApproval", false, heard, "mcpServer/elicitation/request", map[string]any{
+	return u.question("waitingOnApproval", false, answer, "mcpServer/elicitation/request", map[string]any{
 		"serverName": "lab", "mode": "form", "message": fmt.Sprintf("Allow the lab MCP server to run tool %q?", s.Tool),
 		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}},
 		"_meta": map[string]any{

@@ -16,33 +16,33 @@ import (
 
 // Bounds of a connection.
 const (
-	// maxFrame is the largest message taken; a larger one cuts the connection, as in the real one.
+	// maxFrame is the largest message in bytes; a larger one cuts the connection, as in the real one.
 	maxFrame = 16 << 20
-	// maxUnsent is how many messages a slow reader may be behind before its connection is cut. The real
-	// one buffers without bound; a simulator must not. maxUnsentBytes bounds the same in bytes.
+	// maxUnsent is how many messages may wait for a slow reader before its connection is cut. The real one buffers
+	// without bound; a simulator must not. maxUnsentBytes bounds the same in bytes.
 	maxUnsent      = 8192
 	maxUnsentBytes = 64 << 20
 	writeTimeout   = 10 * time.Second
 )
 
-// A conn is one client.
+// A conn is the connection of one client.
 type conn struct {
 	*servers.Outbox // Set once
 
 	m           *machine // Set once
 	initialized bool     // Guarded by the machine's mu
 	optOut      []string // Guarded by the machine's mu
-	people      bool     // Guarded by the machine's mu: it promised to ask a person what is a person's to decide
+	people      bool     // Guarded by the machine's mu: the client promised to ask a person for decisions that only a person may make
 }
 
 func newConn(m *machine, wire servers.Wire) *conn {
 	return &conn{Outbox: servers.NewOutbox(wire, m.unsent, maxUnsentBytes, m.log), m: m}
 }
 
-// errCut ends a connection without a close frame, as a lost network does.
+// errCut ends a connection without a close frame, as the loss of a network does.
 var errCut = errors.New("cut")
 
-// send enqueues a message; a client that does not read is cut. The caller holds the machine.
+// send enqueues a message, and cuts a client that does not read. The caller holds mu of the machine.
 func (c *conn) send(message []byte) {
 	if _, err := c.Send(message); errors.Is(err, servers.ErrTooMany) {
 		c.Lose(errCut)
@@ -54,7 +54,7 @@ func (c *conn) send(message []byte) {
 // A socket is the WebSocket of a client. It implements [servers.Wire].
 type socket struct{ *websocket.Conn }
 
-// Read returns the next message that is text.
+// Read returns the next text message.
 func (s socket) Read() ([]byte, error) {
 	for {
 		kind, data, err := s.ReadMessage()
@@ -70,13 +70,13 @@ func (s socket) Write(message []byte) error {
 	return s.WriteMessage(websocket.TextMessage, message)
 }
 
-// Close closes the connection below, so that no close frame is sent.
+// Close closes the underlying connection, so that no close frame is sent.
 func (s socket) Close() error { return s.NetConn().Close() }
 
 var upgrader = websocket.Upgrader{HandshakeTimeout: writeTimeout, CheckOrigin: func(*http.Request) bool { return true }}
 
-// ServeHTTP answers as the app-server's listener does: nothing at all with an Origin header, health
-// without a key, WebSocket on every other path.
+// ServeHTTP answers as the listener of the app-server does: it refuses requests with an Origin header, serves health
+// checks without a key, and a WebSocket on every other path.
 func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, browser := r.Header["Origin"]; browser {
 		w.WriteHeader(http.StatusForbidden)
@@ -98,7 +98,7 @@ func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer m.exit()
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return // answered by the upgrader
+		return // the upgrader has answered
 	}
 	ws.SetReadLimit(maxFrame)
 	wire := socket{ws}
@@ -121,7 +121,7 @@ func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// enter counts the handler of a connection, unless the machine does not run.
+// enter counts the handler of a connection. It returns false if the machine does not run.
 func (m *machine) enter() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,14 +131,15 @@ func (m *machine) enter() bool {
 	return m.running
 }
 
+// exit counts the end of a handler.
 func (m *machine) exit() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clients--
-	m.left.Broadcast()
+	m.clientLeft.Broadcast()
 }
 
-// A packet is any message of a client.
+// A packet is any message from a client.
 type packet struct {
 	ID     json.RawMessage `json:"id"`
 	Method *string         `json:"method"`
@@ -147,20 +148,20 @@ type packet struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// requestID matches ids that the app-server answers: text and whole numbers.
+// requestID matches the ids that the app-server accepts: strings and whole numbers.
 var requestID = regexp.MustCompile(`^(-?[0-9]+|".*")$`)
 
-// take takes one message. Data that is no message is dropped without an answer.
+// take handles one message. Invalid data is dropped without an answer.
 func (m *machine) take(c *conn, data []byte) {
 	var p packet
 	if handoff.TooDeep(data) || json.Unmarshal(data, &p) != nil {
 		m.log.Warn("no message", zap.Int("bytes", len(data)))
-		m.do(func() { m.unread++ })
+		m.do(func() { m.badMessages++ })
 		return
 	}
 	switch hasID := requestID.Match(p.ID); {
 	case p.Method != nil && hasID:
-		m.do(func() { m.handle(asked{c, p.ID, *p.Method, p.Params}) })
+		m.do(func() { m.handle(request{c, p.ID, *p.Method, p.Params}) })
 	case p.Method == nil && hasID:
 		m.do(func() { m.answered(c, p) })
 	default:

@@ -1,11 +1,10 @@
-// Package simulator is a small world of simulated agent servers that speak the Codex app-server protocol
-// on loopback. It is what runs when no server is configured, and what tests script.
+// Package simulator is a small world of simulated agent servers that speak the Codex app-server protocol on loopback.
+// It runs when no server is configured, and tests script it.
 //
-// It speaks JSON-RPC over WebSocket as codex 0.169 does: the order of notifications, who receives what,
-// and the texts of errors were taken from recorded conversations with it. What a client of the real one
-// must survive (a connection cut after a start was received, approvals replayed on resume, a start on a
-// busy thread that becomes a steer) it meets here too.
+// It speaks JSON-RPC over WebSocket as codex 0.169 does: the order of notifications, their receivers, and the texts of
+// errors were taken from recorded conversations. It can also do what a client of the real one must survive: cut a
+// connection after it received a start, replay approvals on resume, or turn a start on a busy thread into a steer.
 //
-// The agent itself is no model: what it does for a prompt is a plan ([Step]s), made by a pure function of
-// the world's state, or by a test. It must not know who dials it, and it never leaves the process.
+// The agent is no model: for a prompt it follows a plan ([Step]s), which is made by a pure function of the state of
+// the world, or by a test. The package must not know who dials it, and it never leaves the process.
 package simulator

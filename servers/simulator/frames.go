@@ -8,19 +8,19 @@ import (
 	"unicode"
 )
 
-// A frame is a moment of a turn: what happens after a while. It reports true when the turn has to wait
-// for something else than time.
+// A frame is one action of a turn, after a delay. It returns true if the turn has to wait for something other than
+// time.
 type frame struct {
 	after time.Duration
 	do    func(*turn) bool
 }
 
-// at makes a frame that never waits.
+// at returns a frame that never waits.
 func at(after time.Duration, do func(*turn)) frame {
 	return frame{after, func(u *turn) bool { do(u); return false }}
 }
 
-// frames takes steps apart into moments.
+// frames returns the frames of steps.
 func frames(steps []Step) []frame {
 	var all []frame
 	for _, s := range steps {
@@ -94,7 +94,7 @@ func sayFrames(s Say) []frame {
 	}))
 }
 
-// pieces cuts a text after its spaces, so that joined they are the text.
+// pieces splits a text after its spaces.
 func pieces(text string) []string {
 	var all []string
 	start := 0
@@ -121,7 +121,7 @@ func runFrames(s Run) []frame {
 	return append([]frame{open}, outputFrames(it, s.Lines, s.Exit)...)
 }
 
-// bothFrames merge those of commands that begin at once, by their time.
+// bothFrames merges the frames of commands that begin at once, by their time.
 func bothFrames(runs []Run) []frame {
 	type moment struct {
 		at time.Duration
@@ -134,7 +134,7 @@ func bothFrames(runs []Run) []frame {
 			now += f.after
 			when := now
 			if i == 0 {
-				when = -1 // all begin before anything else
+				when = -1 // all commands begin before any output
 			}
 			moments = append(moments, moment{when, f})
 		}
@@ -150,7 +150,7 @@ func bothFrames(runs []Run) []frame {
 	return all
 }
 
-// outputFrames stream the output of a command under way and end it.
+// outputFrames returns the frames that stream the output of an open command and end it.
 func outputFrames(it *item, output []Line, exit int) []frame {
 	var all []frame
 	for _, line := range output {
@@ -170,7 +170,7 @@ func outputFrames(it *item, output []Line, exit int) []frame {
 	}))
 }
 
-// changeFrames end an edit under way.
+// changeFrames returns the frames that end an open edit.
 func changeFrames(it *item, took time.Duration) []frame {
 	return []frame{at(took, func(u *turn) {
 		it.status = "completed"

@@ -51,7 +51,7 @@ func TestUnsentIsBounded(t *testing.T) {
 		t.Errorf("%d large messages are unsent, %d connections were cut", n, m.tooSlow)
 	}
 	m.take(c, []byte(`{"id":1,"method":"thread/list","params":`+strings.Repeat(`[`, 500)+strings.Repeat(`]`, 500)+`}`))
-	if m.unread != 1 {
-		t.Errorf("%d unread: too deep", m.unread)
+	if m.badMessages != 1 {
+		t.Errorf("%d unread: too deep", m.badMessages)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// newID makes a UUID of version 7, as Codex names threads and turns: they sort by time.
+// newID returns a UUID of version 7, as Codex uses for threads and turns: they sort by time.
 func newID(now time.Time) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -20,7 +20,7 @@ func newID(now time.Time) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// madeAt tells when an id was made; false when it is none of [newID].
+// madeAt returns when an id was made; false if it is not one of [newID].
 func madeAt(id string) (time.Time, bool) {
 	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
 	if err != nil || len(b) != 16 || b[6]>>4 != 7 {
@@ -29,7 +29,7 @@ func madeAt(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[:8]) >> 16)), true
 }
 
-// checkID returns what the app-server says to a thread id that is not a UUID, "" for one that is.
+// checkID returns the error of the app-server for a thread id that is not a UUID, "" for a valid one.
 func checkID(id string) string {
 	text := strings.TrimPrefix(id, "urn:uuid:")
 	for i, r := range text {

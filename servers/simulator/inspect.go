@@ -5,47 +5,47 @@ import (
 	"time"
 )
 
-// A StartFault says what goes wrong with turn/start.
+// A StartFault is a fault of turn/start.
 type StartFault int
 
-// What can go wrong with turn/start.
+// The faults of turn/start.
 const (
 	StartFine StartFault = iota
-	StartCut             // the turn begins, but the connection is cut before the answer
-	StartLost            // the connection is cut and nothing begins
-	// the turn begins a moment after the answer, until then it cannot be interrupted, as it always is
+	StartCut             // the turn begins, and the connection is cut before the answer
+	StartLost            // the connection is cut, and no turn begins
+	// The turn begins a moment after the answer, as it always does with the real one. It cannot be interrupted before.
 	StartSlow
 )
 
-// Faults of a machine. The zero value is a healthy one.
+// Faults are the faults of a machine. The zero value has none.
 type Faults struct {
-	Start     StartFault // of turn/start
-	StartOnce bool       // Start goes wrong once, then it is fine again
-	InUse     bool       // threads that are not loaded are held by another process
+	Start     StartFault // fault of turn/start
+	StartOnce bool       // Start applies to one turn/start only
+	InUse     bool       // threads that are not loaded are in use by another process
 
-	// FalseInterrupt is for how long after its beginning and its end a turn is shown as interrupted
-	// without an end, in thread/resume and thread/turns/list.
+	// FalseInterrupt is how long after its beginning and after its end thread/resume and thread/turns/list show a turn
+	// as interrupted, without an end.
 	FalseInterrupt time.Duration
 }
 
-// A Thread is what a machine has of a thread.
+// A Thread is the state of a thread, for tests.
 type Thread struct {
 	ID      string
 	Running string // id of the running turn, or ""
-	Asking  bool   // a request to the clients is open
+	Asking  bool   // whether a request to the clients is open
 }
 
-// SetFaults makes a machine misbehave from now on. Unknown machines are ignored.
+// SetFaults sets the faults of a machine. An unknown machine is ignored.
 func (w *World) SetFaults(name string, f Faults) {
 	w.do(name, func(m *machine) { m.faults = f })
 }
 
-// Drop cuts every connection of a machine now. What runs there goes on.
+// Drop cuts every connection of a machine. Running turns go on.
 func (w *World) Drop(name string) {
 	w.do(name, (*machine).dropAll)
 }
 
-// Release lets what hangs on a machine go on ([Hang]), and what would hang from now on.
+// Release ends every [Hang] on a machine, now and in the future.
 func (w *World) Release(name string) {
 	w.do(name, func(m *machine) {
 		m.released = true
@@ -58,37 +58,37 @@ func (w *World) Release(name string) {
 	})
 }
 
-// Starts lists every turn/start and turn/steer that a machine received and did not refuse, oldest first.
+// Starts returns every turn/start and turn/steer that a machine received and did not refuse, oldest first.
 func (w *World) Starts(name string) []Start {
 	var all []Start
 	w.do(name, func(m *machine) { all = slices.Clone(m.starts) })
 	return all
 }
 
-// Connections counts the clients of a machine.
+// Connections returns how many clients a machine has.
 func (w *World) Connections(name string) int {
 	n := 0
 	w.do(name, func(m *machine) { n = len(m.conns) })
 	return n
 }
 
-// Threads lists the threads of a machine, oldest first.
+// Threads returns the threads of a machine, oldest first.
 func (w *World) Threads(name string) []Thread {
 	var all []Thread
 	w.do(name, func(m *machine) {
 		for _, t := range m.threads {
-			about := Thread{ID: t.id}
+			thread := Thread{ID: t.id}
 			if t.turn != nil {
-				about.Running, about.Asking = t.turn.id, t.turn.ask != nil
+				thread.Running, thread.Asking = t.turn.id, t.turn.ask != nil
 			}
-			all = append(all, about)
+			all = append(all, thread)
 		}
 	})
 	return all
 }
 
-// Unload lets go of every thread of a machine that runs nothing, as another process or a restart does.
-// Its clients are told.
+// Unload unloads every thread of a machine that runs no turn, as another process or a restart does. Its clients are
+// notified.
 func (w *World) Unload(name string) {
 	w.do(name, func(m *machine) {
 		for _, t := range m.threads {
@@ -99,8 +99,8 @@ func (w *World) Unload(name string) {
 	})
 }
 
-// AddThread puts a thread that has run one turn on a machine and returns its id. Archived makes it one
-// that must be unarchived before it can be used.
+// AddThread adds a thread with one ended turn to a machine and returns its id. An archived one must be unarchived
+// before use.
 func (w *World) AddThread(name, title, dir string, archived bool) string {
 	now := time.Now()
 	id := newID(now)

@@ -7,48 +7,48 @@ import (
 	"time"
 )
 
-// threadList lists the threads that ran and were not put away, newest first.
-func threadList(m *machine, r asked, p struct {
+// threadList lists the threads that had a turn and are not archived, newest first.
+func threadList(m *machine, r request, p struct {
 	page
 	SourceKinds []string
 }) *refusal {
-	found := []*thread{}
+	matching := []*thread{}
 	for _, t := range m.threads {
-		asked := slices.Contains(p.SourceKinds, t.source()) || len(p.SourceKinds) == 0 && t.source() != sourceExec
-		if asked && len(t.turns) > 0 && !t.ephemeral && !t.archived {
-			found = append(found, t)
+		wanted := slices.Contains(p.SourceKinds, t.source()) || len(p.SourceKinds) == 0 && t.source() != sourceExec
+		if wanted && len(t.turns) > 0 && !t.ephemeral && !t.archived {
+			matching = append(matching, t)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b *thread) int {
+	slices.SortStableFunc(matching, func(a, b *thread) int {
 		return cmp.Or(b.updated.Compare(a.updated), cmp.Compare(b.id, a.id))
 	})
-	from, to, no := p.window(len(found), 25)
+	from, to, no := p.window(len(matching), 25)
 	if no != nil {
 		return no
 	}
 	data := []any{}
-	for _, t := range found[from:to] {
+	for _, t := range matching[from:to] {
 		data = append(data, t.wire())
 	}
-	r.conn.reply(r.id, map[string]any{"data": data, "readStates": map[string]any{}, "nextCursor": cursor(to, len(found)),
+	r.conn.reply(r.id, map[string]any{"data": data, "readStates": map[string]any{}, "nextCursor": cursor(to, len(matching)),
 		"backwardsCursor": nil})
 	return nil
 }
 
-func threadRead(t *thread, r asked, _ struct{}) *refusal {
+func threadRead(t *thread, r request, _ struct{}) *refusal {
 	r.conn.reply(r.id, map[string]any{"thread": t.wire(), "readState": nil})
 	return nil
 }
 
-// A page is what lists take.
+// A page has the parameters of lists.
 type page struct {
 	Limit     *int
 	Cursor    *string
 	ItemsView string
 }
 
-// window is the part of n entries that a page shows. Cursors of the simulator are offsets.
-func (p page) window(n, usual int) (from, to int, no *refusal) {
+// window returns the part of n entries that a page shows. A cursor of the simulator is an offset.
+func (p page) window(n, defaultLimit int) (from, to int, no *refusal) {
 	if p.Cursor != nil {
 		at, err := strconv.Atoi(*p.Cursor)
 		if err != nil || at < 0 || at > n {
@@ -56,13 +56,14 @@ func (p page) window(n, usual int) (from, to int, no *refusal) {
 		}
 		from = at
 	}
-	limit := usual
+	limit := defaultLimit
 	if p.Limit != nil {
 		limit = min(max(*p.Limit, 1), 100)
 	}
 	return from, min(from+limit, n), nil
 }
 
+// cursor returns the cursor of the next page, null after the last one.
 func cursor(to, n int) any {
 	if to >= n {
 		return nil
@@ -70,8 +71,8 @@ func cursor(to, n int) any {
 	return strconv.Itoa(to)
 }
 
-// turns is a page of a thread's turns, newest first. Turns that began or ended less than lie ago are shown as the
-// app-server shows them at their edges: interrupted, without an end.
+// turns returns a page of a thread's turns, newest first. Turns that began or ended less than lie ago are shown as the
+// real one shows them then: interrupted, without an end.
 func (p page) turns(t *thread, lie time.Duration) (map[string]any, *refusal) {
 	all := slices.Clone(t.turns)
 	slices.Reverse(all)
@@ -82,16 +83,16 @@ func (p page) turns(t *thread, lie time.Duration) (map[string]any, *refusal) {
 	view := cmp.Or(p.ItemsView, viewSummary)
 	data := []any{}
 	for _, u := range all[from:to] {
-		about := u.wire(view)
+		turn := u.wire(view)
 		if time.Since(u.started) < lie || time.Since(u.completed) < lie {
-			about["status"], about["completedAt"] = turnInterrupted, nil
+			turn["status"], turn["completedAt"] = turnInterrupted, nil
 		}
-		data = append(data, about)
+		data = append(data, turn)
 	}
 	return map[string]any{"data": data, "nextCursor": cursor(to, len(all)), "backwardsCursor": nil}, nil
 }
 
-func turnsList(t *thread, r asked, p struct {
+func turnsList(t *thread, r request, p struct {
 	page
 }) *refusal {
 	switch {
@@ -107,7 +108,7 @@ func turnsList(t *thread, r asked, p struct {
 	return no
 }
 
-func itemsList(t *thread, r asked, p struct {
+func itemsList(t *thread, r request, p struct {
 	page
 	SortDirection string
 	TurnID        *string `json:"turnId"`
@@ -137,27 +138,27 @@ func itemsList(t *thread, r asked, p struct {
 	return no
 }
 
-// forgot is what a turn says that an earlier world ran.
+// forgot is the error of a turn of an earlier world.
 const forgot = "This machine is simulated. It was started anew since then and has forgotten this work."
 
-// maxForgotten is how many turns of earlier worlds a thread admits to.
+// maxForgotten bounds the turns of earlier worlds that a thread recalls.
 const maxForgotten = 50
 
-// recall takes up a turn that somebody asks for and that an earlier world must have run: it is over, and says
-// that it was forgotten. A world keeps nothing beyond its end, where a real app-server reads the turn from its
-// disk. Without this, a client that follows the turn would wait for it for ever.
+// recall adds a turn that a client asks for and that an earlier world must have run: it has failed with the error
+// [forgot]. A world keeps nothing after its end, while a real app-server would read the turn from its disk. Without
+// this, a client that follows the turn would wait for it for ever.
 func (t *thread) recall(id string) {
 	made, ok := madeAt(id)
 	if !ok || made.After(t.m.born) || slices.ContainsFunc(t.turns, func(u *turn) bool { return u.id == id }) {
 		return
 	}
-	old := slices.IndexFunc(t.turns, func(u *turn) bool { return u.started.After(t.m.born) }) // of this world
-	if old < 0 {
-		old = len(t.turns)
+	first := slices.IndexFunc(t.turns, func(u *turn) bool { return u.started.After(t.m.born) }) // of this world
+	if first < 0 {
+		first = len(t.turns)
 	}
 	if t.forgotten++; t.forgotten > maxForgotten {
 		return
 	}
-	t.turns = slices.Insert(t.turns, old, &turn{id: id, thread: t, status: turnFailed, fault: forgot, started: made,
+	t.turns = slices.Insert(t.turns, first, &turn{id: id, thread: t, status: turnFailed, fault: forgot, started: made,
 		completed: t.m.born})
 }

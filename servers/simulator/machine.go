@@ -12,49 +12,49 @@ import (
 // unloadAfter is how long an idle thread without subscribers stays loaded.
 const unloadAfter = 60 * time.Second
 
-// A machine is one app-server with its threads. Whoever does something there holds mu; nothing that is done waits.
+// A machine is one app-server with its threads. mu is held during each action; no action waits.
 type machine struct {
 	about  Machine             // Set once
-	born   time.Time           // Set once: older turns that are unknown were forgotten
+	born   time.Time           // Set once: unknown turns with older ids are of an earlier world
 	speed  float64             // Set once
 	script func(Prompt) []Step // Set once; nil for the built-in agent
-	holds  func(Prompt) bool   // Set once; may be nil
+	holds  func(Prompt) bool   // Set once; Holds of Config; may be nil
 	log    *zap.Logger         // Set once
 	unsent int                 // Set once: maxUnsent
 
-	mu    sync.Mutex
-	left  *sync.Cond // Set once: of mu; a client has gone
-	state            // Guarded by mu
+	mu         sync.Mutex
+	clientLeft *sync.Cond // Set once; over mu
+	state                 // Guarded by mu
 }
 
-// state is what changes on a machine.
+// state is the mutable state of a machine.
 type state struct {
-	running  bool
-	life     int    // counts the times that it was killed
-	lose     func() // ends Serve; nil while it is not served
-	gone     bool   // it leaves, and was asked for work
-	clients  int    // handlers of connections
-	threads  []*thread
-	conns    []*conn
-	asks     []*ask // open requests to clients, oldest first
-	askSeq   int
-	released bool // nothing hangs any more
-	fixed    bool // the shop's failing test was mended
-	faults   Faults
-	starts   []Start
-	unread   uint64 // messages that were none, or nested too deep
-	tooSlow  uint64 // connections cut because they did not read
+	running     bool
+	life        int    // how often it was killed
+	lose        func() // ends Serve; nil while it is not served
+	gone        bool   // a machine that leaves was given work
+	clients     int    // running handlers of connections
+	threads     []*thread
+	conns       []*conn
+	asks        []*ask // open requests to clients, oldest first
+	askSeq      int
+	released    bool // Release was called
+	fixed       bool // the failing test of the shop was fixed
+	faults      Faults
+	starts      []Start
+	badMessages uint64 // invalid or too deeply nested messages
+	tooSlow     uint64 // connections cut because they did not read
 }
 
-// An asked request came from a connection.
-type asked struct {
+// A request is a request from a connection.
+type request struct {
 	conn *conn
 	id   json.RawMessage
 	call string
 	args json.RawMessage
 }
 
-// A timer runs something later, unless it is cancelled or its machine is killed before. Guarded by the machine's mu.
+// A timer runs a function later, unless it is cancelled or its machine is killed. Guarded by the machine's mu.
 type timer struct {
 	clock *time.Timer
 	off   bool
@@ -65,19 +65,19 @@ func newMachine(about Machine, c Config, log *zap.Logger) *machine {
 		about: about, born: time.Now(), speed: c.Speed, script: c.Script, holds: c.Holds,
 		log: log.With(zap.String("server", about.Name)), unsent: maxUnsent,
 	}
-	m.left = sync.NewCond(&m.mu)
+	m.clientLeft = sync.NewCond(&m.mu)
 	return m
 }
 
-// do runs fn where the state may be touched.
+// do runs fn with mu held.
 func (m *machine) do(fn func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fn()
 }
 
-// kill does what a killed app-server leaves behind: every connection is cut, running turns are interrupted for good,
-// nothing is loaded. It returns when all who were connected have gone.
+// kill has the effect of a kill of the app-server: every connection is cut, running turns are interrupted, nothing is
+// loaded. It returns when all handlers of connections have ended.
 func (m *machine) kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,16 +93,16 @@ func (m *machine) kill() {
 	m.conns, m.asks, m.askSeq, m.running, m.lose = nil, nil, 0, false, nil
 	m.life++
 	for m.clients > 0 {
-		m.left.Wait()
+		m.clientLeft.Wait()
 	}
 }
 
-// after runs fn once d has passed, made faster by the world's speed.
+// after runs fn after d divided by the speed of the world.
 func (m *machine) after(d time.Duration, fn func()) *timer {
 	return m.later(time.Duration(float64(d)/m.speed), fn)
 }
 
-// later runs fn once d has passed.
+// later runs fn after d.
 func (m *machine) later(d time.Duration, fn func()) *timer {
 	t, life := &timer{}, m.life
 	t.clock = time.AfterFunc(d, func() {
@@ -115,7 +115,7 @@ func (m *machine) later(d time.Duration, fn func()) *timer {
 	return t
 }
 
-// cancel has a timer, which may be nil, run nothing any more.
+// cancel cancels a timer, which may be nil.
 func (t *timer) cancel() {
 	if t != nil {
 		t.off = true
@@ -128,7 +128,7 @@ func (m *machine) add(t *thread) {
 	m.threads = append(m.threads, t)
 }
 
-// notify tells connections something. Only initialized ones that did not opt out get it.
+// notify sends a notification to those connections that are initialized and did not opt out.
 func (m *machine) notify(to []*conn, method string, params any) {
 	if len(to) == 0 {
 		return
@@ -141,10 +141,10 @@ func (m *machine) notify(to []*conn, method string, params any) {
 	}
 }
 
-// broadcast tells every connection.
+// broadcast sends a notification to every connection.
 func (m *machine) broadcast(method string, params any) { m.notify(m.conns, method, params) }
 
-// publish tells the subscribers of a thread.
+// publish sends a notification to the subscribers of a thread.
 func (t *thread) publish(method string, params map[string]any) {
 	if params["threadId"] == nil {
 		params["threadId"] = t.id
@@ -152,13 +152,13 @@ func (t *thread) publish(method string, params map[string]any) {
 	t.m.notify(t.subscribers, method, params)
 }
 
-// setStatus changes what everybody sees of a thread.
+// setStatus sets the status of a thread and notifies every connection.
 func (t *thread) setStatus(status string, flags ...string) {
 	t.status, t.flags = status, flags
 	t.m.broadcast("thread/status/changed", map[string]any{"threadId": t.id, "status": t.wireStatus()})
 }
 
-// leave forgets a connection.
+// leave removes a connection.
 func (m *machine) leave(c *conn) {
 	m.conns = slices.DeleteFunc(m.conns, func(have *conn) bool { return have == c })
 	for _, t := range m.threads {
@@ -166,6 +166,7 @@ func (m *machine) leave(c *conn) {
 	}
 }
 
+// unsubscribe removes a subscriber; false if there was none.
 func (t *thread) unsubscribe(c *conn) bool {
 	before := len(t.subscribers)
 	t.subscribers = slices.DeleteFunc(t.subscribers, func(have *conn) bool { return have == c })
@@ -176,7 +177,7 @@ func (t *thread) unsubscribe(c *conn) bool {
 	return true
 }
 
-// unloadLater unloads a thread that nobody uses, as the app-server does after a minute.
+// unloadLater unloads a thread after a minute without use, as the app-server does.
 func (t *thread) unloadLater() {
 	if len(t.subscribers) > 0 || t.turn != nil || !t.loaded {
 		return
@@ -189,7 +190,7 @@ func (t *thread) unloadLater() {
 	})
 }
 
-// close unloads a thread and tells everybody.
+// close unloads a thread and notifies everybody.
 func (t *thread) close() {
 	t.unloadNow()
 	t.m.broadcast("thread/closed", map[string]any{"threadId": t.id})

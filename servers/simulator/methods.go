@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Codes of JSON-RPC errors. Almost everything is an invalid request; clients tell apart by the text.
+// Codes of JSON-RPC errors. Almost every error is an invalid request, which clients tell apart by the text.
 const (
 	codeInvalid     = -32600
 	codeUnsupported = -32601
@@ -26,7 +26,7 @@ func refuse(format string, args ...any) *refusal {
 	return &refusal{code: codeInvalid, text: fmt.Sprintf(format, args...)}
 }
 
-// reply is the refusal as a message.
+// reply returns the refusal as a message.
 func (r *refusal) reply(id json.RawMessage) []byte {
 	fault := map[string]any{"code": r.code, "message": r.text}
 	if r.data != nil {
@@ -39,10 +39,10 @@ func (c *conn) reply(id json.RawMessage, result any) {
 	c.send(marshal(map[string]any{"id": id, "result": result}))
 }
 
-// A method answers a request: it replies itself, or returns why it refuses.
-type method func(*machine, asked) *refusal
+// A method handles a request: it sends the reply itself, or returns a refusal.
+type method func(*machine, request) *refusal
 
-// methods are those that the simulator knows. Set once.
+// methods are the known methods, except initialize. Set once.
 var methods = map[string]method{
 	"thread/start":       decoded(threadStart),
 	"thread/resume":      onThread(absentStored, threadResume),
@@ -61,8 +61,8 @@ var methods = map[string]method{
 	"turn/interrupt":     onLoaded(turnInterrupt),
 }
 
-// handle answers a request of a connection that is still there.
-func (m *machine) handle(r asked) {
+// handle handles a request from a connection that is not lost.
+func (m *machine) handle(r request) {
 	if r.conn.Lost() != nil {
 		return
 	}
@@ -95,9 +95,9 @@ func (m *machine) handle(r asked) {
 	}
 }
 
-// decoded is a method whose params are read into P as the app-server reads them: unknown fields are ignored.
-func decoded[P any](answer func(*machine, asked, P) *refusal) method {
-	return func(m *machine, r asked) *refusal {
+// decoded returns a method that decodes its params into P. Like the app-server it ignores unknown fields.
+func decoded[P any](answer func(*machine, request, P) *refusal) method {
+	return func(m *machine, r request) *refusal {
 		var p P
 		if err := json.Unmarshal(r.args, &p); err != nil {
 			return refuse("Invalid request: %v", err)
@@ -106,10 +106,10 @@ func decoded[P any](answer func(*machine, asked, P) *refusal) method {
 	}
 }
 
-// onThread is a method about a thread. Absent begins the refusal when the thread does not exist.
-func onThread[P any](absent string, answer func(*thread, asked, P) *refusal) method {
-	return func(m *machine, r asked) *refusal {
-		return decoded(func(m *machine, r asked, p P) *refusal {
+// onThread returns a method on a thread. absent is the prefix of the refusal when the thread does not exist.
+func onThread[P any](absent string, answer func(*thread, request, P) *refusal) method {
+	return func(m *machine, r request) *refusal {
+		return decoded(func(m *machine, r request, p P) *refusal {
 			t, no := m.threadOf(r, absent)
 			if no != nil {
 				return no
@@ -119,9 +119,9 @@ func onThread[P any](absent string, answer func(*thread, asked, P) *refusal) met
 	}
 }
 
-// onLoaded is a method about the turns of a thread, which must be loaded.
-func onLoaded(answer func(*thread, asked, turnParams) *refusal) method {
-	return onThread(absentTurn, func(t *thread, r asked, p turnParams) *refusal {
+// onLoaded returns a method on the turns of a thread, which must be loaded.
+func onLoaded(answer func(*thread, request, turnParams) *refusal) method {
+	return onThread(absentTurn, func(t *thread, r request, p turnParams) *refusal {
 		if !t.loaded {
 			return refuse("%s%s", absentTurn, t.id)
 		}
@@ -129,7 +129,7 @@ func onLoaded(answer func(*thread, asked, turnParams) *refusal) method {
 	})
 }
 
-func initialize(m *machine, r asked, p struct {
+func initialize(m *machine, r request, p struct {
 	ClientInfo   *struct{ Name, Version string }
 	Capabilities *struct {
 		OptOut []string `json:"optOutNotificationMethods"`
@@ -160,8 +160,8 @@ func initialize(m *machine, r asked, p struct {
 	return nil
 }
 
-// threadOf finds the thread of a request.
-func (m *machine) threadOf(r asked, absent string) (*thread, *refusal) {
+// threadOf returns the thread of a request.
+func (m *machine) threadOf(r request, absent string) (*thread, *refusal) {
 	var p struct {
 		ThreadID *string `json:"threadId"`
 	}
@@ -181,18 +181,19 @@ func (m *machine) threadOf(r asked, absent string) (*thread, *refusal) {
 	return m.threads[i], nil
 }
 
+// Prefixes of the refusals for a thread that does not exist; its id follows.
 const (
 	absentTurn   = "thread not found: "
 	absentRead   = "thread not loaded: "
 	absentStored = "no rollout found for thread id "
 )
 
-// sandboxTypes are the sandbox modes of thread/start and what they are called in its answer. Set once.
+// sandboxTypes maps the sandbox modes of thread/start to their names in the answer. Set once.
 var sandboxTypes = map[string]string{
 	"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess",
 }
 
-func threadStart(m *machine, r asked, p struct {
+func threadStart(m *machine, r request, p struct {
 	Cwd            *string
 	Ephemeral      bool
 	Sandbox        *string
@@ -215,7 +216,7 @@ func threadStart(m *machine, r asked, p struct {
 	if p.Cwd != nil && *p.Cwd != "" {
 		t.cwd = *p.Cwd
 	}
-	newest := &thread{} // of the directory, which has its branch
+	newest := &thread{} // newest thread of the directory: the new one has its branch
 	for _, other := range m.threads {
 		if other.cwd == t.cwd && other.updated.After(newest.updated) {
 			newest = other
@@ -229,9 +230,9 @@ func threadStart(m *machine, r asked, p struct {
 	return nil
 }
 
-// threadResume loads a thread for a connection, and tells it what there is. It does not tell the turns: a client pages
-// through them.
-func threadResume(t *thread, r asked, p struct {
+// threadResume loads a thread for a connection and sends its state, but not its turns: a client reads those page by
+// page.
+func threadResume(t *thread, r request, p struct {
 	Page *page `json:"initialTurnsPage"`
 }) *refusal {
 	switch {
@@ -249,21 +250,21 @@ func threadResume(t *thread, r asked, p struct {
 	if !slices.Contains(t.subscribers, r.conn) {
 		t.subscribers = append(t.subscribers, r.conn)
 	}
-	with := map[string]any{
+	result := map[string]any{
 		"thread": t.wire(), "initialTurnsPage": nil, "turnsBackwardsCursor": nil, "itemsBackwardsCursor": nil,
 	}
 	if p.Page != nil {
-		if result, no := p.Page.turns(t, t.m.faults.FalseInterrupt); no == nil {
-			with["initialTurnsPage"] = result
+		if turns, no := p.Page.turns(t, t.m.faults.FalseInterrupt); no == nil {
+			result["initialTurnsPage"] = turns
 		}
 	}
-	r.conn.reply(r.id, t.settings(with))
+	r.conn.reply(r.id, t.settings(result))
 	t.m.broadcast("thread/goal/cleared", map[string]any{"threadId": t.id})
 	t.replay(r.conn)
 	return nil
 }
 
-func threadUnsubscribe(m *machine, r asked) *refusal {
+func threadUnsubscribe(m *machine, r request) *refusal {
 	t, no := m.threadOf(r, "")
 	status := "notLoaded"
 	switch {
@@ -279,7 +280,7 @@ func threadUnsubscribe(m *machine, r asked) *refusal {
 	return nil
 }
 
-func threadLoadedList(m *machine, r asked) *refusal {
+func threadLoadedList(m *machine, r request) *refusal {
 	ids := []string{}
 	for _, t := range m.threads {
 		if t.loaded {
@@ -290,7 +291,7 @@ func threadLoadedList(m *machine, r asked) *refusal {
 	return nil
 }
 
-func threadNameSet(t *thread, r asked, p struct{ Name string }) *refusal {
+func threadNameSet(t *thread, r request, p struct{ Name string }) *refusal {
 	if strings.TrimSpace(p.Name) == "" {
 		return refuse("thread name must not be empty")
 	}
@@ -300,7 +301,7 @@ func threadNameSet(t *thread, r asked, p struct{ Name string }) *refusal {
 	return nil
 }
 
-func threadArchive(t *thread, r asked, _ struct{}) *refusal {
+func threadArchive(t *thread, r request, _ struct{}) *refusal {
 	if !t.stored {
 		return refuse("%s%s", absentStored, t.id)
 	}
@@ -314,17 +315,16 @@ func threadArchive(t *thread, r asked, _ struct{}) *refusal {
 	return nil
 }
 
-func threadUnarchive(t *thread, r asked, _ struct{}) *refusal {
+func threadUnarchive(t *thread, r request, _ struct{}) *refusal {
 	t.archived = false
 	r.conn.reply(r.id, map[string]any{"thread": t.wire()})
 	t.m.broadcast("thread/unarchived", map[string]any{"threadId": t.id})
 	return nil
 }
 
-// threadFork copies a thread up to and with a turn, or all of it, also one that another process holds. The
-// copy has the turns of its source under their own ids; one that runs is copied as interrupted, without what
-// it is about to say.
-func threadFork(t *thread, r asked, p struct {
+// threadFork copies a thread up to and including a turn, or all of it, even if another process uses the thread. The
+// copied turns keep their ids; a running one is copied as interrupted, without its open items.
+func threadFork(t *thread, r request, p struct {
 	Last      *string `json:"lastTurnId"`
 	Ephemeral bool
 }) *refusal {
@@ -357,7 +357,7 @@ func threadFork(t *thread, r asked, p struct {
 	return nil
 }
 
-// upTo returns the turns up to and with one that has ended, all of them for nil.
+// upTo returns the turns up to and including an ended one; all turns for nil.
 func (t *thread) upTo(last *string) ([]*turn, *refusal) {
 	if last == nil {
 		return t.turns, nil

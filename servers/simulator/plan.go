@@ -9,25 +9,25 @@ import (
 	"unicode"
 )
 
-// A scene is what the built-in agent knows when it gets a prompt.
+// A scene is what the built-in agent knows when it plans for a prompt.
 type scene struct {
-	dir     string
-	branch  string
-	failing bool     // the repository has the failing test
-	saw     bool     // this session has seen it fail
-	pushed  bool     // the branch was pushed since the last change
-	done    []string // what this session did, oldest first, as "fixed ..."
-	steered bool     // the prompt came into running work, which it ends
+	dir        string
+	branch     string
+	failing    bool     // the repository has the failing test
+	sawFailure bool     // this session has seen the test fail
+	pushed     bool     // the branch was pushed since the last change
+	done       []string // what this session did, such as "fixed ...", oldest first
+	steered    bool     // the prompt steers a running turn, whose work it ends
 }
 
-// Learn makes a fact true, as an [Effect] says when it is reached.
+// Learn makes a fact true, as an [Effect] does.
 func (s *scene) Learn(f Fact) {
 	did := ""
 	switch f {
 	case FactSawFailure:
-		s.saw, did = true, "ran the tests and saw TestRefreshExpiredToken fail"
+		s.sawFailure, did = true, "ran the tests and saw TestRefreshExpiredToken fail"
 	case FactTestsPassed:
-		s.saw, did = false, "ran the tests, and all passed"
+		s.sawFailure, did = false, "ran the tests, and all passed"
 	case FactFixed:
 		s.failing, s.pushed, did = false, false, "fixed the expired token check"
 	case FactPushed:
@@ -42,61 +42,62 @@ func (s *scene) Learn(f Fact) {
 	s.done = append(slices.DeleteFunc(slices.Clone(s.done), func(have string) bool { return have == did }), did)
 }
 
-// unknown is what the agent says to everything it does not know.
+// unknown is the answer to prompts that the agent does not know.
 const unknown = "I am only a simulated agent: I can run the tests, fix the failing one, push the branch, write and " +
 	"publish the release notes and run the benchmarks; " +
 	"for real work list your servers in switchboard.yaml, or start Switchboard with --codex."
 
-// wordEvery is how fast messages stream.
+// wordEvery is the pause between the words of a message.
 const wordEvery = 45 * time.Millisecond
 
-// said are the words of a prompt.
-type said []string
+// promptWords are the words of a prompt, in lower case.
+type promptWords []string
 
-func (s said) any(words ...string) bool {
+// any reports whether the prompt has one of the words.
+func (s promptWords) any(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(s, w) })
 }
 
-// An intent is what a prompt asks for, and what the agent does then.
+// An intent is one kind of prompt, and the plan for it.
 type intent struct {
-	name string
-	asks func(said) bool
-	plan func(scene) []Step
+	name    string
+	matches func(promptWords) bool
+	plan    func(scene) []Step
 }
 
-// intents are those that the agent knows, the rarest first. Set once.
+// intents are the prompts that the agent knows, the rarest first. Set once.
 var intents = []intent{
-	{"no push", func(s said) bool { return s.any("push", "pushed") && s.any("don't", "dont", "not", "never") },
+	{"no push", func(s promptWords) bool { return s.any("push", "pushed") && s.any("don't", "dont", "not", "never") },
 		func(scene) []Step { return []Step{say("I leave the branch as it is and push nothing.")} }},
-	{"push", func(s said) bool { return s.any("push") }, pushSteps},
-	{"publish", func(s said) bool { return s.any("publish") }, publishSteps},
-	{"notes", func(s said) bool { return s.any("changelog") || s.any("release") && s.any("note", "notes") }, notesSteps},
-	{"benchmarks", func(s said) bool {
+	{"push", func(s promptWords) bool { return s.any("push") }, pushSteps},
+	{"publish", func(s promptWords) bool { return s.any("publish") }, publishSteps},
+	{"notes", func(s promptWords) bool { return s.any("changelog") || s.any("release") && s.any("note", "notes") }, notesSteps},
+	{"benchmarks", func(s promptWords) bool {
 		return s.any("benchmark", "benchmarks", "bench") ||
 			s.any("build", "compile") && s.any("everything", "all", "long", "whole")
 	}, benchSteps},
-	{"branch", func(s said) bool { return s.any("branch") && s.any("which", "what") }, branchSteps},
-	{"changes", func(s said) bool {
+	{"branch", func(s promptWords) bool { return s.any("branch") && s.any("which", "what") }, branchSteps},
+	{"changes", func(s promptWords) bool {
 		return s.any("changed", "status", "diff", "happened", "summary", "summarize", "summarise") ||
 			s.any("what") && s.any("did", "done")
 	}, changesSteps},
-	{"fix", func(s said) bool {
+	{"fix", func(s promptWords) bool {
 		return s.any("fix", "repair", "mend", "correct") &&
 			(len(s) == 1 || s.any("it", "that", "this", "test", "tests", "failure", "failing", "them", "bug"))
 	}, fixSteps},
-	{"tests", func(s said) bool {
+	{"tests", func(s promptWords) bool {
 		return s.any("test", "tests") && !s.any("write", "add", "create", "delete", "remove", "rename")
 	}, testSteps},
-	{"stop", func(s said) bool { return s.any("stop", "cancel", "abort") && len(s) <= 3 }, stopSteps},
+	{"stop", func(s promptWords) bool { return s.any("stop", "cancel", "abort") && len(s) <= 3 }, stopSteps},
 }
 
-// intentOf reads a prompt by its words. What the agent does not know has no name.
+// intentOf returns the intent of a prompt, by its words. An unknown prompt has an intent without a name.
 func intentOf(prompt string) intent {
-	words := said(strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(prompt, "’", "'")), func(r rune) bool {
+	words := promptWords(strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(prompt, "’", "'")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
 	}))
 	for _, in := range intents {
-		if in.asks(words) {
+		if in.matches(words) {
 			return in
 		}
 	}
@@ -108,7 +109,7 @@ func intentOf(prompt string) intent {
 	}}
 }
 
-// plan decides what the agent does for a prompt. It is pure.
+// plan returns the steps for a prompt. It is pure.
 func plan(s scene, prompt string) []Step { return intentOf(prompt).plan(s) }
 
 func stopSteps(s scene) []Step {
@@ -137,7 +138,7 @@ func lines(after time.Duration, texts ...string) []Line {
 
 const testPause = 450 * time.Millisecond
 
-// testRun is the run of the tests in a repository.
+// testRun is the command that runs the tests in a repository.
 func testRun(s scene) Run {
 	run := Run{Command: "go test ./..."}
 	if !isShop(s.dir) {
@@ -171,7 +172,7 @@ func testSteps(s scene) []Step {
 	return append(steps, Effect{FactTestsPassed}, say("I ran `go test ./...`; every package is fine.\n\nAll tests pass."))
 }
 
-// fixDiff is the change that mends the failing test.
+// fixDiff is the change that fixes the failing test.
 const fixDiff = `@@ -41,7 +41,7 @@ func (s *Service) Refresh(token string) (Session, error) {
  	claims, err := s.parse(token)
  	if err != nil {
@@ -185,7 +186,7 @@ const fixDiff = `@@ -41,7 +41,7 @@ func (s *Service) Refresh(token string) (Sess
 
 func fixSteps(s scene) []Step {
 	switch {
-	case !s.saw:
+	case !s.sawFailure:
 		return []Step{say("Nothing has failed in this session, so there is nothing to fix yet; ask me to run the tests " +
 			"first.")}
 	case !s.failing:
@@ -239,7 +240,7 @@ func notesSteps(s scene) []Step {
 	}
 }
 
-// publishSteps ask which version the notes are for, in words.
+// publishSteps asks for the version of the notes, as a question in words.
 func publishSteps(scene) []Step {
 	return []Step{
 		Think{"The notes do not say which version they are for, so I ask.", 300 * time.Millisecond},
@@ -248,15 +249,15 @@ func publishSteps(scene) []Step {
 	}
 }
 
-// reVersion is a version as people say it.
+// reVersion matches a version as people say it.
 var reVersion = regexp.MustCompile(`\d+(?:\.\d+)*`)
 
-// published goes on with the version that the person gave.
+// published returns the steps after the version was given.
 func published(answers []string) []Step {
-	said := strings.NewReplacer(" point ", ".", " dot ", ".").Replace(strings.Join(answers, " "))
-	version := reVersion.FindString(said)
+	answer := strings.NewReplacer(" point ", ".", " dot ", ".").Replace(strings.Join(answers, " "))
+	version := reVersion.FindString(answer)
 	switch {
-	case strings.TrimSpace(said) == "":
+	case strings.TrimSpace(answer) == "":
 		return []Step{say("I published nothing, because I got no version.")}
 	case version == "":
 		return []Step{say("I found no version number in that answer, so I published nothing.")}
@@ -287,12 +288,12 @@ func benchSteps(scene) []Step {
 	}
 }
 
-// benchFigures are results to print. Set once.
+// benchFigures are the printed results of benchmarks. Set once.
 var benchFigures = []string{
 	"1204113       987 ns/op", "  88214     13502 ns/op", "   9127    121877 ns/op", "     28  41093220 ns/op",
 }
 
-// changesSteps tell what the session did.
+// changesSteps returns the answer about what the session did.
 func changesSteps(s scene) []Step {
 	text := "Nothing has been changed in this session yet."
 	if n := len(s.done); n == 1 {
@@ -303,5 +304,5 @@ func changesSteps(s scene) []Step {
 	return []Step{Think{"Looking at what was done here.", 300 * time.Millisecond}, say(text)}
 }
 
-// isShop reports whether a directory belongs to the shop.
+// isShop reports whether a directory is in the shop.
 func isShop(dir string) bool { return dir == shopDir || strings.HasPrefix(dir, shopDir+"/") }

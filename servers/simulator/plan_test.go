@@ -70,9 +70,9 @@ func TestPlan(t *testing.T) {
 	t.Parallel()
 	shop := scene{dir: shopDir, branch: "auth-refactor", failing: true}
 	saw, fixed, mended := shop, shop, shop
-	saw.saw = true
+	saw.sawFailure = true
 	fixed.failing = false
-	mended.saw, mended.failing = true, false
+	mended.sawFailure, mended.failing = true, false
 	pushed := shop
 	pushed.pushed = true
 	worked := shop
@@ -135,7 +135,7 @@ func TestPublished(t *testing.T) {
 // TestAnswersCanBeSaid: the last sentence stands in a paragraph of its own without code.
 func TestAnswersCanBeSaid(t *testing.T) {
 	t.Parallel()
-	s := scene{dir: shopDir, branch: "b", failing: true, saw: true, done: []string{"ran the tests"}}
+	s := scene{dir: shopDir, branch: "b", failing: true, sawFailure: true, done: []string{"ran the tests"}}
 	for _, prompt := range []string{"run the tests", "fix it", "write the release notes", "run the benchmarks",
 		"what changed", "hello", "stop", "don't push"} {
 		text := final(plan(s, prompt))
@@ -151,7 +151,7 @@ func TestAnswersCanBeSaid(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	t.Parallel()
-	s := scene{dir: shopDir, failing: true, saw: true}
+	s := scene{dir: shopDir, failing: true, sawFailure: true}
 	for prompt, want := range map[string][2]time.Duration{
 		"run the tests":           {3 * time.Second, 9 * time.Second},
 		"fix it":                  {4 * time.Second, 10 * time.Second},

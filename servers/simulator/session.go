@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A Session is what the built-in agent knows of one session of a machine, for agents that are reached another way than
-// through an app-server. It is not safe for concurrent use.
+// A Session is what the built-in agent knows in one session of a machine, for agents that do not use an app-server. It
+// is not safe for concurrent use.
 type Session struct{ scene }
 
-// NewSession returns a session of a machine of the built-in world in which nothing was done.
+// NewSession returns a new session of a machine of the built-in world.
 func NewSession(m Machine) *Session {
 	branch := "main"
 	for _, s := range Seeds(m.Name) {
@@ -20,18 +20,18 @@ func NewSession(m Machine) *Session {
 	return &Session{scene{dir: m.Dir, branch: branch, failing: isShop(m.Dir)}}
 }
 
-// Plan decides what the agent does for a prompt. Steered says that it came into running work. Nothing is learned yet.
+// Plan returns the steps for a prompt. steered means that it steers a running turn. The session learns nothing yet.
 func (s *Session) Plan(prompt string, steered bool) []Step {
 	now := s.scene
 	now.steered = steered
 	return plan(now, prompt)
 }
 
-// Recall makes what was done before it true, in words.
+// Recall adds things that were done earlier, in words.
 func (s *Session) Recall(done ...string) { s.done = append(slices.Clip(s.done), done...) }
 
-// Shell is what a command of the agent's prints and how it ends, for a machine of the built-in world. A command that no
-// plan has is not found.
+// Shell returns the output and the exit code of a command of the agent on a machine of the built-in world. A command
+// of no plan is not found.
 func Shell(m Machine, command string) Run {
 	s := NewSession(m).scene
 	steps := slices.Concat(testSteps(s), notesSteps(s), benchSteps(s), pushSteps(s), published([]string{command}))

@@ -2,17 +2,17 @@ package simulator
 
 import "time"
 
-// A Step is one thing a simulated agent does in a turn: [Think], [Say], [Run], [Both], [Edit], [Ask], [Input],
+// A Step is one action of a simulated agent in a turn: [Think], [Say], [Run], [Both], [Edit], [Ask], [Input],
 // [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Fail] or [Hang].
 type Step interface{ step() }
 
-// Think is a reasoning item: its text comes at once and it lasts For.
+// Think is a reasoning item. Its text comes at once, and its end after For.
 type Think struct {
 	Text string
 	For  time.Duration
 }
 
-// Say is a message of the agent. It streams in words, one each Every.
+// Say is a message of the agent. It streams word by word, one after each Every.
 type Say struct {
 	Text  string
 	Every time.Duration
@@ -25,16 +25,16 @@ type Run struct {
 	Exit    int
 }
 
-// Both runs commands side by side: all begin at once, and each ends after its last line.
+// Both runs commands concurrently: all begin at once, and each ends after its last line.
 type Both []Run
 
-// A Line of output comes After the one before it.
+// A Line is a line of output, which comes After the line before it.
 type Line struct {
 	Text  string
 	After time.Duration
 }
 
-// Edit changes files. It takes For.
+// Edit changes files, and takes For.
 type Edit struct {
 	Changes []Change
 	For     time.Duration
@@ -47,10 +47,10 @@ type Change struct {
 	Add  bool // the file is new
 }
 
-// Ask asks for approval of a command, or of an edit when Changes are set, and waits for the answer.
-// Accepted, it is done (Lines and Exit as in [Run]) and the turn goes on with Accepted; declined, it is
-// not and the turn goes on with Declined. The steps after an Ask come in both cases. A command that is a Person's alone
-// to decide is put only to clients that promised to ask one, and is allowed once or not at all.
+// Ask asks for approval of a command, or of an edit when Changes are set, and waits for the answer. After a yes the
+// act is done (Lines and Exit as in [Run]), and the turn goes on with Accepted; after a no it is not done, and the
+// turn goes on with Declined. The steps after an Ask follow in both cases. With Person, only a person may decide: the
+// request goes only to clients that promised to ask one, and cannot be accepted for the session.
 type Ask struct {
 	Command  string
 	Person   bool
@@ -62,15 +62,15 @@ type Ask struct {
 	Declined []Step
 }
 
-// Review tells what the agent's own reviewer decided about a command, so that nobody was asked. Status is approved,
-// denied, timedOut or aborted; Risk and Rationale may be "".
+// Review publishes the decision of the agent's own reviewer about a command, so that nobody is asked. Status is
+// approved, denied, timedOut or aborted; Risk and Rationale may be "".
 type Review struct{ Command, Status, Risk, Rationale string }
 
-// Plan is what the agent proposes to do.
+// Plan publishes the plan of the agent.
 type Plan struct{ Text string }
 
-// Input asks the person for words and waits for them. The turn goes on with Answered, which gets the
-// answers in the order of the questions, "" for each that was not answered. It must return at once.
+// Input asks a person questions and waits for the answers in words. The turn goes on with the steps of Answered, which
+// gets the answers in the order of the questions, "" for a missing one. Answered must return at once.
 type Input struct {
 	Queries  []Query
 	Answered func(answers []string) []Step
@@ -83,7 +83,7 @@ type Query struct {
 	Secret  bool
 }
 
-// Permit asks for more rights, to the network or to write somewhere, and waits for the answer.
+// Permit asks for more permissions, for the network or for writes, and waits for the answer.
 type Permit struct {
 	Reason  string
 	Network bool
@@ -102,13 +102,13 @@ type Elicit struct {
 // Pause does nothing.
 type Pause struct{ For time.Duration }
 
-// Effect changes the world: what the agent knows and what is true of its repository.
+// Effect changes the world: what the agent knows, and the state of its repository.
 type Effect struct{ Fact Fact }
 
 // Fail ends the turn as failed.
 type Fail struct{ Message string }
 
-// Hang waits: for [World.Release], an interrupt or a steer.
+// Hang waits for [World.Release], an interrupt or a steer.
 type Hang struct{}
 
 func (Think) step()  {}
@@ -127,14 +127,14 @@ func (Effect) step() {}
 func (Fail) step()   {}
 func (Hang) step()   {}
 
-// A Fact is something that becomes true by what an agent does.
+// A Fact is something that an agent makes true.
 type Fact int
 
 // The facts of the built-in world.
 const (
 	FactSawFailure  Fact = iota // this session ran the tests and one failed
 	FactTestsPassed             // this session ran the tests and all passed
-	FactFixed                   // the failing test was mended
+	FactFixed                   // the failing test was fixed
 	FactPushed                  // the branch was pushed
 	FactNotes                   // the release notes were written
 	FactMeasured                // the benchmarks were run

@@ -24,47 +24,47 @@ const (
 	turnInterrupted = "interrupted"
 )
 
-// version is the version of the app-server whose behaviour this is.
+// version is the simulated version of the app-server.
 const version = "0.169.0"
 
-// A thread is one conversation. Guarded by its machine's mu.
+// A thread is one conversation. Guarded by mu of its machine.
 type thread struct {
 	m                              *machine // Set once, by [machine.add]
 	id, name, preview, cwd, branch string
-	exec                           bool // of codex exec
+	exec                           bool // made by codex exec
 	created, updated               time.Time
 	ephemeral, archived            bool
 	loaded                         bool
-	stored                         bool // a turn was run or a name given: it can be resumed
+	stored                         bool // it had a turn or got a name, so it can be resumed
 	status                         string
 	flags                          []string
 	turns                          []*turn
-	turn                           *turn // the one that runs, or nil
+	turn                           *turn // the running turn, or nil
 	subscribers                    []*conn
 	forkedFrom                     string // id of its source, or ""
 	unload                         *timer
-	approval, sandbox              string   // of thread/start, as it is answered
+	approval, sandbox              string   // as given to thread/start
 	allowed                        []string // commands accepted for the session
-	forgotten                      int      // turns of earlier worlds that were asked for
-	saw                            bool     // the tests were seen failing
+	forgotten                      int      // how many turns of earlier worlds it recalled
+	sawFailure                     bool     // as in scene, like pushed and done
 	pushed                         bool
-	done                           []string // what was done, in words
+	done                           []string
 }
 
-// source is what made the thread, as lists choose by it.
+// source returns the program that made the thread, by which lists filter.
 func (t *thread) source() string {
 	if t.exec {
 		return sourceExec
 	}
-	return "vscode" // so the app-server calls itself
+	return "vscode" // the name that the app-server uses for itself
 }
 
 const sourceExec = "exec"
 
-// An item is one entry of a turn. Guarded by its machine's mu.
+// An item is one item of a turn. Guarded by mu of its machine.
 type item struct {
 	kind, id           string
-	text               string // of a message, reasoning, or the user
+	text               string // of a message of the agent or the user, or of reasoning
 	client             *string
 	command, cwd       string
 	output             string
@@ -74,29 +74,30 @@ type item struct {
 	started, completed time.Time
 }
 
-// A turn is one run. Guarded by its machine's mu.
+// A turn is one turn. Guarded by mu of its machine.
 type turn struct {
 	id                 string
 	thread             *thread
 	status             string
 	fault              string
-	items              []*item // finished ones
-	open               []*item // those under way, oldest first
+	items              []*item // finished items
+	open               []*item // open items, oldest first
 	frames             []frame
-	next               *timer
+	next               *timer // for the next frame
 	steers             []input
-	hangs              bool // it waits to be released
-	coming             bool // it was acknowledged and has not begun
-	ask                *ask
+	hangs              bool // it waits at a Hang
+	coming             bool // it was acknowledged but has not begun
+	ask                *ask // open request of the turn, or nil
 	started, completed time.Time
 }
 
-// An input is what a client says to a thread.
+// An input is a message of the user.
 type input struct {
 	text   string
 	client *string
 }
 
+// thread returns the thread of a seed.
 func (s Seed) thread(now time.Time) *thread {
 	at := now.Add(-s.Old)
 	t := &thread{
@@ -107,16 +108,16 @@ func (s Seed) thread(now time.Time) *thread {
 	for i, st := range s.Turns {
 		begin := start.Add(time.Duration(i+1) * 10 * time.Minute)
 		u := &turn{id: newID(begin), thread: t, status: turnCompleted, started: begin.Add(-time.Minute), completed: begin}
-		finished := func(it item) {
+		add := func(it item) {
 			it.id, it.started, it.completed = newID(begin), begin.Add(-time.Minute), begin
 			u.items = append(u.items, &it)
 		}
-		finished(item{kind: "userMessage", text: st.Prompt})
+		add(item{kind: "userMessage", text: st.Prompt})
 		if st.Command != "" {
-			finished(item{kind: "commandExecution", command: st.Command, cwd: s.Dir, output: st.Output, exit: new(0),
+			add(item{kind: "commandExecution", command: st.Command, cwd: s.Dir, output: st.Output, exit: new(0),
 				status: "completed"})
 		}
-		finished(item{kind: "agentMessage", text: st.Answer})
+		add(item{kind: "agentMessage", text: st.Answer})
 		t.turns = append(t.turns, u)
 	}
 	t.preview = s.Turns[0].Prompt
@@ -137,7 +138,7 @@ func (t *thread) wireStatus() map[string]any {
 	return map[string]any{"type": t.status}
 }
 
-// wire is the Thread object, without its turns.
+// wire returns the Thread object, without its turns.
 func (t *thread) wire() map[string]any {
 	var git, environments any
 	if t.branch != "" {
@@ -160,8 +161,8 @@ func (t *thread) wire() map[string]any {
 	}
 }
 
-// settings is what start and resume tell beside the thread.
-func (t *thread) settings(with map[string]any) map[string]any {
+// settings returns the answer to start and resume: the settings of the thread, and the given fields.
+func (t *thread) settings(fields map[string]any) map[string]any {
 	all := map[string]any{
 		"model": "simulated", "modelProvider": "simulator", "serviceTier": nil, "disabledPluginIds": []any{}, "cwd": t.cwd,
 		"runtimeWorkspaceRoots": []string{t.cwd}, "instructionSources": []any{},
@@ -170,7 +171,7 @@ func (t *thread) settings(with map[string]any) map[string]any {
 			"writableRoots": []any{}, "networkAccess": false},
 		"activePermissionProfile": nil, "reasoningEffort": nil, "multiAgentMode": "explicitRequestOnly",
 	}
-	maps.Copy(all, with)
+	maps.Copy(all, fields)
 	return all
 }
 
@@ -181,7 +182,7 @@ const (
 	viewFull    = "full"
 )
 
-// wire is the Turn object. The summary has the user's words and the last message, as lists give it.
+// wire returns the Turn object. The summary view has the message of the user and the last one of the agent.
 func (u *turn) wire(view string) map[string]any {
 	items := []any{}
 	last := u.lastMessage()
@@ -206,7 +207,7 @@ func (u *turn) wire(view string) map[string]any {
 	}
 }
 
-// lastMessage is the newest finished message of the agent, nil when there is none.
+// lastMessage returns the newest finished message of the agent, nil for none.
 func (u *turn) lastMessage() *item {
 	for _, it := range slices.Backward(u.items) {
 		if it.kind == "agentMessage" {
@@ -216,7 +217,7 @@ func (u *turn) lastMessage() *item {
 	return nil
 }
 
-// wire is the ThreadItem object.
+// wire returns the ThreadItem object.
 func (it *item) wire() map[string]any {
 	var completed any
 	if !it.completed.IsZero() {
@@ -272,7 +273,7 @@ func actions(command string) []any {
 	return []any{map[string]any{"type": "unknown", "command": command}}
 }
 
-// inShell is how the app-server writes a command line.
+// inShell returns a command in the form of the app-server.
 func inShell(command string) string {
 	return "/bin/bash -lc '" + strings.ReplaceAll(command, "'", `'\''`) + "'"
 }

@@ -10,20 +10,21 @@ import (
 	"switchboard/handoff"
 )
 
-// maxInput is how many characters a turn's input may have.
+// maxInput is how many characters the input of a turn may have.
 const maxInput = 1 << 20
 
-// A Start is a turn/start or turn/steer that the machine received.
+// A Start is a turn/start or turn/steer that a machine received.
 type Start struct {
 	Thread   string
-	Turn     string // the turn it began or was added to; "" when a fault swallowed it
+	Turn     string // the turn that it began or steered; "" after StartLost
 	Prompt   string
 	ClientID string // clientUserMessageId
-	Asked    string // the request, its first 4 KiB; "" for a steer
-	Steered  bool   // added to a running turn
+	Asked    string // the first 4 KiB of the params; "" for a steer
+	Steered  bool   // it steered a running turn
 	At       time.Time
 }
 
+// turnParams are the params of the methods on turns.
 type turnParams struct {
 	Input    []struct{ Type, Text string }
 	ClientID *string `json:"clientUserMessageId"`
@@ -47,9 +48,9 @@ func (p turnParams) input() (input, *refusal) {
 	return input{text: text, client: p.ClientID}, nil
 }
 
-// turnStart begins a turn. On a thread that runs one it silently becomes a steer and answers with the
-// running turn, as the real one does.
-func turnStart(t *thread, r asked, p turnParams) *refusal {
+// turnStart begins a turn. On a thread with a running turn it becomes a steer and answers with that turn, as the real
+// one does.
+func turnStart(t *thread, r request, p turnParams) *refusal {
 	in, no := p.input()
 	if no != nil {
 		return no
@@ -92,17 +93,17 @@ func turnStart(t *thread, r asked, p turnParams) *refusal {
 	return nil
 }
 
-// slowStart is how long after its answer a turn begins with [StartSlow]; of the real one it was 3 to 8 ms.
+// slowStart is how long after its answer a turn begins with [StartSlow]; with the real one it was 3 to 8 ms.
 const slowStart = 20 * time.Millisecond
 
-// work does what a turn that has begun is asked for.
+// work begins the work of a turn that has begun.
 func (u *turn) work(in input) {
 	u.say(in)
 	u.plan(in, false)
 	u.advance()
 }
 
-// begun tells that a turn runs.
+// begun begins a turn and notifies the clients.
 func (u *turn) begun() {
 	t := u.thread
 	t.turn, t.stored, u.coming = u, true, false
@@ -114,10 +115,10 @@ func (u *turn) begun() {
 	t.publish("turn/started", map[string]any{"turn": u.wire(viewNone)})
 }
 
-// say puts the user's message into a turn.
+// say adds the user's message to a turn.
 func (u *turn) say(in input) {
 	if in.text == "" {
-		return // a turn without new words
+		return // a turn without a message
 	}
 	if u.thread.preview == "" {
 		u.thread.preview = in.text
@@ -127,7 +128,7 @@ func (u *turn) say(in input) {
 	u.closeItem(it)
 }
 
-// plan decides what the turn does now.
+// plan sets the frames of a turn for an input.
 func (u *turn) plan(in input, steered bool) {
 	u.frames, u.hangs = nil, false
 	t := u.thread
@@ -147,15 +148,15 @@ func (u *turn) plan(in input, steered bool) {
 	u.frames = frames(steps)
 }
 
-// scene is what the built-in agent knows in a thread.
+// scene returns what the built-in agent knows in a thread.
 func (t *thread) scene() scene {
 	return scene{
 		dir: t.cwd, branch: cmp.Or(t.branch, "main"), failing: isShop(t.cwd) && !t.m.fixed,
-		saw: t.saw, pushed: t.pushed, done: t.done,
+		sawFailure: t.sawFailure, pushed: t.pushed, done: t.done,
 	}
 }
 
-// advance goes on with a turn until it has to wait.
+// advance runs the frames of a turn until it has to wait.
 func (u *turn) advance() {
 	for u.status == turnRunning && u.ask == nil {
 		if len(u.steers) > 0 && !u.busy() {
@@ -179,8 +180,8 @@ func (u *turn) advance() {
 	}
 }
 
-// steer adds what somebody says to a running turn. While the agent speaks or thinks it is heard at once;
-// a command and a question end first.
+// steer adds an input to a running turn. The agent hears it at once while it speaks or thinks; a command, an edit or a
+// request to the clients ends first.
 func (u *turn) steer(in input) {
 	u.steers = append(u.steers, in)
 	if u.coming || u.ask != nil || u.busy() {
@@ -190,15 +191,15 @@ func (u *turn) steer(in input) {
 	u.advance()
 }
 
-// busy reports whether a command runs or an edit is made.
+// busy reports whether a command or an edit is open.
 func (u *turn) busy() bool {
 	return slices.ContainsFunc(u.open, func(it *item) bool {
 		return it.kind == "commandExecution" || it.kind == "fileChange"
 	})
 }
 
-// absorb lets the agent hear everything said meanwhile. What it was saying is withdrawn: that item gets
-// no end. The agent then does what was said last.
+// absorb gives the agent all waiting inputs. Its open item is withdrawn and never ends. It then works on the last
+// input.
 func (u *turn) absorb() {
 	if len(u.open) > 0 {
 		u.open = nil
@@ -212,7 +213,7 @@ func (u *turn) absorb() {
 	u.plan(last, true)
 }
 
-func turnSteer(t *thread, r asked, p turnParams) *refusal {
+func turnSteer(t *thread, r request, p turnParams) *refusal {
 	switch {
 	case p.Expected == nil:
 		return refuse("Invalid request: missing field `expectedTurnId`")
@@ -239,7 +240,7 @@ func turnSteer(t *thread, r asked, p turnParams) *refusal {
 	return nil
 }
 
-func turnInterrupt(t *thread, r asked, p turnParams) *refusal {
+func turnInterrupt(t *thread, r request, p turnParams) *refusal {
 	switch {
 	case p.TurnID == nil:
 		return refuse("Invalid request: missing field `turnId`")
@@ -256,44 +257,44 @@ func turnInterrupt(t *thread, r asked, p turnParams) *refusal {
 	return nil
 }
 
-// finish ends a turn. Items under way get no end; an open question is withdrawn afterwards.
+// finish ends a turn. Its open items never end; an open request to the clients is withdrawn last.
 func (u *turn) finish(status, fault string) {
 	t := u.thread
 	u.next.cancel()
 	u.status, u.fault, u.completed = status, fault, time.Now()
 	u.frames, u.steers, u.open = nil, nil, nil
 	t.turn, t.updated = nil, u.completed
-	about := u.wire(viewNone)
+	turn := u.wire(viewNone)
 	switch status {
 	case turnFailed:
 		t.setStatus(statusFailed)
-		t.publish("error", map[string]any{"error": about["error"], "willRetry": false, "turnId": u.id})
+		t.publish("error", map[string]any{"error": turn["error"], "willRetry": false, "turnId": u.id})
 		u.read()
 	case turnCompleted:
-		about["itemsView"] = viewSummary
+		turn["itemsView"] = viewSummary
 		if last := u.lastMessage(); last != nil {
-			about["items"] = []any{last.wire()}
+			turn["items"] = []any{last.wire()}
 		}
 		u.read()
 		t.setStatus(statusIdle)
 	default:
 		t.setStatus(statusIdle)
 	}
-	t.publish("turn/completed", map[string]any{"turn": about})
+	t.publish("turn/completed", map[string]any{"turn": turn})
 	if u.ask != nil {
 		t.m.resolved(u.ask)
 	}
 	t.unloadLater()
 }
 
-// read tells the clients that the turn is unread.
+// read notifies the clients that the turn is unread.
 func (u *turn) read() {
 	u.thread.publish("thread/readState/changed", map[string]any{"readState": map[string]any{
 		"firstUnread": map[string]any{"type": "turn", "turnId": u.id}, "revision": newID(time.Now()),
 	}})
 }
 
-// usage is told after every answer of the model.
+// usage publishes the token usage, which follows every answer of the model.
 func (u *turn) usage() {
 	tokens := map[string]any{
 		"totalTokens": 110, "inputTokens": 100, "cachedInputTokens": 0, "cacheWriteInputTokens": 0, "outputTokens": 10,
@@ -318,7 +319,7 @@ func (u *turn) openItem(it *item) {
 		"startedAtMs": it.started.UnixMilli()})
 }
 
-// closeItem ends an item under way.
+// closeItem ends an open item.
 func (u *turn) closeItem(it *item) {
 	it.completed = time.Now()
 	u.open = slices.DeleteFunc(u.open, func(have *item) bool { return have == it })
@@ -328,7 +329,7 @@ func (u *turn) closeItem(it *item) {
 	})
 }
 
-// delta streams a piece of an item under way.
+// delta publishes a piece of an open item.
 func (u *turn) delta(it *item, method, text string) {
 	u.thread.publish(method, map[string]any{"turnId": u.id, "itemId": it.id, "delta": text})
 }
@@ -337,6 +338,6 @@ func (u *turn) delta(it *item, method, text string) {
 func (t *thread) learn(f Fact) {
 	s := t.scene()
 	s.Learn(f)
-	t.saw, t.pushed, t.done = s.saw, s.pushed, s.done
+	t.sawFailure, t.pushed, t.done = s.sawFailure, s.pushed, s.done
 	t.m.fixed = t.m.fixed || f == FactFixed
 }

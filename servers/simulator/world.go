@@ -7,51 +7,50 @@ import (
 	"go.uber.org/zap"
 )
 
-// Names of the built-in world.
+// Directories of the built-in world.
 const (
 	shopDir  = "/home/me/src/shop"
 	notesDir = "/home/me/src/notes"
 )
 
-// Config of a [World].
+// Config configures a [World].
 type Config struct {
 	Log *zap.Logger // nil: nothing is logged
-	// Speed makes everything the agents do so many times faster. 0 is as is.
+	// Speed divides the delays of the agents; 0 is 1.
 	Speed float64
-	// Story has attic be there until it is asked for work. Without it nothing ever listens for attic.
+	// Story lets attic run until it is given work. Without it attic never listens.
 	Story bool
-	// Script, when set, decides what an agent does for a prompt; nil for what the built-in agent does. It
-	// is called with the machine held: it must return at once and must not use the world.
+	// Script, if set, returns the steps of an agent for a prompt; nil steps leave them to the built-in agent. It is
+	// called with mu of the machine held: it must return at once and must not use the world.
 	Script func(Prompt) []Step
-	// Holds, when set, reports which prompts the agent says its last words on only after [World.Release]. It is called
+	// Holds, if set, reports for which prompts the agent says its last words only after [World.Release]. It is called
 	// as Script is.
 	Holds func(Prompt) bool
 }
 
-// A Prompt is what an agent is asked.
+// A Prompt is an input of an agent.
 type Prompt struct {
 	Text    string
-	Steered bool // added to a turn that was running
+	Steered bool // it steers a running turn
 }
 
 // A Machine is one simulated machine.
 type Machine struct {
 	Name     string
 	Aliases  []string
-	Dir      string            // of new threads
+	Dir      string            // directory of new threads
 	Projects map[string]string // named directories
-	Down     bool              // nothing listens for it, on purpose
-	Leaves   bool              // it is lost for good once it is asked for work, which it never begins
+	Down     bool              // it never listens
+	Leaves   bool              // it is lost for good when it is given work, which it never begins
 }
 
-// A World is a set of simulated machines. What happens on them lasts as long as the world, also while
-// nobody serves them.
+// A World is a set of simulated machines. Their state lasts as long as the world, also while nobody serves them.
 type World struct {
 	log      *zap.Logger // Set once
 	machines []*machine  // Set once
 }
 
-// NewWorld makes the built-in world. Nothing runs before [World.Serve].
+// NewWorld returns the built-in world. Nothing runs before [World.Serve].
 func NewWorld(c Config) *World {
 	w := &World{log: c.Log}
 	if w.log == nil {
@@ -78,7 +77,7 @@ func NewWorld(c Config) *World {
 	return w
 }
 
-// Machines lists the machines.
+// Machines returns the machines.
 func (w *World) Machines() []Machine {
 	var all []Machine
 	for _, m := range w.machines {
@@ -87,7 +86,7 @@ func (w *World) Machines() []Machine {
 	return all
 }
 
-// find returns a machine, nil when there is none of that name.
+// find returns the machine with a name, nil for none.
 func (w *World) find(name string) *machine {
 	i := slices.IndexFunc(w.machines, func(m *machine) bool { return m.about.Name == name })
 	if i < 0 {
@@ -96,13 +95,12 @@ func (w *World) find(name string) *machine {
 	return w.machines[i]
 }
 
-// A Seed is a thread that is there from the start. Ids are fixed, so that what clients remember of them
-// holds after a restart.
+// A Seed is a thread that exists from the start. Its id is fixed, so that clients may remember it across restarts.
 type Seed struct {
 	Machine, ID, Title, Dir, Branch string
-	Old                             time.Duration // since its newest turn
-	Done                            []string      // what it did, in words
-	Exec                            bool          // codex exec made it
+	Old                             time.Duration // time since its newest turn
+	Done                            []string      // what it did, such as "fixed ..."
+	Exec                            bool          // made by codex exec
 	Turns                           []SeedTurn
 }
 
