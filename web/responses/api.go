@@ -15,7 +15,7 @@ import (
 	"switchboard/sessions"
 )
 
-// How ids begin.
+// Prefixes of ids.
 const (
 	responsePrefix     = "resp_"
 	conversationPrefix = "conv_"
@@ -23,37 +23,37 @@ const (
 
 // Bounds of what an API holds.
 const (
-	maxLive     = 1024                // responses in memory; when all of them live, no more are begun
-	keptFor     = 30 * 24 * time.Hour // responses and conversations
-	retriedFor  = 10 * time.Minute    // how long a request is known again
+	maxLive     = 1024                // responses in memory; when none of them has ended, no more are begun
+	keptFor     = 30 * 24 * time.Hour // how long responses and conversations are stored
+	retriedFor  = 10 * time.Minute    // how long a repeated request gets the response of the first one
 	storeWithin = 5 * time.Second
-	recovering  = 5 * time.Second // how long after a start work of a former life may still be unknown
+	recovering  = 5 * time.Second // how long after the start the router may not know earlier work yet
 )
 
-// deleted is the document of a response that was deleted.
+// deleted is the body of the document of a deleted response.
 const deleted = "deleted"
 
-// Attending is how an API hears of runs before a call does.
+// Attending adds listeners, which hear of runs before calls do.
 type Attending interface {
 	Attend(g handoff.Grant, l handoff.Listener) (leave func())
 }
 
-// Work is runs that are known, and their end.
+// Work has the known runs, and stops them.
 type Work interface {
 	Handoff(g handoff.Grant, id string) (handoff.Record, error)
 	Stop(ctx context.Context, g handoff.Grant, id string) error
-	// HeardForGood notes that an outcome was read: after a kill it is not told again.
+	// HeardForGood records durably that an outcome was read, so that it is not told again.
 	HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error
 }
 
-// Questions is what agents wait for.
+// Questions has the open questions of agents.
 type Questions interface {
 	Questions(g handoff.Grant) []handoff.RecordQuestion
 	Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error
 	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error
 }
 
-// Config is what an [API] needs; everything but Log.
+// Config is what an [API] needs; only Log may be nil.
 type Config struct {
 	Runs      handoff.Runs
 	Attending Attending
@@ -66,22 +66,22 @@ type Config struct {
 
 // An API serves responses.
 type API struct {
-	*made                        // Set once: what programs made with it
+	*madeSessions                // Set once
 	cfg           Config         // Set once
 	began         time.Time      // Set once
-	life          string         // Set once: names this process in documents
+	life          string         // Set once: a random name of this process, for documents
 	documents     *documents     // Set once
 	attempts      *attempts      // Set once
-	lives         *lives         // Set once
+	live          *liveResponses // Set once
 	conversations *conversations // Set once
-	listeners     listeners      // safe by itself
+	listeners     listeners      // safe for concurrent use
 
-	closing chan struct{} // closed by Close: streams end
+	closing chan struct{} // closed by Close; ends the streams
 	once    sync.Once     // closes it
 	counts  counts
 }
 
-// counts count; anybody may add.
+// counts has counters for metrics.
 type counts struct{ made, repeated, slow atomic.Uint64 }
 
 // New returns an API. It needs [API.Run], which may begin a little after the first request.
@@ -95,32 +95,32 @@ func New(cfg Config) (*API, error) {
 	}
 	documents := &documents{Documents: cfg.Store, log: cfg.Log}
 	a := &API{
-		made: &made{documents: documents, by: map[handoff.Caller][]string{}}, cfg: cfg, began: time.Now(),
+		madeSessions: &madeSessions{documents: documents, by: map[handoff.Caller][]string{}}, cfg: cfg, began: time.Now(),
 		life: rand.Text()[:8], documents: documents, attempts: &attempts{documents: documents, all: map[string]*attempt{}},
-		lives: &lives{all: map[liveKey]*live{}}, closing: make(chan struct{}),
+		live: &liveResponses{all: map[liveKey]*liveResponse{}}, closing: make(chan struct{}),
 	}
 	a.conversations = &conversations{
 		documents: documents, catchUp: a.catchUp, busy: map[liveKey]bool{}, turns: map[liveKey]chan struct{}{},
 	}
 	a.listeners.attending, a.listeners.all = cfg.Attending, map[listenerKey]*listener{}
-	a.lives.following, a.lives.leave = context.WithCancel(context.Background())
+	a.live.following, a.live.leave = context.WithCancel(context.Background())
 	return a, nil
 }
 
-// Run follows runs until ctx ends, and returns when nobody does any more.
+// Run waits until ctx ends, then stops following runs, and returns when that has ended.
 func (a *API) Run(ctx context.Context) error {
 	<-ctx.Done()
 	a.Close()
-	a.lives.close()
+	a.live.close()
 	return nil
 }
 
 // Close ends the streams. Responses in the background go on.
 func (a *API) Close() { a.once.Do(func() { close(a.closing) }) }
 
-// storeEnd stores how a response ended, before anybody sees it.
-func (a *API) storeEnd(l *live, doc document) {
-	if !l.kept { // so is one that is only read again
+// storeEnd stores an ended response. It is called before its end is shown.
+func (a *API) storeEnd(l *liveResponse, doc document) {
+	if !l.kept {
 		return
 	}
 	a.documents.put(l.grant.Caller, doc)
@@ -129,13 +129,13 @@ func (a *API) storeEnd(l *live, doc document) {
 	}
 }
 
-// find returns a response as it stands: from memory, from the store, or from what is known of a run that began
-// elsewhere, as by voice.
-func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *live, *fault) {
+// find returns the present state of a response: from memory, from the store, or made of a run that another front began,
+// such as a call. The live response is nil unless the run is being followed.
+func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *liveResponse, *fault) {
 	if !strings.HasPrefix(id, responsePrefix) || len(id) > 128 {
 		return document{}, nil, missing(id)
 	}
-	if l := a.lives.get(g.Caller, id); l != nil {
+	if l := a.live.get(g.Caller, id); l != nil {
 		if !l.kept {
 			return document{}, nil, missing(id)
 		}
@@ -160,17 +160,17 @@ func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *
 		return document{}, nil, missing(id)
 	}
 	if !ended(doc.Response.Status) {
-		return a.again(g, doc)
+		return a.resume(g, doc)
 	}
 	return doc, nil, nil
 }
 
-// again follows the run of a response whose process ended before it did.
-func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
-	doc.Seq, doc.Streamed = 0, false // what was streamed is gone with its process
+// resume follows the run of a stored response that had not ended when its process did.
+func (a *API) resume(g handoff.Grant, doc document) (document, *liveResponse, *fault) {
+	doc.Seq, doc.Streamed = 0, false // the log of its events is lost
 	l := a.newLive(g, doc, true)
-	if !a.knows(g, doc.Run) { // it was told, or never began
-		l.kept = false // should it become known after all
+	if !a.knows(g, doc.Run) { // its outcome was heard, or it never began
+		l.kept = false // do not store the failure, in case the run becomes known after all
 		l.begin()
 		l.apply(func(m *emitter) []event {
 			return m.failed(
@@ -184,8 +184,8 @@ func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
 	occupied := doc.Response.Conversation != nil && a.conversations.occupy(
 		liveKey{g.Caller, doc.Response.Conversation.ID},
 	) == nil
-	if f := a.lives.start(l); f != nil {
-		if other := a.lives.get(g.Caller, l.id); other != nil {
+	if f := a.live.start(l); f != nil {
+		if other := a.live.get(g.Caller, l.id); other != nil {
 			return other.now(), other, nil
 		}
 		if occupied {
@@ -197,7 +197,8 @@ func (a *API) again(g handoff.Grant, doc document) (document, *live, *fault) {
 	return l.now(), l, nil
 }
 
-// knows reports whether a run is known. Right after a start the router may still be reading what there is.
+// knows reports whether a run is known. Shortly after the start it waits, because the router may still be reading
+// earlier work.
 func (a *API) knows(g handoff.Grant, run handoff.RunID) bool {
 	for {
 		if _, err := a.cfg.Work.Handoff(g, string(run)); err == nil {
@@ -210,19 +211,19 @@ func (a *API) knows(g handoff.Grant, run handoff.RunID) bool {
 	}
 }
 
-// awaitPlace gives a run that is over the time to show it.
-func (l *live) awaitPlace() {
+// awaitPlace waits shortly for an event of the run, so that a run that has ended is shown as ended.
+func (l *liveResponse) awaitPlace() {
 	select {
 	case <-l.placed:
 	case <-time.After(time.Second):
 	}
 }
 
-// begin writes how the stream begins.
-func (l *live) begin() { l.apply((*emitter).begin) }
+// begin writes the first events of the stream.
+func (l *liveResponse) begin() { l.apply((*emitter).begin) }
 
-// fromRun is a run that no request to this API began.
-func (a *API) fromRun(g handoff.Grant, id string) (document, *live, *fault) {
+// fromRun returns a response for a run that no request to this API began.
+func (a *API) fromRun(g handoff.Grant, id string) (document, *liveResponse, *fault) {
 	run := strings.TrimPrefix(id, responsePrefix)
 	rec, err := a.cfg.Work.Handoff(g, run)
 	if err != nil || rec.Unkept {
@@ -235,11 +236,11 @@ func (a *API) fromRun(g handoff.Grant, id string) (document, *live, *fault) {
 		Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID, Turn: rec.TurnID,
 	}
 	doc.Response.Background = true
-	s := said{}
-	_ = s.message("user", []inputPart{{Type: "input_text", Text: rec.Prompt}}, 0) // a text is always well
+	s := parsedInput{}
+	_ = s.message("user", []inputPart{{Type: "input_text", Text: rec.Prompt}}, 0) // never fails for a text
 	doc.Input = s.numbered(id)
 	if rec.Outcome == "" {
-		return a.again(g, doc)
+		return a.resume(g, doc)
 	}
 	e := &emitter{resp: doc.Response, label: rec.Server, shown: map[string]bool{}, now: func() time.Time {
 		if rec.EndedAt != nil {

@@ -10,7 +10,7 @@ import (
 	"switchboard/handoff"
 )
 
-// openQuestions returns the questions of a response that nobody has answered.
+// openQuestions returns the questions that a response ended with and that are still open.
 func openQuestions(all Questions, g handoff.Grant, doc document) []handoff.RecordQuestion {
 	if len(doc.Asked) == 0 {
 		return nil
@@ -20,12 +20,12 @@ func openQuestions(all Questions, g handoff.Grant, doc document) []handoff.Recor
 	})
 }
 
-// decided answers the questions that a response ended with, and goes on with its run in another response. What was
-// answered elsewhere meanwhile, as by a tap, counts.
-func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*live, *fault) {
+// answerApprovals answers the questions that a response ended with, and continues its run in another response.
+// Questions that were answered elsewhere meanwhile, such as on the page, keep those answers.
+func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*liveResponse, *fault) {
 	if req.Previous == nil {
 		return nil, bad(
-			"", "input", "No approval request found with id '"+handoff.Clip(req.said.approvals[0].Request, 80)+"'.",
+			"", "input", "No approval request found with id '"+handoff.Clip(req.input.approvals[0].Request, 80)+"'.",
 		)
 	}
 	doc, _, f := a.find(ctx, g, *req.Previous)
@@ -38,41 +38,41 @@ func (a *API) decided(ctx context.Context, g handoff.Grant, req *request, p *att
 		return nil, bad("model_mismatch", "model", "The previous response is of the model '"+doc.Response.Model+"'.")
 	}
 	open := openQuestions(a.cfg.Questions, g, doc)
-	if f := matched(req.said.approvals, doc, open); f != nil {
+	if f := matched(req.input.approvals, doc, open); f != nil {
 		return nil, f
 	}
 	next := doc
 	next.Part++
 	name := responsePrefix + string(doc.Run) + "_" + strconv.Itoa(next.Part)
-	switch l, f := a.same(ctx, g, name); {
+	switch l, f := a.existing(ctx, g, name); {
 	case l != nil:
 		return nil, busy("response_in_use", "That response was gone on from already, by "+name+".")
 	case f != nil:
 		return nil, f
 	}
-	p.lasts = true
-	a.attempts.makes(g.Caller, p, name)
+	p.keepLong = true
+	a.attempts.setResponse(g.Caller, p, name)
 	for _, q := range open {
-		if f := decide(ctx, a.cfg.Questions, g, q, *answerTo(req.said.approvals, doc, q)); f != nil {
+		if f := decide(ctx, a.cfg.Questions, g, q, *answerTo(req.input.approvals, doc, q)); f != nil {
 			return nil, f
 		}
 	}
-	next.Response, next.Input, next.Asked = fresh(name, req, time.Now()), req.said.kept(name), nil
+	next.Response, next.Input, next.Asked = fresh(name, req, time.Now()), req.input.kept(name), nil
 	next.Streamed, next.Exact = req.Stream, doc.Exact
-	if doc.Life != a.life { // the log of the run began anew with the process
+	if doc.Life != a.life { // the log of the run started again with this process
 		next.Seq = 0
 	}
 	l := a.newLive(g, next, doc.Response.Store)
 	if !req.Background {
 		by := a.listeners.enter(g)
-		l.tells, l.leave = true, func() { a.listeners.exit(g, by, doc.Run) }
+		l.reportsHeard, l.unfollow = true, func() { a.listeners.exit(g, by, doc.Run) }
 	}
 	return a.place(ctx, l, next, p)
 }
 
-// matched reports whether approvals fit the questions: each answers one that was asked, and none stays open.
-func matched(given []approval, doc document, open []handoff.RecordQuestion) *fault {
-	for _, p := range given {
+// matched checks that each approval answers a question of the response, and that no question stays open.
+func matched(approvals []approval, doc document, open []handoff.RecordQuestion) *fault {
+	for _, p := range approvals {
 		if !slices.Contains(doc.Asked, p.Request) {
 			return bad(
 				"", "input", "No approval request found with id '"+handoff.Clip(p.Request, 80)+"' in the previous response.",
@@ -80,7 +80,7 @@ func matched(given []approval, doc document, open []handoff.RecordQuestion) *fau
 		}
 	}
 	for _, q := range open {
-		id, answer := approvalID(doc.Response.ID, q.ID), answerTo(given, doc, q)
+		id, answer := approvalID(doc.Response.ID, q.ID), answerTo(approvals, doc, q)
 		if answer == nil {
 			return bad("approval_required", "input", "Approval required for "+id+" too.")
 		}
@@ -94,14 +94,15 @@ func matched(given []approval, doc document, open []handoff.RecordQuestion) *fau
 }
 
 // answerTo returns the answer to a question of a response, or nil.
-func answerTo(given []approval, doc document, q handoff.RecordQuestion) *approval {
+func answerTo(approvals []approval, doc document, q handoff.RecordQuestion) *approval {
 	id := approvalID(doc.Response.ID, q.ID)
-	if i := slices.IndexFunc(given, func(p approval) bool { return p.Request == id }); i >= 0 {
-		return &given[i]
+	if i := slices.IndexFunc(approvals, func(p approval) bool { return p.Request == id }); i >= 0 {
+		return &approvals[i]
 	}
 	return nil
 }
 
+// decide answers a question. It is no error if the question was answered elsewhere meanwhile.
 func decide(
 	ctx context.Context, all Questions, g handoff.Grant, q handoff.RecordQuestion, answer approval,
 ) *fault {

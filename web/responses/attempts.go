@@ -12,40 +12,41 @@ import (
 	"switchboard/handoff"
 )
 
-// attempt is a create request whose result is kept, so that the same request sent again gets the same response.
+// An attempt is a request to create a response. Its result is kept, so that a repetition of the request gets the same
+// response.
 type attempt struct {
 	at    time.Time     // Set once
-	ready chan struct{} // closed once it is known what came of it
-	live  *live         // Set once, before ready is closed; nil: it failed
-	name  string        // Set once: what it is known by
-	body  [32]byte      // Set once: its hash
-	keyed bool          // Set once: its sender named it, and may send it again as long as its response is kept
+	ready chan struct{} // closed when the result is known
+	live  *liveResponse // Set once, before ready is closed; nil if it failed
+	name  string        // Set once: see [retryName]
+	body  [32]byte      // Set once: the SHA-256 of the body
+	keyed bool          // Set once: it has an Idempotency-Key, and may be repeated as long as its response is stored
 
-	// Owned by whoever answers the request, until ready is closed.
+	// Owned by the handler of the first request, until ready is closed.
 
-	key   string // of its run; "": nothing of it is kept
-	noted bool   // it is in the store what was asked under the name
-	made  string // the response that it began in a former life, or that it is about to begin; "": not known
-	// lasts: the key of the run does not lead to the response. What the request goes on from is another session then,
-	// or the response has the name of a run that never began.
-	lasts bool
+	key      string // of its run; "": nothing about the request is stored
+	stored   bool   // the store has the request under its name
+	response string // id of the response that it began in an earlier process, or is about to begin; "": unknown
+	// keepLong says that the response cannot be found again by the key of the run: a repetition would continue another
+	// session by then, or the response has the name of an earlier run, which never began.
+	keepLong bool
 }
 
-// attempts are the create requests of the last minutes.
+// attempts has the requests of the last minutes.
 type attempts struct {
 	documents *documents // Set once
 
 	mu  sync.Mutex
-	all map[string]*attempt // Guarded by mu: by what they are known by
+	all map[string]*attempt // Guarded by mu: by name
 }
 
-// note finds the request that this one repeats, or notes it as the first. What names its run is in the store before
-// the run begins, so that a repetition finds it also after the process was killed.
-func (s *attempts) note(
+// register returns the attempt that a request repeats, or else adds the request as the first. The key of its run is
+// stored before the run begins, so that a repetition finds the run even after the process was killed.
+func (s *attempts) register(
 	ctx context.Context, g handoff.Grant, req *request, now attempt, again bool,
 ) (p *attempt, first bool, f *fault) {
 	s.mu.Lock()
-	if p = s.all[now.name]; p != nil && again && time.Since(p.at) <= retriedFor && !p.parted() {
+	if p = s.all[now.name]; p != nil && again && time.Since(p.at) <= retriedFor && !p.wasHandedOver() {
 		s.mu.Unlock()
 		return p, false, nil
 	}
@@ -61,14 +62,14 @@ func (s *attempts) note(
 	if again {
 		d, ok, err := s.documents.Document(ctx, g.Caller, "retry_"+p.name)
 		switch {
-		case err != nil: // under another key it might run twice
+		case err != nil: // with another key the work might run twice
 			close(p.ready)
 			s.forget(p)
 			return nil, false, s.documents.fault(err)
 		case ok:
 			var sum string
 			p.key, sum, _ = strings.Cut(string(d.Body), "\n")
-			if sum, p.made, _ = strings.Cut(sum, "\n"); sum != "" && sum != hex.EncodeToString(p.body[:]) {
+			if sum, p.response, _ = strings.Cut(sum, "\n"); sum != "" && sum != hex.EncodeToString(p.body[:]) {
 				close(p.ready)
 				s.forget(p)
 				return nil, false, reused()
@@ -80,39 +81,39 @@ func (s *attempts) note(
 	return p, true, nil
 }
 
-// rename gives the run of a request a new key, and keeps it for those who send the request again.
+// rename gives the run of a request a new key, and stores the key for repetitions of the request.
 func (s *attempts) rename(c handoff.Caller, p *attempt) {
 	if p.key != "" {
-		p.key, p.made = "response "+p.name+" "+rand.Text(), ""
+		p.key, p.response = "response "+p.name+" "+rand.Text(), ""
 		s.keep(c, p)
 	}
 }
 
-// makes keeps which response a request is about to begin.
-func (s *attempts) makes(c handoff.Caller, p *attempt, id string) {
-	p.made = id
+// setResponse stores which response a request is about to begin.
+func (s *attempts) setResponse(c handoff.Caller, p *attempt, id string) {
+	p.response = id
 	s.keep(c, p)
 }
 
-// keep stores the key of a request's run, what was asked under it, and the response if that is known. Where the last
-// two are missing, what was asked has failed, or a former version stored it.
+// keep stores the key of a request's run, the hash of the body, and the response if it is known. Documents without the
+// last two are of failed requests, or of earlier versions.
 func (s *attempts) keep(c handoff.Caller, p *attempt) {
 	if p.key == "" {
 		return
 	}
 	body := p.key + "\n" + hex.EncodeToString(p.body[:])
-	if p.made != "" {
-		body += "\n" + p.made
+	if p.response != "" {
+		body += "\n" + p.response
 	}
-	known := retriedFor
-	if p.keyed && p.lasts { // else the key of its run leads to it
-		known = keptFor
+	keep := retriedFor
+	if p.keyed && p.keepLong { // otherwise the response is found by the key of its run
+		keep = keptFor
 	}
-	p.noted = s.documents.store(c, "retry_"+p.name, []byte(body), known)
+	p.stored = s.documents.store(c, "retry_"+p.name, []byte(body), keep)
 }
 
-// begun is the response that came of the request, or "".
-func (p *attempt) begun() string {
+// responseID returns the id of the response that the request began, or "".
+func (p *attempt) responseID() string {
 	select {
 	case <-p.ready:
 		if p.live != nil {
@@ -123,18 +124,18 @@ func (p *attempt) begun() string {
 	return ""
 }
 
-// parted reports whether the response that came of the request has ended here and its run, which the key leads to, goes
-// on. Without a key another run would begin.
-func (p *attempt) parted() bool {
+// wasHandedOver reports whether the response of the request was handed over to another process or instance. Its run is
+// then found by its key; a request without one keeps its response, because another run would begin.
+func (p *attempt) wasHandedOver() bool {
 	select {
 	case <-p.ready:
-		return p.key != "" && p.live != nil && p.live.parted()
+		return p.key != "" && p.live != nil && p.live.wasHandedOver()
 	default:
 		return false
 	}
 }
 
-// forget forgets a request that failed: sent again it is a new one.
+// forget removes a request that failed, so that a repetition is a new request.
 func (s *attempts) forget(p *attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,9 +144,9 @@ func (s *attempts) forget(p *attempt) {
 	}
 }
 
-// drop forgets the requests that began a response: who sends one again is told that it is gone.
+// drop removes the requests that began a response, so that a repetition learns that the response was deleted.
 func (s *attempts) drop(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.all, func(_ string, p *attempt) bool { return p.begun() == id })
+	maps.DeleteFunc(s.all, func(_ string, p *attempt) bool { return p.responseID() == id })
 }

@@ -15,39 +15,40 @@ import (
 	"switchboard/sessions"
 )
 
-// A conversation is a session that responses share without naming each other.
+// A conversation is a session that several responses share, without previous_response_id.
 type conversation struct {
 	ID       string            `json:"id"`
 	Created  int64             `json:"created_at"`
 	Metadata map[string]string `json:"metadata"`
 	Items    []json.RawMessage `json:"items"`            // oldest first
-	Told     int               `json:"told"`             // how many of Items the agent knows
-	Server   string            `json:"server,omitempty"` // where its session is; "": it has none yet
+	Told     int               `json:"told"`             // how many of Items the agent has got
+	Server   string            `json:"server,omitempty"` // where its session is; "": there is none yet
 	Project  string            `json:"project,omitempty"`
 	Thread   string            `json:"thread,omitempty"`
-	Open     string            `json:"open,omitempty"` // the response that adds its items when it ends
+	Open     string            `json:"open,omitempty"` // id of the response that will add its items when it ends
 }
 
-// maxConversation bounds the items of a conversation, in bytes; the oldest go. The session itself keeps all of them.
+// maxConversation bounds the items of a conversation, in bytes; the oldest are dropped. The agent's session has them
+// all.
 const maxConversation = 1 << 20
 
-// shown is a conversation as its clients see it.
-func (c conversation) shown() map[string]any {
+// object returns a conversation as clients see it.
+func (c conversation) object() map[string]any {
 	return map[string]any{"id": c.ID, "object": "conversation", "created_at": c.Created, "metadata": c.Metadata}
 }
 
-// conversations are read, changed and stored one change at a time.
+// conversations serves conversations. Each change reads and stores one as a whole, one change at a time.
 type conversations struct {
 	documents *documents // Set once
-	// catchUp follows the response that a former life of the process was making in a conversation. Set once.
+	// catchUp is [API.catchUp]. Set once.
 	catchUp func(ctx context.Context, g handoff.Grant, id string)
 
 	mu    sync.Mutex
-	busy  map[liveKey]bool          // Guarded by mu: those that somebody adds items to, as a response does until it ends
-	turns map[liveKey]chan struct{} // Guarded by mu: those between being read and stored; each is closed after that
+	busy  map[liveKey]bool          // Guarded by mu: conversations to which a response or a request is adding items
+	turns map[liveKey]chan struct{} // Guarded by mu: conversations being changed; each is closed after the change
 }
 
-// items shows, adds and takes away items. What the agent was told stays: its session cannot forget it.
+// items lists, adds and deletes items. Items that the agent has got cannot be deleted, since its session keeps them.
 func (s *conversations) items(
 	w http.ResponseWriter, r *http.Request, g handoff.Grant, c conversation, body []byte,
 ) *fault {
@@ -75,22 +76,22 @@ func (s *conversations) items(
 	if f := s.put(r.Context(), g.Caller, c); f != nil {
 		return f
 	}
-	writeJSON(w, http.StatusOK, c.shown())
+	writeJSON(w, http.StatusOK, c.object())
 	return nil
 }
 
-// addItems adds what the agent is told with the next response.
+// addItems adds items, which the agent gets with the next response.
 func (s *conversations) addItems(w http.ResponseWriter, g handoff.Grant, c conversation, body []byte) *fault {
-	var asked struct {
+	var params struct {
 		Items json.RawMessage `json:"items"`
 	}
-	if f := decode(body, &asked); f != nil {
+	if f := decode(body, &params); f != nil {
 		return f
 	}
-	if absent(asked.Items) {
+	if absent(params.Items) {
 		return bad("missing_required_parameter", "items", "Missing required parameter: 'items'.")
 	}
-	input, f := readItems(asked.Items)
+	input, f := readItems(params.Items)
 	if f != nil {
 		return f
 	}
@@ -116,7 +117,7 @@ func (a *API) conversation(w http.ResponseWriter, r *http.Request, g handoff.Gra
 	if items {
 		s.catchUp(r.Context(), g, id)
 	}
-	if items && r.Method != http.MethodGet { // a response that ends adds items too
+	if items && r.Method != http.MethodGet { // a response adds items at its end, too
 		key := liveKey{g.Caller, id}
 		if f := s.occupy(key); f != nil {
 			return f
@@ -158,33 +159,33 @@ func (a *API) conversation(w http.ResponseWriter, r *http.Request, g handoff.Gra
 			return f
 		}
 	}
-	writeJSON(w, http.StatusOK, c.shown())
+	writeJSON(w, http.StatusOK, c.object())
 	return nil
 }
 
 // create answers POST /v1/conversations.
 func (s *conversations) create(w http.ResponseWriter, g handoff.Grant, body []byte) *fault {
-	var asked struct {
+	var params struct {
 		Metadata map[string]string `json:"metadata"`
 		Items    json.RawMessage   `json:"items"`
 	}
 	if len(body) > 0 {
-		if f := decode(body, &asked); f != nil {
+		if f := decode(body, &params); f != nil {
 			return f
 		}
 	}
-	if f := checkMetadata(asked.Metadata); f != nil {
+	if f := checkMetadata(params.Metadata); f != nil {
 		return f
 	}
 	c := conversation{
-		ID: conversationPrefix + strings.ToLower(rand.Text()), Created: time.Now().Unix(), Metadata: asked.Metadata,
+		ID: conversationPrefix + strings.ToLower(rand.Text()), Created: time.Now().Unix(), Metadata: params.Metadata,
 		Items: []json.RawMessage{},
 	}
 	if c.Metadata == nil {
 		c.Metadata = map[string]string{}
 	}
-	if !absent(asked.Items) {
-		input, f := readItems(asked.Items)
+	if !absent(params.Items) {
+		input, f := readItems(params.Items)
 		if f != nil {
 			return f
 		}
@@ -193,28 +194,28 @@ func (s *conversations) create(w http.ResponseWriter, g handoff.Grant, body []by
 	if f := s.put(context.Background(), g.Caller, c); f != nil {
 		return f
 	}
-	writeJSON(w, http.StatusOK, c.shown())
+	writeJSON(w, http.StatusOK, c.object())
 	return nil
 }
 
-// read returns a conversation that the grant may know of.
+// read returns a conversation that the grant allows.
 func (s *conversations) read(ctx context.Context, g handoff.Grant, id string) (conversation, *fault) {
 	var c conversation
-	gone := notFound("conversation_not_found", "", "Conversation with id '"+handoff.Clip(id, 80)+"' not found.")
+	unknown := notFound("conversation_not_found", "", "Conversation with id '"+handoff.Clip(id, 80)+"' not found.")
 	if !strings.HasPrefix(id, conversationPrefix) || len(id) > 128 {
-		return c, gone
+		return c, unknown
 	}
 	d, ok, err := s.documents.Document(ctx, g.Caller, id)
 	if err != nil {
 		return c, s.documents.fault(err)
 	}
 	if !ok || json.Unmarshal(d.Body, &c) != nil || c.Server != "" && !g.AllowsServer(c.Server) {
-		return c, gone
+		return c, unknown
 	}
 	return c, nil
 }
 
-// put stores a conversation, within its bound.
+// put stores a conversation. It drops the oldest items above [maxConversation].
 func (s *conversations) put(ctx context.Context, owner handoff.Caller, c conversation) *fault {
 	for size := len(encode(c.Items)); size > maxConversation && len(c.Items) > 0; {
 		size -= len(c.Items[0])
@@ -231,7 +232,8 @@ func (s *conversations) put(ctx context.Context, owner handoff.Caller, c convers
 	return nil
 }
 
-// occupy keeps others from adding items to a conversation, until [conversations.vacate].
+// occupy reserves a conversation for adding items, until [conversations.vacate]. It fails if the conversation is
+// reserved.
 func (s *conversations) occupy(key liveKey) *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,15 +244,15 @@ func (s *conversations) occupy(key liveKey) *fault {
 	return nil
 }
 
-// vacate lets others add items to a conversation.
+// vacate ends the reservation of a conversation.
 func (s *conversations) vacate(key liveKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.busy, key)
 }
 
-// turn waits until nobody else is between reading a conversation and storing what was made of it. The function that it
-// returns lets the next one. A response that is being made keeps only its end from others.
+// turn waits until no other change of a conversation is under way, and begins one, which lasts until release is called.
+// An open response holds the turn only at its end.
 func (s *conversations) turn(ctx context.Context, key liveKey) (release func(), f *fault) {
 	ctx, cancel := context.WithTimeout(ctx, storeWithin)
 	defer cancel()
@@ -277,7 +279,7 @@ func (s *conversations) turn(ctx context.Context, key liveKey) (release func(), 
 	}
 }
 
-// leave adds what was said in a response that is over, and lets the next one begin.
+// leave adds the items of an ended response to its conversation, and ends the reservation.
 func (s *conversations) leave(owner handoff.Caller, doc document) {
 	id := doc.Response.Conversation.ID
 	defer s.vacate(liveKey{owner, id})
@@ -290,10 +292,10 @@ func (s *conversations) leave(owner handoff.Caller, doc document) {
 	}
 	defer release()
 	c, f := s.read(ctx, handoff.Grant{Caller: owner}, id)
-	if f != nil || c.Open != "" && c.Open != doc.Response.ID { // it was deleted, or has the items already
+	if f != nil || c.Open != "" && c.Open != doc.Response.ID { // deleted, or the items were added before
 		return
 	}
-	if c.Open = ""; doc.Turn != "" { // else nothing ran
+	if c.Open = ""; doc.Turn != "" { // without a turn, nothing ran
 		c.Items = append(c.Items, doc.Input...)
 		for _, it := range shortened(doc.Response.Output, 4<<10) {
 			c.Items = append(c.Items, json.RawMessage(encode(it)))
@@ -305,7 +307,7 @@ func (s *conversations) leave(owner handoff.Caller, doc document) {
 	}
 }
 
-// opens notes which response is made in a conversation, so that the next life of the process knows it.
+// opens stores the id of the open response in a conversation, so that a later process knows it.
 func (s *conversations) opens(g handoff.Grant, id, response string) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()

@@ -8,25 +8,27 @@ import (
 	"switchboard/handoff"
 )
 
-// converse begins a response in a conversation: one at a time.
-func (a *API) converse(
+// beginInConversation begins a response in a conversation, which it reserves. One response runs there at a time.
+func (a *API) beginInConversation(
 	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
-) (*live, *fault) {
+) (*liveResponse, *fault) {
 	a.catchUp(ctx, g, req.conversation)
 	key := liveKey{g.Caller, req.conversation}
 	if f := a.conversations.occupy(key); f != nil {
 		return nil, f
 	}
-	l, f := a.speak(ctx, g, req, p, run)
+	l, f := a.beginReserved(ctx, g, req, p, run)
 	if f != nil {
 		a.conversations.vacate(key)
 	}
 	return l, f
 }
 
-func (a *API) speak(
+// beginReserved begins a response in a reserved conversation: in its session, and with the items that the agent has not
+// got yet.
+func (a *API) beginReserved(
 	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
-) (*live, *fault) {
+) (*liveResponse, *fault) {
 	c, f := a.conversations.read(ctx, g, req.conversation)
 	if f != nil {
 		f.Param = new("conversation")
@@ -52,18 +54,18 @@ func (a *API) speak(
 			before.before = append(before.before, "user: "+text)
 		}
 		if len(before.before) > 0 {
-			req.said.before = append(before.before, req.said.before...)
-			run.Context = req.beside()
+			req.input.before = append(before.before, req.input.before...)
+			run.Context = req.context()
 		}
 	}
 	return a.begin(ctx, g, req, p, run)
 }
 
-// catchUp follows the response that a former life of the process was making in a conversation. If it is over, its
-// items are there afterwards; else nobody writes there until it is.
+// catchUp follows the open response that an earlier process began in a conversation. If the response has ended, its
+// items have been added afterwards; otherwise the conversation stays reserved until it ends.
 func (a *API) catchUp(ctx context.Context, g handoff.Grant, id string) {
 	c, f := a.conversations.read(ctx, g, id)
-	if f != nil || c.Open == "" || a.lives.get(g.Caller, c.Open) != nil {
+	if f != nil || c.Open == "" || a.live.get(g.Caller, c.Open) != nil {
 		return
 	}
 	doc, l, f := a.find(ctx, g, c.Open)
@@ -74,7 +76,7 @@ func (a *API) catchUp(ctx context.Context, g handoff.Grant, id string) {
 		a.awaitEnd(g, l)
 	case ended(doc.Response.Status) && doc.Response.Conversation != nil &&
 		a.conversations.occupy(liveKey{g.Caller, id}) == nil:
-		if c, f = a.conversations.read(ctx, g, id); f != nil || c.Open != doc.Response.ID { // somebody else was faster
+		if c, f = a.conversations.read(ctx, g, id); f != nil || c.Open != doc.Response.ID { // another was faster
 			a.conversations.vacate(liveKey{g.Caller, id})
 			return
 		}
@@ -82,8 +84,8 @@ func (a *API) catchUp(ctx context.Context, g handoff.Grant, id string) {
 	}
 }
 
-// awaitEnd gives a run that is over the time to end its response.
-func (a *API) awaitEnd(g handoff.Grant, l *live) {
+// awaitEnd waits shortly for the end of a response whose run has ended.
+func (a *API) awaitEnd(g handoff.Grant, l *liveResponse) {
 	rec, err := a.cfg.Work.Handoff(g, string(l.run))
 	if err != nil || rec.Outcome == "" {
 		return

@@ -19,8 +19,8 @@ import (
 const (
 	idempotencyKey = "Idempotency-Key"
 
-	placedWithin = 5 * time.Second // how long a create waits to answer with an error instead of a response
-	readWithin   = 24 * time.Hour  // whoever reads along needs no promise
+	placedWithin = 5 * time.Second // how long create waits for the begin of a run, to answer with an error if it fails
+	readWithin   = 24 * time.Hour  // so long that no early answer is made: a reader of the response follows the run
 )
 
 // create answers POST /v1/responses.
@@ -31,7 +31,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 	}
 	name, again := retryName(r.Header, g, body)
 	sum := sha256.Sum256(body)
-	p, first, f := a.attempts.note(
+	p, first, f := a.attempts.register(
 		r.Context(), g, req, attempt{name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != ""}, again,
 	)
 	switch {
@@ -57,7 +57,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 	close(p.ready)
 	if f != nil {
 		a.attempts.forget(p)
-		if p.noted && p.keyed { // another request may come under the name of one that failed; the key of the next run stays
+		if p.stored && p.keyed { // another request may use the same Idempotency-Key; the key of the run stays
 			a.documents.store(g.Caller, "retry_"+p.name, []byte(p.key), keptFor)
 		}
 		return f
@@ -70,8 +70,8 @@ func reused() *fault {
 	return bad("idempotency_key_reused", "", "That Idempotency-Key came with another request.")
 }
 
-// retryName is what a request is known by when it is sent again, and whether it says that it is: SDKs repeat a POST
-// whose connection broke, most of them without a key.
+// retryName returns the name under which repetitions of a request are recognised. again reports whether the request may
+// be a repetition: SDKs repeat a POST whose connection broke, most of them without an Idempotency-Key.
 func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again bool) {
 	sum := sha256.New()
 	sum.Write([]byte(encode([]string{g.Caller.String(), g.Key})))
@@ -84,7 +84,7 @@ func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again 
 	return hex.EncodeToString(sum.Sum(nil)[:16]), n > 0
 }
 
-// fresh is a response of which nothing is done.
+// fresh returns a new response without output.
 func fresh(id string, req *request, at time.Time) response {
 	resp := response{
 		ID: id, Object: "response", CreatedAt: at.Unix(), Status: inProgress,
@@ -109,24 +109,25 @@ func fresh(id string, req *request, at time.Time) response {
 	return resp
 }
 
-// make begins a response. When it fails, nothing is left of it.
-func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attempt, again bool) (*live, *fault) {
-	if p.made != "" {
-		switch l, f := a.same(ctx, g, p.made); {
+// make begins a response, or returns the one that an earlier process began for the same request. After an error,
+// nothing has begun.
+func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attempt, again bool) (*liveResponse, *fault) {
+	if p.response != "" {
+		switch l, f := a.existing(ctx, g, p.response); {
 		case f != nil:
 			return nil, f
 		case l == nil:
-			p.made = ""
+			p.response = ""
 		case a.begun(g, l.run):
 			return l, nil
-		default: // a former life had promised it; who asks again wants it done
-			a.lives.drop(g.Caller, p.made)
-			p.lasts = true // the run that begins now has another name
+		default: // an earlier process promised the run and never began it, so it begins now
+			a.live.drop(g.Caller, p.response)
+			p.keepLong = true // because the new run has another id than the response
 		}
 	}
 	target, f := findModel(ctx, a.cfg.Directory, g, req.Model)
 	if f == nil {
-		f = a.settle(ctx, g, req)
+		f = a.resolveMentions(ctx, g, req)
 	}
 	if f != nil {
 		return nil, f
@@ -136,15 +137,15 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 			handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""),
 		)
 	}
-	run := handoff.Request{Key: p.key, Again: again, Target: target, Input: req.said.parts, Context: req.beside()}
+	run := handoff.Request{Key: p.key, Again: again, Target: target, Input: req.input.parts, Context: req.context()}
 	run.Unkept = !req.store() || g.Caller.Nameless()
 	switch {
-	case len(req.said.approvals) > 0:
-		return a.decided(ctx, g, req, p)
+	case len(req.input.approvals) > 0:
+		return a.answerApprovals(ctx, g, req, p)
 	case req.conversation != "":
-		return a.converse(ctx, g, req, p, run)
+		return a.beginInConversation(ctx, g, req, p, run)
 	case req.Previous != nil:
-		if f := a.goOn(ctx, g, req, &run); f != nil {
+		if f := a.continuePrevious(ctx, g, req, &run); f != nil {
 			return nil, f
 		}
 	case run.Unkept:
@@ -155,7 +156,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 	return a.begin(ctx, g, req, p, run)
 }
 
-// findModel finds the machine, or its project, that a model names.
+// findModel returns the target for a model: a machine, or one of its projects.
 func findModel(
 	ctx context.Context, d handoff.Directory, g handoff.Grant, name string,
 ) (handoff.Target, *fault) {
@@ -172,8 +173,8 @@ func findModel(
 		"' does not exist or you do not have access to it. GET /v1/models lists what there is.")
 }
 
-// goOn lets the run continue a response.
-func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *handoff.Request) *fault {
+// continuePrevious makes the run continue the previous response.
+func (a *API) continuePrevious(ctx context.Context, g handoff.Grant, req *request, run *handoff.Request) *fault {
 	id := *req.Previous
 	doc, _, f := a.find(ctx, g, id)
 	switch {
@@ -203,7 +204,7 @@ func (a *API) goOn(ctx context.Context, g handoff.Grant, req *request, run *hand
 		)
 	}
 	run.Target.Server, run.Target.Thread, run.After = modelOf(doc.Server, doc.Project), doc.Thread, doc.Turn
-	if run.Unkept { // in a copy of which nothing is kept; what it goes on from stays as it is
+	if run.Unkept { // in a copy of the session that is not kept; the session itself does not change
 		run.Mode = handoff.ModeAside
 	}
 	return nil
@@ -214,10 +215,10 @@ func serverOf(model string) string {
 	return server
 }
 
-// begin starts the run and makes its response live.
+// begin starts the run, and follows it with a live response.
 func (a *API) begin(
 	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
-) (*live, *fault) {
+) (*liveResponse, *fault) {
 	var by *listener
 	if !req.Background {
 		by = a.listeners.enter(g)
@@ -233,11 +234,12 @@ func (a *API) begin(
 		quit()
 		return nil, faultOf(err)
 	}
-	name := cmp.Or(p.made, responsePrefix+string(id)) // of a run that was never begun, as it was told before
-	if run.Again && p.made == "" && run.Key != "" {
-		if l, f := a.same(ctx, g, name); l != nil || f != nil { // it was begun before, under the same key
+	// p.response is an id that the client knows already, from a run that never began.
+	name := cmp.Or(p.response, responsePrefix+string(id))
+	if run.Again && p.response == "" && run.Key != "" {
+		if l, f := a.existing(ctx, g, name); l != nil || f != nil { // the run was begun before, under the same key
 			quit()
-			if f == nil && l.over() && req.conversation != "" { // else its end does it
+			if f == nil && l.over() && req.conversation != "" { // an open response vacates it at its end
 				a.conversations.vacate(liveKey{g.Caller, req.conversation})
 			}
 			return l, f
@@ -248,26 +250,27 @@ func (a *API) begin(
 		quit()
 		return a.unkept(g, req, name, rec), nil
 	}
-	if req.conversation != "" { // which has another session when this is over
-		p.lasts = true
+	if req.conversation != "" { // because a repetition may find another session in the conversation
+		p.keepLong = true
 		a.conversations.opens(g, req.conversation, name)
 	}
-	a.attempts.makes(g.Caller, p, name)
+	a.attempts.setResponse(g.Caller, p, name)
 	doc := document{
 		Response: fresh(
 			name, req, time.Now(),
-		), Input: req.said.kept(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
+		), Input: req.input.kept(name), Run: id, Part: 1, Streamed: req.Stream, Exact: req.exact(),
 		Server: serverOf(req.Model),
 	}
 	l := a.newLive(g, doc, !run.Unkept)
 	if by != nil {
-		l.tells, l.leave = true, func() { a.listeners.exit(g, by, id) }
+		l.reportsHeard, l.unfollow = true, func() { a.listeners.exit(g, by, id) }
 	}
 	return a.place(ctx, l, doc, p)
 }
 
-// unkept is a response of which nothing is kept but that it was made, and how its run ended.
-func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Record) *live {
+// unkept returns the response to a repetition of a request with store: false whose run has ended: only its outcome is
+// known.
+func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Record) *liveResponse {
 	l := a.newLive(
 		g, document{Response: fresh(name, req, rec.CreatedAt), Run: handoff.RunID(rec.ID), Part: 1, Server: rec.Server},
 		false,
@@ -282,15 +285,16 @@ func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Rec
 	return l
 }
 
-// begun reports whether a run was begun, or may have been: a former life may have promised it and never come to it.
+// begun reports whether a run was begun, or may have been. It is false for a run that an earlier process promised and
+// never began.
 func (a *API) begun(g handoff.Grant, id handoff.RunID) bool {
 	rec, err := a.cfg.Work.Handoff(g, string(id))
 	return err != nil || rec.Fault == nil || rec.Fault.Code != handoff.CodeNotBegun
 }
 
-// same returns a response that was begun before, or nil. One that was deleted stays away.
-func (a *API) same(ctx context.Context, g handoff.Grant, name string) (*live, *fault) {
-	if l := a.lives.get(g.Caller, name); l != nil {
+// existing returns a response that was begun before, or nil. For a deleted one it returns an error.
+func (a *API) existing(ctx context.Context, g handoff.Grant, name string) (*liveResponse, *fault) {
+	if l := a.live.get(g.Caller, name); l != nil {
 		return l, nil
 	}
 	switch _, ok, err := a.documents.Document(ctx, g.Caller, name); {
@@ -306,8 +310,8 @@ func (a *API) same(ctx context.Context, g handoff.Grant, name string) (*live, *f
 	return a.ended(g, doc), nil
 }
 
-// ended is a response that is over, as one that can be read.
-func (a *API) ended(g handoff.Grant, doc document) *live {
+// ended returns an ended response as a live one, whose events can be read.
+func (a *API) ended(g handoff.Grant, doc document) *liveResponse {
 	l := a.newLive(g, doc, false)
 	resp := doc.Response
 	status, output := resp.Status, resp.Output
@@ -315,9 +319,9 @@ func (a *API) ended(g handoff.Grant, doc document) *live {
 	l.begin()
 	l.apply(func(m *emitter) []event {
 		for i := range output {
-			shown := output[i]
-			m.resp.Output = append(m.resp.Output, shown)
-			m.emit(event{Type: evAdded, OutputIndex: &i, Item: &shown})
+			it := output[i]
+			m.resp.Output = append(m.resp.Output, it)
+			m.emit(event{Type: evAdded, OutputIndex: &i, Item: &it})
 			m.done(i)
 		}
 		m.resp = resp
@@ -327,15 +331,15 @@ func (a *API) ended(g handoff.Grant, doc document) *live {
 	return l
 }
 
-// place stores a response, begins to follow its run and waits until that is written down, or cannot be begun.
-func (a *API) place(ctx context.Context, l *live, doc document, p *attempt) (*live, *fault) {
+// place stores a response, begins to follow its run, and waits until the run is in the ledger or has failed to begin.
+func (a *API) place(ctx context.Context, l *liveResponse, doc document, p *attempt) (*liveResponse, *fault) {
 	if l.kept {
 		a.documents.put(l.grant.Caller, doc)
 	}
 	l.begin()
-	if f := a.lives.start(l); f != nil {
-		if l.leave != nil {
-			l.leave()
+	if f := a.live.start(l); f != nil {
+		if l.unfollow != nil {
+			l.unfollow()
 		}
 		return nil, f
 	}
@@ -345,17 +349,17 @@ func (a *API) place(ctx context.Context, l *live, doc document, p *attempt) (*li
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
-	early := l.early
+	startFault := l.startFault
 	l.mu.Unlock()
-	if early == nil {
+	if startFault == nil {
 		return l, nil
 	}
-	a.lives.drop(l.grant.Caller, l.id)
+	a.live.drop(l.grant.Caller, l.id)
 	if l.kept {
 		ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 		defer cancel()
-		_, _ = a.documents.DropDocument(ctx, l.grant.Caller, l.id) // what stays says that it failed
+		_, _ = a.documents.DropDocument(ctx, l.grant.Caller, l.id) // on failure, the store has a failed response
 	}
-	a.attempts.rename(l.grant.Caller, p) // sent again it is tried again
-	return nil, faultOf(early)
+	a.attempts.rename(l.grant.Caller, p) // so that a repetition of the request begins another run
+	return nil, faultOf(startFault)
 }

@@ -11,15 +11,15 @@ import (
 	"switchboard/sessions"
 )
 
-// documents is what is stored of responses, conversations and requests.
+// documents stores responses, conversations and requests.
 type documents struct {
 	sessions.Documents             // Set once
 	log                *zap.Logger // Set once
 
-	unstored atomic.Uint64 // responses and conversations that the store did not take
+	unstored atomic.Uint64 // documents that could not be stored
 }
 
-// put stores a response. What it printed is cut where it is too much.
+// put stores a response. If it is too large, the output and arguments of its tools are cut.
 func (d *documents) put(c handoff.Caller, doc document) {
 	body := []byte(encode(doc))
 	for most := 4 << 10; len(body) > sessions.MaxDocument && most >= 256; most /= 4 {
@@ -29,6 +29,7 @@ func (d *documents) put(c handoff.Caller, doc document) {
 	d.store(c, doc.Response.ID, body, keptFor)
 }
 
+// store stores a document, and reports whether it could.
 func (d *documents) store(c handoff.Caller, id string, body []byte, keep time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
@@ -40,13 +41,13 @@ func (d *documents) store(c handoff.Caller, id string, body []byte, keep time.Du
 	return err == nil
 }
 
-// fault is why nothing could be read or written. Where the store is, is nobody's business but the log's.
+// fault returns the fault for an error of the store. Only the log has the details.
 func (d *documents) fault(err error) *fault {
 	d.log.Warn("the store does not answer", zap.Error(err))
 	return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
 }
 
-// shortened cuts what tools printed and were called with.
+// shortened returns items with the output and arguments of tools cut to most bytes each.
 func shortened(items []item, most int) []item {
 	out := append([]item{}, items...)
 	for i := range out {

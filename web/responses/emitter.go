@@ -11,41 +11,41 @@ import (
 	"switchboard/handoff"
 )
 
-// maxItems bounds the output of one response. What an agent does beyond that is left out, but for its answer.
+// maxItems bounds the items in the output of one response. Later ones are left out, except the answer.
 const maxItems = 1000
 
-// An emitter turns what happens to a run into the events of one response. It is pure: the same events in give the same
-// out. Items are written one after the other, as OpenAI does it: the first that began has the window, what the others
-// say meanwhile waits.
+// An emitter turns the events of a run into the events of one response. It has no side effects: the same input gives
+// the same output. Items are written one after another, as OpenAI does it: while the item that began first is written,
+// the texts of the others wait.
 type emitter struct {
-	resp  response
-	label string           // the machine
-	exact bool             // the answer is to be JSON: no other message is written
-	asks  bool             // who reads it can answer questions
-	now   func() time.Time // for completed_at
-	shown map[string]bool  // the agent's items that were written, or are not to be
+	resp   response
+	label  string           // the machine
+	exact  bool             // the answer has to be JSON, so no other message is written
+	canAsk bool             // the reader can answer questions
+	now    func() time.Time // for completed_at
+	shown  map[string]bool  // ids of the agent's items that were written, or must not be
 
-	seq    int
-	queue  []*writing
-	last   string   // the text of the newest message written
-	asked  []string // questions that it ended with
-	stolen string   // the run that took the words in
-	out    []event  // of the step that is made
+	seq         int
+	queue       []*openItem
+	last        string   // the text of the latest message that was written
+	asked       []string // ids of the questions that the response ended with
+	steeredInto string   // id of the run that the words went into
+	out         []event  // the events of the current step
 }
 
-// A writing is an item that began and is not written to its end.
-type writing struct {
+// An openItem is an item in the queue: it has begun and is not written to its end.
+type openItem struct {
 	of    string // the agent's id
 	kind  handoff.ItemKind
-	text  []byte // of a message or a thought, as far as it is known; else what it began with
-	sent  int    // bytes of text that were written
-	begun bool   // it was added to the output, at
-	at    int
-	args  bool          // the arguments of a tool were written
-	whole *handoff.Item // it is finished
+	text  []byte        // of a message or a reasoning, as far as it is known; of a tool, its first text
+	sent  int           // how many bytes of text were written
+	begun bool          // it was added to the output
+	at    int           // its index in the output
+	args  bool          // the arguments of the tool were written
+	whole *handoff.Item // the finished item; nil: it is not finished
 }
 
-// begin writes how every stream begins.
+// begin writes the first events of a stream.
 func (e *emitter) begin() []event {
 	e.resp.Status = inProgress
 	if e.resp.Background {
@@ -60,23 +60,24 @@ func (e *emitter) begin() []event {
 	return e.take(nil, handoff.Record{})
 }
 
-// over reports whether nothing more is written.
+// over reports whether the response has ended, so that no more events are written.
 func (e *emitter) over() bool { return ended(e.resp.Status) }
 
-// take writes what follows from something that happened to the run.
+// take writes the events that follow from an event of the run.
 func (e *emitter) take(kind handoff.RunKind, rec handoff.Record) []event {
 	if !e.over() {
-		e.hear(kind, rec)
+		e.apply(kind, rec)
 	}
 	if !e.over() {
-		e.pump()
+		e.flush()
 	}
 	out := e.out
 	e.out = nil
 	return out
 }
 
-func (e *emitter) hear(kind handoff.RunKind, rec handoff.Record) {
+// apply applies an event of the run.
+func (e *emitter) apply(kind handoff.RunKind, rec handoff.Record) {
 	switch k := kind.(type) {
 	case handoff.RunSnapshot:
 		e.snapshot(k)
@@ -93,12 +94,12 @@ func (e *emitter) hear(kind handoff.RunKind, rec handoff.Record) {
 	case handoff.RunUsage:
 		e.used(k.Usage)
 	case handoff.RunAsked:
-		if e.asks {
-			e.pump()
+		if e.canAsk {
+			e.flush()
 			e.ask(k.Question.Shown)
 		}
 	case handoff.RunSteered:
-		e.stolen = string(k.Into)
+		e.steeredInto = string(k.Into)
 	case handoff.RunYielded:
 		e.fail("server_error", "Another Switchboard has taken this work over.")
 	case handoff.RunEnded:
@@ -106,7 +107,7 @@ func (e *emitter) hear(kind handoff.RunKind, rec handoff.Record) {
 	}
 }
 
-// snapshot takes how the run stands, as far as it is not known.
+// snapshot applies the items of a snapshot that are not known yet.
 func (e *emitter) snapshot(s handoff.RunSnapshot) {
 	for _, it := range s.Items {
 		if it.State == "running" {
@@ -134,25 +135,25 @@ func (e *emitter) used(u handoff.Usage) {
 	}
 }
 
-func (e *emitter) find(id string) *writing {
-	if i := slices.IndexFunc(e.queue, func(w *writing) bool { return w.of == id }); i >= 0 {
+func (e *emitter) find(id string) *openItem {
+	if i := slices.IndexFunc(e.queue, func(w *openItem) bool { return w.of == id }); i >= 0 {
 		return e.queue[i]
 	}
 	return nil
 }
 
-// start puts an item at the end of the queue, if it is one to be written.
-func (e *emitter) start(id string, kind handoff.ItemKind, text string) *writing {
+// start adds an item to the queue, and returns nil if the item is not to be written.
+func (e *emitter) start(id string, kind handoff.ItemKind, text string) *openItem {
 	if e.shown[id] || !written(kind) || len(e.resp.Output)+len(e.queue) >= maxItems ||
 		e.exact && kind == handoff.ItemMessage {
 		return nil
 	}
-	w := &writing{of: id, kind: kind, text: []byte(text)}
+	w := &openItem{of: id, kind: kind, text: []byte(text)}
 	e.queue = append(e.queue, w)
 	return w
 }
 
-// written reports whether items of a kind are written: messages, thoughts and calls of tools.
+// written reports whether items of a kind are written: messages, reasoning and calls of tools.
 func written(kind handoff.ItemKind) bool {
 	switch kind {
 	case handoff.ItemMessage, handoff.ItemReasoning, handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemToolCall:
@@ -161,7 +162,7 @@ func written(kind handoff.ItemKind) bool {
 	return false
 }
 
-// delta takes a piece of a message or of a thought, if nothing before it is missing.
+// delta adds a piece to a message or a reasoning, unless a piece before it is missing.
 func (e *emitter) delta(d handoff.RunDelta) {
 	w := e.find(d.ItemID)
 	if w == nil && d.At == 0 {
@@ -178,10 +179,11 @@ func (e *emitter) delta(d handoff.RunDelta) {
 	w.text = append(w.text, d.Text...)
 }
 
-func (w *writing) tool() bool {
+func (w *openItem) tool() bool {
 	return w.kind != handoff.ItemMessage && w.kind != handoff.ItemReasoning
 }
 
+// finish takes a finished item.
 func (e *emitter) finish(it handoff.Item) {
 	w := e.find(it.ID)
 	if w == nil {
@@ -192,32 +194,32 @@ func (e *emitter) finish(it handoff.Item) {
 	w.whole = &it
 }
 
-// drop withdraws an item. What was written of it stays, as incomplete.
+// drop withdraws an item. What was written of it stays, with the status incomplete.
 func (e *emitter) drop(id string) {
 	if w := e.find(id); w != nil {
 		e.cut(w)
-		e.queue = slices.DeleteFunc(e.queue, func(other *writing) bool { return other == w })
+		e.queue = slices.DeleteFunc(e.queue, func(other *openItem) bool { return other == w })
 	}
 }
 
-// pump writes of the first in the queue what there is, and goes on to the next when it is done.
-func (e *emitter) pump() {
+// flush writes what there is of the first item in the queue, and when it is finished goes on with the next.
+func (e *emitter) flush() {
 	for len(e.queue) > 0 && e.write(e.queue[0]) {
 		e.shown[e.queue[0].of] = true
 		e.queue = e.queue[1:]
 	}
 }
 
-// write writes what is new of an item, and reports whether that was all of it.
-func (e *emitter) write(w *writing) bool {
+// write writes what is new of an item, and reports whether the item is finished.
+func (e *emitter) write(w *openItem) bool {
 	if w.tool() {
 		return e.writeTool(w)
 	}
 	if w.whole != nil {
 		whole := w.whole.Text
-		if !strings.HasPrefix(whole, string(w.text[:w.sent])) { // what was written of it is not what it came to be
+		if !strings.HasPrefix(whole, string(w.text[:w.sent])) { // the final text differs from what was written
 			e.cut(w)
-			*w = writing{of: w.of, kind: w.kind, whole: w.whole}
+			*w = openItem{of: w.of, kind: w.kind, whole: w.whole}
 		}
 		w.text = append(w.text[:w.sent], whole[w.sent:]...)
 	}
@@ -232,8 +234,8 @@ func (e *emitter) write(w *writing) bool {
 	return true
 }
 
-// writeText writes a piece of a message or of a thought.
-func (e *emitter) writeText(w *writing) {
+// writeText writes the new text of a message or a reasoning.
+func (e *emitter) writeText(w *openItem) {
 	prefix, added, delta, p := "msg_", evPart, evText, textPart("")
 	if w.kind == handoff.ItemReasoning {
 		prefix, added, delta, p = "rs_", evSummary, evThought, summaryPart("")
@@ -256,8 +258,8 @@ func (e *emitter) writeText(w *writing) {
 	}
 }
 
-// closeText ends a message or a thought with what was written of it.
-func (e *emitter) closeText(w *writing, status string) {
+// closeText ends a message or a reasoning with the text that was written.
+func (e *emitter) closeText(w *openItem, status string) {
 	text := string(w.text[:w.sent])
 	it := &e.resp.Output[w.at]
 	it.Status = status
@@ -276,8 +278,8 @@ func (e *emitter) closeText(w *writing, status string) {
 	e.done(w.at)
 }
 
-// cut ends an item that was begun and is not finished.
-func (e *emitter) cut(w *writing) {
+// cut ends an item that is not finished.
+func (e *emitter) cut(w *openItem) {
 	if !w.begun {
 		return
 	}
@@ -290,8 +292,8 @@ func (e *emitter) cut(w *writing) {
 	e.done(w.at)
 }
 
-// writeTool writes a command, an edit or another tool that the agent uses itself.
-func (e *emitter) writeTool(w *writing) bool {
+// writeTool writes what is new of a command, an edit or another tool of the agent, and reports whether it is finished.
+func (e *emitter) writeTool(w *openItem) bool {
 	text := string(w.text)
 	if w.whole != nil {
 		text = w.whole.Text
@@ -325,7 +327,8 @@ func (e *emitter) writeTool(w *writing) bool {
 	return true
 }
 
-func (e *emitter) arguments(w *writing, args string) {
+// arguments writes the arguments of a tool, once.
+func (e *emitter) arguments(w *openItem, args string) {
 	if w.args {
 		return
 	}
@@ -335,7 +338,7 @@ func (e *emitter) arguments(w *writing, args string) {
 	e.about(w, event{Type: evArgsDone, Arguments: &args})
 }
 
-// toolName is what a tool of the agent is called.
+// toolName returns the name of a tool of the agent.
 func toolName(kind handoff.ItemKind, text string) string {
 	switch kind {
 	case handoff.ItemCommand:
@@ -347,7 +350,7 @@ func toolName(kind handoff.ItemKind, text string) string {
 	return cmp.Or(name, "tool")
 }
 
-// toolArguments is what it was called with, as JSON. Those of a command are the same before and after it ran.
+// toolArguments returns the arguments of a tool as JSON. Those of a command are the same before and after it ran.
 func toolArguments(kind handoff.ItemKind, text, known string) string {
 	switch {
 	case kind == handoff.ItemCommand:

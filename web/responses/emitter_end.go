@@ -10,8 +10,8 @@ import (
 	"switchboard/handoff"
 )
 
-// add puts an item into the output.
-func (e *emitter) add(w *writing, prefix string, it item) {
+// add adds an item to the output.
+func (e *emitter) add(w *openItem, prefix string, it item) {
 	w.begun, w.at = true, len(e.resp.Output)
 	it.ID = prefix + strings.TrimPrefix(e.resp.ID, responsePrefix) + "_" + strconv.Itoa(w.at)
 	e.resp.Output = append(e.resp.Output, it)
@@ -20,12 +20,12 @@ func (e *emitter) add(w *writing, prefix string, it item) {
 
 // done closes an item of the output.
 func (e *emitter) done(at int) {
-	shown := e.resp.Output[at]
-	e.emit(event{Type: evDone, OutputIndex: &at, Item: &shown})
+	it := e.resp.Output[at]
+	e.emit(event{Type: evDone, OutputIndex: &at, Item: &it})
 }
 
-// about writes an event of an item.
-func (e *emitter) about(w *writing, ev event) {
+// about writes an event about an item.
+func (e *emitter) about(w *openItem, ev event) {
 	ev.ItemID, ev.OutputIndex = e.resp.Output[w.at].ID, new(w.at)
 	switch ev.Type {
 	case evText, evTextDone, evPart, evPartDone:
@@ -42,14 +42,14 @@ func (e *emitter) emit(ev event) {
 	e.out = append(e.out, ev)
 }
 
-// lifecycle writes an event with the response as it is.
+// lifecycle writes an event with the present response.
 func (e *emitter) lifecycle(typ string) {
 	now := e.resp
 	now.Output = append([]item{}, e.resp.Output...)
 	e.emit(event{Type: typ, Response: &now})
 }
 
-// ask ends the response with questions: the run waits, and the next response tells what came of it.
+// ask ends the response with questions. The run waits for the answers, and another response continues it.
 func (e *emitter) ask(open ...handoff.RecordQuestion) {
 	e.cutAll()
 	for _, q := range open {
@@ -66,10 +66,10 @@ func (e *emitter) ask(open ...handoff.RecordQuestion) {
 	e.close(completed, evCompleted)
 }
 
-// approvalPrefix is how the ids of questions begin.
+// approvalPrefix is the prefix of the ids of questions.
 const approvalPrefix = "mcpr_"
 
-// approvalID names a question in a response. Like the id of each item it tells which response that is.
+// approvalID returns the id of a question in a response. Like the id of every item, it contains that of the response.
 func approvalID(response string, q handoff.QuestionID) string {
 	sum := sha256.Sum256([]byte(q))
 	return approvalPrefix + strings.TrimPrefix(response, responsePrefix) + "_" + hex.EncodeToString(sum[:8])
@@ -85,20 +85,20 @@ func questionName(q handoff.RecordQuestion) string {
 	return string(q.Kind)
 }
 
-// asking is what a question is about, as arguments of the tool that waits for the answer.
+// asking is a question as the arguments of the tool that needs approval.
 type asking struct {
 	Text    string        `json:"text"`
 	Command string        `json:"command,omitempty"`
 	Cwd     string        `json:"cwd,omitempty"`
 	Reason  string        `json:"reason,omitempty"`
 	Changes []string      `json:"changes,omitempty"`
-	Words   bool          `json:"answer_in_reason,omitempty"` // the reason of an approval is the answer
+	Words   bool          `json:"answer_in_reason,omitempty"` // the answer is the reason of the approval
 	Asks    []handoff.Ask `json:"asks,omitempty"`
 	Beyond  string        `json:"beyond,omitempty"`
-	Person  bool          `json:"person,omitempty"` // a person has to decide it on the page
+	Person  bool          `json:"person,omitempty"` // only a person can answer it, on the page
 }
 
-// cutAll ends what is begun: what is done of it is written, the rest is incomplete.
+// cutAll ends all items of the queue: it writes finished ones whole, and ends the others as incomplete.
 func (e *emitter) cutAll() {
 	for len(e.queue) > 0 {
 		w := e.queue[0]
@@ -117,7 +117,7 @@ func (e *emitter) cutAll() {
 
 // end closes the response with the outcome of its run.
 func (e *emitter) end(rec handoff.Record) {
-	e.pump()
+	e.flush()
 	e.cutAll()
 	switch {
 	case rec.Outcome == handoff.OutcomeResult:
@@ -132,7 +132,7 @@ func (e *emitter) end(rec handoff.Record) {
 	}
 }
 
-// failureCode is the code of a failure, in OpenAI's words where it has some.
+// failureCode returns OpenAI's code for a failure.
 func failureCode(c handoff.Code) string {
 	switch c {
 	case handoff.CodeModelLimit, handoff.CodeLimited:
@@ -143,14 +143,14 @@ func failureCode(c handoff.Code) string {
 	return "server_error"
 }
 
-// answer writes the agent's answer, unless it is written, and completes the response.
+// answer writes the agent's answer, unless it was written as a message, and completes the response.
 func (e *emitter) answer(rec handoff.Record) {
 	text := rec.Text
-	if text == "" && len(e.resp.Output) == 0 { // it ran in a former life of the process, or in other work
+	if text == "" && len(e.resp.Output) == 0 { // the run ended in an earlier process, or went into other work
 		text = rec.Spoken
 	}
-	if e.stolen != "" {
-		text = "The words went into the work that runs in that session: " + responsePrefix + e.stolen
+	if e.steeredInto != "" {
+		text = "The words went into the work that runs in that session: " + responsePrefix + e.steeredInto
 	}
 	if e.exact {
 		if text = plainJSON(text); text == "" {
@@ -159,14 +159,15 @@ func (e *emitter) answer(rec handoff.Record) {
 		}
 	}
 	if text != "" && text != e.last {
-		w := &writing{kind: handoff.ItemMessage, text: []byte(text)}
+		w := &openItem{kind: handoff.ItemMessage, text: []byte(text)}
 		e.writeText(w)
 		e.closeText(w, completed)
 	}
 	e.close(completed, evCompleted)
 }
 
-// plainJSON returns the JSON of an answer, without the fence that agents like to put around it; "" when it is none.
+// plainJSON returns the JSON of an answer, without the Markdown fence that agents often put around it; "" if it is no
+// JSON.
 func plainJSON(text string) string {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "```"); ok {
@@ -187,7 +188,7 @@ func (e *emitter) fail(code, message string) {
 	e.close(failed, evFailed)
 }
 
-// failed ends the response with an error from outside.
+// failed ends the response with an error that is not an event of the run.
 func (e *emitter) failed(code, message string) []event {
 	if !e.over() {
 		e.fail(code, message)
@@ -195,7 +196,7 @@ func (e *emitter) failed(code, message string) []event {
 	return e.take(nil, handoff.Record{})
 }
 
-// cancel ends the response because its reader wants that. Nothing of it stays, and nothing is added later.
+// cancel ends the response at its client's request. It removes the output, and nothing is added later.
 func (e *emitter) cancel() []event {
 	if !e.over() {
 		e.cutAll()
@@ -205,6 +206,7 @@ func (e *emitter) cancel() []event {
 	return e.take(nil, handoff.Record{})
 }
 
+// close ends the response with a status.
 func (e *emitter) close(status, typ string) {
 	e.queue = nil
 	e.resp.Status = status

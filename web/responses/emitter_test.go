@@ -17,7 +17,7 @@ import (
 func newEmitter(background bool) *emitter {
 	req := &request{Model: "bigpc", Background: background}
 	return &emitter{
-		resp: fresh("resp_1", req, time.Unix(1, 0)), label: "bigpc", asks: true, now: time.Now, shown: map[string]bool{},
+		resp: fresh("resp_1", req, time.Unix(1, 0)), label: "bigpc", canAsk: true, now: time.Now, shown: map[string]bool{},
 	}
 }
 

@@ -9,18 +9,18 @@ import (
 	"switchboard/handoff"
 )
 
-// A fault is an error as OpenAI's clients read it.
+// A fault is an error in the form of OpenAI's API.
 type fault struct {
 	Status  int           `json:"-"`
 	Message string        `json:"message"`
 	Type    string        `json:"type"`
 	Param   *string       `json:"param"`
 	Code    *string       `json:"code"`
-	Final   bool          `json:"-"` // the same request has no better luck: SDKs are told not to try again
-	Retry   time.Duration `json:"-"` // after which it may; 0: nobody knows
+	Final   bool          `json:"-"` // repeating the request would not help, so SDKs are told not to
+	Retry   time.Duration `json:"-"` // when repeating may help; 0: unknown
 }
 
-// bad is a fault of the request. param and code may be "".
+// bad returns a fault for an invalid request. param and code may be "".
 func bad(code, param, message string) *fault {
 	f := &fault{Status: http.StatusBadRequest, Message: message, Type: "invalid_request_error"}
 	if code != "" {
@@ -38,7 +38,7 @@ func missing(id string) *fault {
 	return notFound("", "", "Response with id '"+handoff.Clip(id, 80)+"' not found.")
 }
 
-// notFound is a fault of what a request names.
+// notFound returns a fault for something that does not exist.
 func notFound(code, param, message string) *fault {
 	f := bad(code, param, message)
 	f.Status = http.StatusNotFound
@@ -52,14 +52,14 @@ func noPrevious(id string) *fault {
 	)
 }
 
-// busy is a fault that passes, though not by asking again at once.
+// busy returns a fault for a conflict that will pass; repeating the request at once does not help.
 func busy(code, message string) *fault {
 	f := bad(code, "", message)
 	f.Status, f.Final = http.StatusConflict, true
 	return f
 }
 
-// faultOf is any error as a fault.
+// faultOf returns any error as a fault.
 func faultOf(err error) *fault {
 	e := handoff.AsError(err)
 	p := e.Problem()
@@ -70,7 +70,7 @@ func faultOf(err error) *fault {
 		f.Message += " " + p.Next
 	}
 	switch e.Code {
-	case handoff.CodeUnsupported: // of this server, for ever
+	case handoff.CodeUnsupported: // permanent for this server
 		f.Status, f.Type = http.StatusBadRequest, "invalid_request_error"
 	case handoff.CodeLimited, handoff.CodeOverloaded, handoff.CodeUnreachable, handoff.CodeStoreDown, handoff.CodeShutdown:
 	default:
@@ -96,13 +96,13 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(encode(v))) // a client that left cannot be told
+	_, _ = w.Write([]byte(encode(v))) // the client may have left
 }
 
 func encode(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic("responses: " + err.Error()) // texts, numbers and JSON that was read always marshal
+		panic("responses: " + err.Error()) // impossible: all values are texts, numbers and valid JSON
 	}
 	return string(data)
 }

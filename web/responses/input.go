@@ -10,15 +10,15 @@ import (
 	"switchboard/handoff"
 )
 
-// said is what the input of a request says.
-type said struct {
-	parts        []handoff.Part   // what the agent is asked now
-	before       []string         // what was said before, as lines "user: …"
-	instructions []string         // of system and developer messages
-	approvals    []approval       // answers to questions that nothing follows
+// A parsedInput is the parsed input of a request.
+type parsedInput struct {
+	parts        []handoff.Part   // the prompt: the user's messages at the end
+	before       []string         // the earlier conversation, as lines "user: …" and "assistant: …"
+	instructions []string         // system and developer messages
+	approvals    []approval       // answers to questions, with no later item of the agent
 	mentions     []mention        // of items of earlier responses
-	items        []map[string]any // the input as items, for input_items
-	size         int              // bytes of items that are kept as they came
+	items        []map[string]any // all items, for input_items
+	size         int              // bytes of the items that are kept whole
 }
 
 // An approval answers a question of an agent.
@@ -27,10 +27,10 @@ type approval struct {
 	Approve *bool  `json:"approve"`
 	Reason  string `json:"reason"`
 
-	at int // its place in the input
+	at int // its index in the input
 }
 
-// inputItem is one item of an input. Which fields it has depends on its type.
+// inputItem is one item of an input. Its type decides which fields it has.
 type inputItem struct {
 	Type    string `json:"type"`
 	ID      string `json:"id"`
@@ -48,8 +48,8 @@ type inputPart struct {
 }
 
 // readInput reads an input: a text, or a list of items.
-func readInput(raw []byte) (said, *fault) {
-	var s said
+func readInput(raw []byte) (parsedInput, *fault) {
+	var s parsedInput
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return s, s.message("user", []inputPart{{Type: "input_text", Text: text}}, 0)
@@ -73,8 +73,8 @@ func readInput(raw []byte) (said, *fault) {
 	return s, nil
 }
 
-// readItems reads items that stand alone: they refer to no others.
-func readItems(raw []byte) (said, *fault) {
+// readItems reads items for a conversation, which must not be references.
+func readItems(raw []byte) (parsedInput, *fault) {
 	s, f := readInput(raw)
 	for _, m := range s.mentions {
 		if m.reference && f == nil {
@@ -86,7 +86,7 @@ func readItems(raw []byte) (said, *fault) {
 
 func at(i int) string { return fmt.Sprintf("input[%d]", i) }
 
-func (s *said) item(it inputItem, raw []byte, i int) *fault {
+func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
 	switch it.Type {
 	case "", typeMessage:
 		parts, f := readParts(it.Content, i)
@@ -105,14 +105,14 @@ func (s *said) item(it inputItem, raw []byte, i int) *fault {
 		a.at = i
 		s.approvals = append(s.approvals, a)
 		s.mentions = append(s.mentions, mention{at: i, id: a.Request})
-	case typeThought, typeCall: // what the agent did; it knows that
-		s.goOn()
+	case typeThought, typeCall: // the agent knows its own items
+		s.dropApprovals()
 	case typeApproval, "mcp_list_tools", "compaction":
 	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
 		return bad("", "input", "No tool call found for function call output with call_id "+handoff.Clip(it.CallID, 80)+".")
 	case typeReference:
 		if !strings.HasPrefix(it.ID, approvalPrefix) {
-			s.goOn()
+			s.dropApprovals()
 		}
 		s.mentions = append(s.mentions, mention{at: i, id: it.ID, reference: true})
 		return nil
@@ -120,15 +120,15 @@ func (s *said) item(it inputItem, raw []byte, i int) *fault {
 		return bad("invalid_value", at(i)+".type", "Items of type '"+handoff.Clip(it.Type, 40)+"' are not supported here.")
 	}
 	known := map[string]any{"type": it.Type, "id": it.ID}
-	if s.size += len(raw); s.size <= maxBeside { // the agent knows the rest
-		_ = json.Unmarshal(raw, &known) // it was read before
+	if s.size += len(raw); s.size <= maxContext {
+		_ = json.Unmarshal(raw, &known) // never fails for what was read before
 	}
 	s.items = append(s.items, known)
 	return nil
 }
 
-// goOn notes that the agent went on after what was answered.
-func (s *said) goOn() {
+// dropApprovals drops the approvals so far: a later item of the agent shows that they were used.
+func (s *parsedInput) dropApprovals() {
 	s.approvals = nil
 	s.mentions = slices.DeleteFunc(s.mentions, func(m mention) bool { return !m.reference })
 }
@@ -145,11 +145,11 @@ func readParts(raw []byte, i int) ([]inputPart, *fault) {
 	return parts, nil
 }
 
-// message takes a message. What a user says after everything else is what the agent is asked.
-func (s *said) message(role string, parts []inputPart, i int) *fault {
-	var asked []handoff.Part
+// message adds a message. The user's messages after the last one of the assistant are the prompt.
+func (s *parsedInput) message(role string, parts []inputPart, i int) *fault {
+	var prompt []handoff.Part
 	var words strings.Builder
-	shown := make([]map[string]any, 0, len(parts))
+	content := make([]map[string]any, 0, len(parts))
 	textType := "input_text"
 	if role == "assistant" {
 		textType = "output_text"
@@ -159,8 +159,8 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 		case "input_text", "output_text", "text", "refusal":
 			text := p.Text + p.Refusal
 			words.WriteString(text)
-			asked = append(asked, handoff.Text(text))
-			shown = append(shown, map[string]any{"type": textType, "text": text})
+			prompt = append(prompt, handoff.Text(text))
+			content = append(content, map[string]any{"type": textType, "text": text})
 		case "input_image":
 			var url string
 			if json.Unmarshal(p.ImageURL, &url) != nil || url == "" {
@@ -172,8 +172,8 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 					"'image_url' begins with https:// or data:image/.",
 				)
 			}
-			asked = append(asked, handoff.Image{URL: url})
-			shown = append(shown, map[string]any{"type": p.Type, "image_url": url, "detail": "auto"})
+			prompt = append(prompt, handoff.Image{URL: url})
+			content = append(content, map[string]any{"type": p.Type, "image_url": url, "detail": "auto"})
 		default:
 			return unsupported(
 				fmt.Sprintf("%s.content[%d]", at(i), n), "Parts of type '"+handoff.Clip(p.Type, 40)+"' are not supported here.",
@@ -182,9 +182,9 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 	}
 	switch role {
 	case "user":
-		s.parts = append(s.parts, asked...)
+		s.parts = append(s.parts, prompt...)
 	case "assistant":
-		s.goOn()
+		s.dropApprovals()
 		if len(s.parts) > 0 {
 			s.before = append(s.before, "user: "+handoff.InputText(s.parts))
 			s.parts = nil
@@ -195,18 +195,18 @@ func (s *said) message(role string, parts []inputPart, i int) *fault {
 	default:
 		return bad("invalid_value", at(i)+".role", "A role is user, assistant, system or developer.")
 	}
-	s.items = append(s.items, map[string]any{"type": typeMessage, "role": role, "status": completed, "content": shown})
+	s.items = append(s.items, map[string]any{"type": typeMessage, "role": role, "status": completed, "content": content})
 	return nil
 }
 
-// check tells what the input lacks, or has too much of.
-func (s *said) check() *fault {
+// check checks the input as a whole: that it has a prompt or approvals, and is within its bounds.
+func (s *parsedInput) check() *fault {
 	size := 0
 	for _, text := range slices.Concat(s.before, s.instructions) {
 		size += len(text)
 	}
-	if size > maxBeside {
-		return tooMuchBeside()
+	if size > maxContext {
+		return contextTooLarge()
 	}
 	known := map[string]bool{}
 	for _, a := range s.approvals {
@@ -231,14 +231,14 @@ func (s *said) check() *fault {
 	return nil
 }
 
-// kept is what a response keeps of its input: no pictures but small ones, which would stay in memory and in the store.
-func (s *said) kept(id string) []json.RawMessage {
+// kept returns the items that a response keeps of its input. Large pictures are left out.
+func (s *parsedInput) kept(id string) []json.RawMessage {
 	size := 0
 	for _, it := range s.items {
 		parts, _ := it["content"].([]map[string]any)
 		for _, p := range parts {
 			url, _ := p["image_url"].(string)
-			if size += len(url); size > maxBeside {
+			if size += len(url); size > maxContext {
 				p["image_url"] = nil
 			}
 		}
@@ -246,8 +246,8 @@ func (s *said) kept(id string) []json.RawMessage {
 	return s.numbered(id)
 }
 
-// numbered gives the items ids that are unique in a response, as clients page by them.
-func (s *said) numbered(id string) []json.RawMessage {
+// numbered returns the items, each with an id that is unique in the response.
+func (s *parsedInput) numbered(id string) []json.RawMessage {
 	out := make([]json.RawMessage, len(s.items))
 	for i, it := range s.items {
 		if known, _ := it["id"].(string); known == "" {

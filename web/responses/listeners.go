@@ -6,8 +6,8 @@ import (
 	"switchboard/handoff"
 )
 
-// listeners hear of runs whose responses somebody reads, so that no call is told of them too. There is one for each
-// grant that has such a run.
+// listeners are told of the runs whose responses a client reads, so that no call is told of them, too. There is one
+// listener for each caller and key with such a run.
 type listeners struct {
 	attending Attending // Set once
 
@@ -20,23 +20,23 @@ type listenerKey struct {
 	key   string
 }
 
-// A listener is a [handoff.Listener] that needs to hear nothing: whoever reads a response follows its run.
+// A listener is a [handoff.Listener] that only keeps events from other listeners: its response follows the run itself.
 type listener struct {
 	leave func() // Set once
 
-	mu   sync.Mutex
-	runs int                    // Guarded by mu: that somebody reads
-	left map[handoff.RunID]bool // Guarded by mu: runs that nobody reads any more and that go on
+	mu     sync.Mutex
+	runs   int                    // Guarded by mu: how many of its runs have a reader
+	unread map[handoff.RunID]bool // Guarded by mu: running runs that have no reader any more
 }
 
-// enter returns who is to hear of a run that begins.
+// enter returns the listener for a run that begins, and counts the run.
 func (e *listeners) enter(g handoff.Grant) *listener {
 	key := listenerKey{g.Caller, g.Key}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	one := e.all[key]
 	if one == nil {
-		one = &listener{left: map[handoff.RunID]bool{}}
+		one = &listener{unread: map[handoff.RunID]bool{}}
 		one.leave = e.attending.Attend(g, one)
 		e.all[key] = one
 	}
@@ -46,14 +46,14 @@ func (e *listeners) enter(g handoff.Grant) *listener {
 	return one
 }
 
-// exit counts a run out that nobody reads any more.
+// exit stops counting a run that has no reader any more.
 func (e *listeners) exit(g handoff.Grant, one *listener, run handoff.RunID) {
 	e.mu.Lock()
 	one.mu.Lock()
 	one.runs--
 	over := one.runs == 0
 	if !over && run != "" {
-		one.left[run] = true
+		one.unread[run] = true
 	}
 	one.mu.Unlock()
 	if over {
@@ -72,11 +72,11 @@ func (e *listener) Hear(ev handoff.RunEvent) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	left := e.left[ev.Run]
+	unread := e.unread[ev.Run]
 	if _, over := ev.Kind.(handoff.RunEnded); over {
-		delete(e.left, ev.Run)
+		delete(e.unread, ev.Run)
 	}
-	return !left
+	return !unread
 }
 
 // Outbox implements [handoff.Listener].

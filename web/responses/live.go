@@ -16,71 +16,71 @@ import (
 
 // Bounds of a response's log of events.
 const (
-	maxFrames  = 8 << 20          // bytes; the older half goes, and with it whoever has not read it
-	replayable = 10 * time.Minute // how long after its end a stream can be read again
+	maxFrames  = 8 << 20          // bytes; above it the older half is dropped, and streams that have not read it end
+	replayable = 10 * time.Minute // how long after the end of a response its stream can be read again
 	abandoned  = 5 * time.Second  // how long a response that is not in the background goes on without a reader
 )
 
-// A document is what is kept of a response.
+// A document is a response as it is stored.
 type document struct {
 	Response response          `json:"response"`
 	Input    []json.RawMessage `json:"input"`
 	Run      handoff.RunID     `json:"run"`
-	Part     int               `json:"part"`           // which response of its run it is, from 1
-	Seq      uint64            `json:"seq"`            // how far the run was followed
-	Life     string            `json:"life,omitempty"` // of the process in which Seq counts
+	Part     int               `json:"part"`           // the number of the response among those of its run, from 1
+	Seq      uint64            `json:"seq"`            // the last event of the run that was followed
+	Life     string            `json:"life,omitempty"` // [API.life] of the process in whose log Seq counts
 	Server   string            `json:"server"`
 	Project  string            `json:"project,omitempty"`
 	Thread   string            `json:"thread,omitempty"`
 	Turn     handoff.TurnID    `json:"turn,omitempty"`
-	Asked    []string          `json:"asked,omitempty"` // approval requests that it ended with
-	Shown    []string          `json:"shown,omitempty"` // the agent's items that were written, in this response or before
+	Asked    []string          `json:"asked,omitempty"` // ids of the approval requests that it ended with
+	Shown    []string          `json:"shown,omitempty"` // ids of the agent's items that responses of the run have
 	Streamed bool              `json:"streamed,omitempty"`
 	Exact    bool              `json:"exact,omitempty"`
 }
 
-// A live is a response whose events are in memory. Its run is followed by [live.drive] alone.
-type live struct {
-	api   *API          // Set once
-	grant handoff.Grant // Set once
-	id    string        // Set once
-	run   handoff.RunID // Set once
-	after uint64        // Set once: how far the run was followed before
-	kept  bool          // Set once: it is stored
-	leave func()        // Set once: called when nobody follows the run any more; may be nil
+// A liveResponse is a response with its events in memory. Only [liveResponse.drive] follows its run.
+type liveResponse struct {
+	api      *API          // Set once
+	grant    handoff.Grant // Set once
+	id       string        // Set once
+	run      handoff.RunID // Set once
+	after    uint64        // Set once: the last event of the run that an earlier response followed
+	kept     bool          // Set once: the response is stored
+	unfollow func()        // Set once: called when the run is no longer followed; may be nil
 
 	isPlaced func() // Set once: closes placed
 
-	writing sync.Mutex // held while an end is stored and shown; before mu
+	applying sync.Mutex // held while events are made and an end is stored; locked before mu
 
-	mu      sync.Mutex
-	emit    *emitter       // Guarded by mu
-	doc     document       // Guarded by mu; without Response, which emit has
-	frames  [][]byte       // Guarded by mu: the newest events
-	base    int            // Guarded by mu: number of the first
-	bytes   int            // Guarded by mu: of frames
-	changed chan struct{}  // Guarded by mu: closed at the next event
-	shown   bool           // Guarded by mu: its end is in frames
-	ended   time.Time      // Guarded by mu
-	placed  chan struct{}  // closed once the run is written down, or over
-	early   *handoff.Error // Guarded by mu: the run ended before anything of it was written down
-	tells   bool           // Guarded by mu: whoever reads the response is told the outcome
-	readers int            // Guarded by mu
-	parting bool           // Guarded by mu: it ends here with the process, and its run goes on; see [live.parts]
-	idle    *time.Timer    // Guarded by mu: stops the run when nobody reads; nil: it goes on without readers
+	mu           sync.Mutex
+	emit         *emitter       // Guarded by mu
+	doc          document       // Guarded by mu; without Response, which emit has
+	frames       [][]byte       // Guarded by mu: the newest events
+	base         int            // Guarded by mu: the number of the first of frames
+	bytes        int            // Guarded by mu: the size of frames
+	changed      chan struct{}  // Guarded by mu: closed at the next event
+	shown        bool           // Guarded by mu: the end of the response is in frames
+	ended        time.Time      // Guarded by mu: when the end was added to frames
+	placed       chan struct{}  // closed when the run is in the ledger, or has ended
+	startFault   *handoff.Error // Guarded by mu: why the run ended before it was in the ledger
+	reportsHeard bool           // Guarded by mu: a reader of the response gets the outcome, so no call needs to tell it
+	readers      int            // Guarded by mu
+	handedOver   bool           // Guarded by mu: see [liveResponse.handOver]
+	idle         *time.Timer    // Guarded by mu: stops the run when it has no reader for too long; nil: not started
 }
 
-func (a *API) newLive(g handoff.Grant, doc document, kept bool) *live {
+func (a *API) newLive(g handoff.Grant, doc document, kept bool) *liveResponse {
 	shown := map[string]bool{}
 	for _, id := range doc.Shown {
 		shown[id] = true
 	}
 	e := &emitter{
 		resp: doc.Response, label: doc.Server, exact: doc.Exact,
-		asks: g.Approve == handoff.ApproveAll && kept && g.AllowsTool(tools.AnswerAgent), now: time.Now, shown: shown,
+		canAsk: g.Approve == handoff.ApproveAll && kept && g.AllowsTool(tools.AnswerAgent), now: time.Now, shown: shown,
 	}
 	doc.Response = response{}
-	l := &live{
+	l := &liveResponse{
 		api: a, grant: g, id: e.resp.ID, run: doc.Run, kept: kept, emit: e, doc: doc, after: doc.Seq,
 		changed: make(chan struct{}), placed: make(chan struct{}),
 	}
@@ -88,11 +88,11 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *live {
 	return l
 }
 
-// drive follows the run until the response is over and its outcome was heard. Leaving it never touches the run.
-func (l *live) drive(ctx context.Context) {
+// drive follows the run until the response has ended, and reports the outcome as heard. Its end never affects the run.
+func (l *liveResponse) drive(ctx context.Context) {
 	defer l.isPlaced()
-	if l.leave != nil {
-		defer l.leave()
+	if l.unfollow != nil {
+		defer l.unfollow()
 	}
 	var last handoff.Record
 	for e, err := range l.api.cfg.Runs.Follow(ctx, l.grant.Caller, l.run, l.after) {
@@ -102,18 +102,18 @@ func (l *live) drive(ctx context.Context) {
 		}
 		last = e.Record
 		l.took(e)
-		if l.waits() { // for an answer, which another response follows
+		if l.waits() { // another response continues the run after the answer
 			return
 		}
 	}
-	l.apply(
-		func(m *emitter) []event { return m.take(handoff.RunEnded{}, last) },
-	) // where its end is not in the log any more
+	// This changes nothing unless the end of the run was missing in the log.
+	l.apply(func(m *emitter) []event { return m.take(handoff.RunEnded{}, last) })
 	l.finished()
 }
 
-// lost ends a response whose run cannot be followed. One that goes on in the background does so without us.
-func (l *live) lost(ctx context.Context, err error) {
+// lost ends a response whose run cannot be followed any more. At the end of the process, a response in the background
+// does not end: its run goes on, and a later process follows it.
+func (l *liveResponse) lost(ctx context.Context, err error) {
 	if ctx.Err() != nil && l.background() {
 		return
 	}
@@ -122,28 +122,29 @@ func (l *live) lost(ctx context.Context, err error) {
 		e = handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	if e.Code == handoff.CodeShutdown {
-		l.parts()
+		l.handOver()
 	}
 	l.apply(func(m *emitter) []event { return m.failed("server_error", e.Spoken()) })
 }
 
-// parts notes that the response ends here before its run does: its end is shown and not stored, so that the next life
-// of the process, or another home of its caller, follows the run.
-func (l *live) parts() {
+// handOver hands the response over: it ends here while its run goes on. Its end is shown but not stored, so that a
+// later process, or another instance that becomes the caller's home, follows the run.
+func (l *liveResponse) handOver() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.parting = true
+	l.handedOver = true
 }
 
-// parted reports whether the response has ended here and its run goes on: nobody else reads it from memory.
-func (l *live) parted() bool {
+// wasHandedOver reports whether the response was handed over and has ended here, so that it must not be read from
+// memory.
+func (l *liveResponse) wasHandedOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.shown && l.parting
+	return l.shown && l.handedOver
 }
 
-// goesOn reports whether a run of which this is the last event goes on elsewhere.
-func goesOn(e handoff.RunEvent) bool {
+// continuesElsewhere reports whether an event says that the run goes on in another process or instance.
+func continuesElsewhere(e handoff.RunEvent) bool {
 	switch e.Kind.(type) {
 	case handoff.RunYielded:
 		return true
@@ -154,18 +155,18 @@ func goesOn(e handoff.RunEvent) bool {
 	return false
 }
 
-func (l *live) background() bool {
+func (l *liveResponse) background() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.emit.resp.Background
 }
 
-// finished notes that the outcome was told, if it went to somebody who reads it now.
-func (l *live) finished() {
+// finished reports the outcome as heard, if a reader of the response gets it.
+func (l *liveResponse) finished() {
 	l.mu.Lock()
-	tells := l.tells
+	reports := l.reportsHeard
 	l.mu.Unlock()
-	if !tells {
+	if !reports {
 		return
 	}
 	if err := l.api.cfg.Runs.Heard(context.Background(), l.grant.Caller, l.run); err != nil {
@@ -173,8 +174,8 @@ func (l *live) finished() {
 	}
 }
 
-// enter counts a reader.
-func (l *live) enter() {
+// enter counts a reader of the response.
+func (l *liveResponse) enter() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.readers++
@@ -184,9 +185,9 @@ func (l *live) enter() {
 	}
 }
 
-// exit counts a reader out. A response that is not in the background ends soon after its last one: an SDK whose
-// connection broke asks again at once.
-func (l *live) exit() {
+// exit stops counting a reader. A response that is not in the background is stopped soon after its last reader has
+// left; the delay is for SDKs that repeat a request whose connection broke.
+func (l *liveResponse) exit() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.readers--; l.readers > 0 || l.shown || l.emit.resp.Background {
@@ -196,7 +197,7 @@ func (l *live) exit() {
 }
 
 // stop stops the run.
-func (l *live) stop() {
+func (l *liveResponse) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
 	if err := l.api.cfg.Work.Stop(ctx, l.grant, string(l.run)); err != nil {
@@ -204,20 +205,20 @@ func (l *live) stop() {
 	}
 }
 
-// cancel ends the response and stops its run. What the run reports later is left out.
-func (l *live) cancel() {
+// cancel ends the response and stops its run. Later events of the run are ignored.
+func (l *liveResponse) cancel() {
 	l.mu.Lock()
-	l.tells = true
+	l.reportsHeard = true
 	l.mu.Unlock()
 	l.apply((*emitter).cancel)
 	l.stop()
 }
 
-// took takes something that happened to the run.
-func (l *live) took(e handoff.RunEvent) {
+// took takes an event of the run.
+func (l *liveResponse) took(e handoff.RunEvent) {
 	_, over := e.Kind.(handoff.RunEnded)
-	if goesOn(e) {
-		l.parts()
+	if continuesElsewhere(e) {
+		l.handOver()
 	}
 	l.mu.Lock()
 	if !l.shown {
@@ -225,7 +226,7 @@ func (l *live) took(e handoff.RunEvent) {
 		l.doc.Server, l.doc.Project = e.Record.Server, e.Record.Project
 	}
 	if over && !e.Noted && e.Record.Fault != nil && len(l.emit.resp.Output) == 0 {
-		l.early = e.Record.Fault
+		l.startFault = e.Record.Fault
 	}
 	l.mu.Unlock()
 	if fresh := e.Record.Why == handoff.WhyNew || e.Record.Why == handoff.WhyCopy; fresh && l.kept &&
@@ -236,20 +237,20 @@ func (l *live) took(e handoff.RunEvent) {
 	if _, jumped := e.Kind.(handoff.RunSnapshot); jumped {
 		l.ask()
 	}
-	ending := e.Record.Outcome != "" && !over // its end follows at once
+	ending := e.Record.Outcome != "" && !over // the event with the end follows at once
 	if over || !ending && (e.Noted || e.Record.TurnID != "") {
 		l.isPlaced()
 	}
 }
 
-// ask ends the response with the questions that are open already.
-func (l *live) ask() {
+// ask ends the response with the questions of the run that are open already.
+func (l *liveResponse) ask() {
 	open := slices.DeleteFunc(
 		l.api.cfg.Questions.Questions(l.grant),
 		func(q handoff.RecordQuestion) bool { return q.Handoff != string(l.run) },
 	)
 	l.apply(func(m *emitter) []event {
-		if len(open) == 0 || !m.asks || m.over() {
+		if len(open) == 0 || !m.canAsk || m.over() {
 			return nil
 		}
 		m.ask(open...)
@@ -257,21 +258,22 @@ func (l *live) ask() {
 	})
 }
 
-// waits reports whether the response ended with a question.
-func (l *live) waits() bool {
+// waits reports whether the response has ended with questions.
+func (l *liveResponse) waits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.shown && len(l.emit.asked) > 0
 }
 
-// apply writes events. An end is stored before it is shown, unless the run goes on after it.
-func (l *live) apply(step func(*emitter) []event) {
-	l.writing.Lock()
-	defer l.writing.Unlock()
+// apply makes a step and adds its events to the log. The end of a response is stored before it is shown, unless the
+// response was handed over.
+func (l *liveResponse) apply(step func(*emitter) []event) {
+	l.applying.Lock()
+	defer l.applying.Unlock()
 	l.mu.Lock()
 	events := step(l.emit)
 	over := l.emit.over() && !l.shown
-	stored := over && !l.parting
+	stored := over && !l.handedOver
 	doc := l.documentLocked()
 	l.mu.Unlock()
 	if stored {
@@ -301,35 +303,35 @@ func (l *live) apply(step func(*emitter) []event) {
 	}
 }
 
-func (l *live) documentLocked() document {
+func (l *liveResponse) documentLocked() document {
 	doc := l.doc
 	doc.Response, doc.Life = l.emit.resp, l.api.life
 	doc.Response.Output = append([]item{}, l.emit.resp.Output...)
 	doc.Asked = l.emit.asked
 	doc.Shown = nil
-	if len(doc.Asked) > 0 { // else no other response follows the run
+	if len(doc.Asked) > 0 { // another response will continue the run
 		doc.Shown = slices.Collect(maps.Keys(l.emit.shown))
 	}
 	return doc
 }
 
-// now returns the response as it stands.
-func (l *live) now() document {
+// now returns the present state of the response.
+func (l *liveResponse) now() document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.documentLocked()
 }
 
-// over reports whether the end was shown.
-func (l *live) over() bool {
+// over reports whether the end of the response is in the log.
+func (l *liveResponse) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.shown
 }
 
-// read returns the events from a number on, whether nothing follows them, and what is closed at the next one. False:
-// they are not kept any more.
-func (l *live) read(from int) (frames [][]byte, over bool, changed <-chan struct{}, ok bool) {
+// read returns the events from a number on, whether the response has ended with them, and a channel that is closed at
+// the next event. ok is false if events from that number on were dropped.
+func (l *liveResponse) read(from int) (frames [][]byte, over bool, changed <-chan struct{}, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if from < l.base {

@@ -13,19 +13,19 @@ type liveKey struct {
 	id    string
 }
 
-// lives are the responses in memory.
-type lives struct {
-	following context.Context    // Set once: of jobs
+// liveResponses has the responses in memory.
+type liveResponses struct {
+	following context.Context    // Set once: the context of jobs
 	leave     context.CancelFunc // Set once: ends following
 
 	mu     sync.Mutex
-	all    map[liveKey]*live // Guarded by mu
-	closed bool              // Guarded by mu: no more are begun
-	jobs   sync.WaitGroup    // drivers
+	all    map[liveKey]*liveResponse // Guarded by mu
+	closed bool                      // Guarded by mu: no more responses are begun
+	jobs   sync.WaitGroup            // goroutines that run drive
 }
 
-// start makes a response live and follows its run.
-func (s *lives) start(l *live) *fault {
+// start adds a response, and follows its run.
+func (s *liveResponses) start(l *liveResponse) *fault {
 	key := liveKey{l.grant.Caller, l.id}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,8 +43,8 @@ func (s *lives) start(l *live) *fault {
 	return nil
 }
 
-// sweepLocked lets go of responses whose streams nobody reads again.
-func (s *lives) sweepLocked() {
+// sweepLocked removes ended responses whose streams can no longer be read again.
+func (s *liveResponses) sweepLocked() {
 	now := time.Now()
 	for key, l := range s.all {
 		l.mu.Lock()
@@ -59,27 +59,27 @@ func (s *lives) sweepLocked() {
 	}
 }
 
-// get returns a response in memory, or nil. One that ended here before its run is read from the store again.
-func (s *lives) get(c handoff.Caller, id string) *live {
+// get returns a response in memory, or nil. It removes one that was handed over, which has to be read from the store.
+func (s *liveResponses) get(c handoff.Caller, id string) *liveResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.all[liveKey{c, id}]
-	if l != nil && l.parted() {
+	if l != nil && l.wasHandedOver() {
 		delete(s.all, liveKey{c, id})
 		return nil
 	}
 	return l
 }
 
-// drop lets go of a response.
-func (s *lives) drop(c handoff.Caller, id string) {
+// drop removes a response.
+func (s *liveResponses) drop(c handoff.Caller, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, liveKey{c, id})
 }
 
-// close ends what follows runs, and waits for it.
-func (s *lives) close() {
+// close stops following runs, and waits until that has ended.
+func (s *liveResponses) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
@@ -87,8 +87,8 @@ func (s *lives) close() {
 	s.jobs.Wait()
 }
 
-// count returns how many responses are in memory, and how many of them are not over.
-func (s *lives) count() (held, open int) {
+// count returns how many responses are in memory, and how many of them have not ended.
+func (s *liveResponses) count() (held, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.all {

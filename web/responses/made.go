@@ -10,26 +10,26 @@ import (
 	"switchboard/sessions"
 )
 
-// maxMade is of how many sessions of a caller it is known that a program made them, the newest: as many as responses
-// are kept.
+// maxMade is how many sessions that programs made are remembered for a caller, the newest: as many as stored responses.
 const maxMade = sessions.MaxDocuments
 
-// madeDocument is the document of a caller that has them.
+// madeDocument is the id of a caller's document with the names of these sessions.
 const madeDocument = "made_sessions"
 
-// made knows which sessions programs have made with this API, also in former lives of the process.
-type made struct {
+// madeSessions has the sessions that programs made with this API, in this or an earlier process.
+type madeSessions struct {
 	documents *documents // Set once
 
 	mu sync.Mutex
-	by map[handoff.Caller][]string // Guarded by mu: server and thread, the oldest first; of whom it was read
+	by map[handoff.Caller][]string // Guarded by mu: names as of madeName, oldest first; of callers that were read
 }
 
-// madeName is how a session stands in the document.
+// madeName returns the name of a session in the document.
 func madeName(server, thread string) string { return server + "/" + thread }
 
-// Made tells which sessions of a caller programs made with this API. When the store does not answer, none.
-func (m *made) Made(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
+// Made returns a function that reports whether a program made a session of a caller with this API. If the store does
+// not answer, it reports false for all.
+func (m *madeSessions) Made(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeWithin)
 	defer cancel()
 	known, _ := m.madeBy(ctx, c)
@@ -40,8 +40,9 @@ func (m *made) Made(ctx context.Context, c handoff.Caller) func(server, thread s
 	return func(server, thread string) bool { return set[madeName(server, thread)] }
 }
 
-// madeBy reads what a caller's programs made, once. What it returns is only read.
-func (m *made) madeBy(ctx context.Context, c handoff.Caller) ([]string, bool) {
+// madeBy returns the names of the sessions that a caller's programs made. It reads the document once. The result must
+// not be changed.
+func (m *madeSessions) madeBy(ctx context.Context, c handoff.Caller) ([]string, bool) {
 	m.mu.Lock()
 	known, ok := m.by[c]
 	m.mu.Unlock()
@@ -61,8 +62,8 @@ func (m *made) madeBy(ctx context.Context, c handoff.Caller) ([]string, bool) {
 	return known, true
 }
 
-// makesSession keeps that a program made a session.
-func (m *made) makesSession(c handoff.Caller, server, thread string) {
+// makesSession records that a program made a session.
+func (m *madeSessions) makesSession(c handoff.Caller, server, thread string) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
 	name := madeName(server, thread)

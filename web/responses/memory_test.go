@@ -24,10 +24,10 @@ func TestInputIsNotCopied(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; took > maxBody*3/2 {
 		t.Errorf("reading a body of %d bytes took %d bytes", len(body), took)
 	}
-	if picture, is := req.said.parts[1].(handoff.Image); !is || picture.URL != url {
-		t.Errorf("the agent is given %T", req.said.parts[1])
+	if picture, is := req.input.parts[1].(handoff.Image); !is || picture.URL != url {
+		t.Errorf("the agent is given %T", req.input.parts[1])
 	}
-	kept := req.said.kept("resp_1")
+	kept := req.input.kept("resp_1")
 	var it struct {
 		Content []struct {
 			Text     string
@@ -37,7 +37,7 @@ func TestInputIsNotCopied(t *testing.T) {
 	if err := json.Unmarshal(kept[0], &it); err != nil || len(kept[0]) > 1<<10 || it.Content[0].Text != "what is it?" || it.Content[1].ImageURL != nil {
 		t.Errorf("kept %.300s, %v", kept[0], err)
 	}
-	if picture := req.said.parts[1].(handoff.Image); picture.URL != url {
+	if picture := req.input.parts[1].(handoff.Image); picture.URL != url {
 		t.Error("what the agent is given was cut, too")
 	}
 }
@@ -45,12 +45,12 @@ func TestInputIsNotCopied(t *testing.T) {
 // A small picture is kept, and of items that the agent knows only as much as is bounded.
 func TestKeptInput(t *testing.T) {
 	small := "data:image/png;base64,AAAA"
-	large := `{"type":"mcp_call","id":"m1","name":"shell","output":"` + strings.Repeat("x", maxBeside) + `"}`
+	large := `{"type":"mcp_call","id":"m1","name":"shell","output":"` + strings.Repeat("x", maxContext) + `"}`
 	req, f := readRequest([]byte(`{"model":"bigpc","input":[` + large + `,{"role":"user","content":[{"type":"input_image","image_url":"` + small + `"}]}]}`))
 	if f != nil {
 		t.Fatal(f.Message)
 	}
-	kept := req.said.kept("resp_1")
+	kept := req.input.kept("resp_1")
 	if got := string(kept[0]); got != `{"id":"m1","type":"mcp_call"}` {
 		t.Errorf("the large item is %.200s", got)
 	}

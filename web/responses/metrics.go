@@ -7,9 +7,9 @@ import (
 	"switchboard/handoff"
 )
 
-// Metrics yields what the API counts.
+// Metrics yields the metrics of the API.
 func (a *API) Metrics() iter.Seq[handoff.Metric] {
-	held, open := a.lives.count()
+	held, open := a.live.count()
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_api_responses_open", "Responses that are made.", open),
 		handoff.NewMetric("switchboard_api_response_logs_open", "Responses whose events are in memory.", held),

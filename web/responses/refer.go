@@ -11,27 +11,27 @@ import (
 	"switchboard/handoff"
 )
 
-// A mention is where an input names an item of an earlier response: by an item_reference, or by the answer to a
+// A mention is an item of an input that names an item of an earlier response: an item_reference, or an answer to a
 // question.
 type mention struct {
-	at        int // its place in the input
-	id        string
-	reference bool
+	at        int    // its index in the input
+	id        string // of the item that it names
+	reference bool   // it is an item_reference
 }
 
-// settle puts items in the place of their references. A request that mentions items and names no session goes on in
-// the session of the last one, if its model is on that machine: chats of the AI SDK name their items and nothing else.
-// What that session knows is then left out.
-func (a *API) settle(ctx context.Context, g handoff.Grant, req *request) *fault {
-	mentions := req.said.mentions
+// resolveMentions replaces item_references by their items. A request that mentions items and has neither a previous
+// response nor a conversation continues the session of the last mentioned item, if its model is the same machine: chats
+// of the AI SDK name only items. Items that the session knows are then left out of the input.
+func (a *API) resolveMentions(ctx context.Context, g handoff.Grant, req *request) *fault {
+	mentions := req.input.mentions
 	if len(mentions) == 0 {
 		return nil
 	}
-	var doc document // of the last mention that is known
+	var doc document // the response of the last mention that was found
 	threads := map[string]bool{}
-	stands, size := map[int]json.RawMessage{}, 0
+	items, size := map[int]json.RawMessage{}, 0 // the items of references, by index in the input
 	for _, m := range mentions {
-		found, it, f := a.mentioned(ctx, g, m, doc)
+		found, it, f := a.findMention(ctx, g, m, doc)
 		if f != nil {
 			return f
 		}
@@ -40,8 +40,8 @@ func (a *API) settle(ctx context.Context, g handoff.Grant, req *request) *fault 
 		}
 		doc = found
 		threads[doc.Server+"/"+doc.Thread] = true
-		if size += len(it); size <= maxBeside {
-			stands[m.at] = it
+		if size += len(it); size <= maxContext {
+			items[m.at] = it
 		}
 	}
 	last := mentions[len(mentions)-1].at
@@ -49,20 +49,20 @@ func (a *API) settle(ctx context.Context, g handoff.Grant, req *request) *fault 
 	if req.Previous == nil && req.conversation == "" && doc.Turn != "" && doc.Server == serverOf(req.Model) {
 		req.Previous, goesOn = &doc.Response.ID, true
 	}
-	if !goesOn || len(threads) > 1 && len(req.said.approvals) == 0 {
-		if last = -1; size > maxBeside {
-			return tooMuchBeside()
+	if !goesOn || len(threads) > 1 && len(req.input.approvals) == 0 {
+		if last = -1; size > maxContext {
+			return contextTooLarge()
 		}
 	}
-	if f := req.read(rest(req, last, stands)); f != nil {
+	if f := req.read(rest(req, last, items)); f != nil {
 		return f
 	}
-	return req.said.check()
+	return req.input.check()
 }
 
-// mentioned returns the response of a mentioned item, and the item. No response: the answer is to a question that
-// nobody knows. doc is one that was found before.
-func (a *API) mentioned(
+// findMention returns the mentioned item and its response. The response is empty for an answer to an unknown question.
+// doc is the response of an earlier mention, which is used again.
+func (a *API) findMention(
 	ctx context.Context, g handoff.Grant, m mention, doc document,
 ) (document, json.RawMessage, *fault) {
 	response := responseOf(m.id)
@@ -87,7 +87,7 @@ func (a *API) mentioned(
 	return document{}, nil, nil
 }
 
-// responseOf returns the id of the response that an item's id tells, or "".
+// responseOf returns the id of the response that an item's id contains, or "".
 func responseOf(id string) string {
 	_, of, _ := strings.Cut(id, "_")
 	end := strings.LastIndexByte(of, '_')
@@ -97,20 +97,20 @@ func responseOf(id string) string {
 	return responsePrefix + of[:end]
 }
 
-// rest returns the input without the items up to a place, but for instructions and answers to questions, and with items
-// in the place of their references.
-func rest(req *request, upTo int, stands map[int]json.RawMessage) []byte {
-	var items []piece
-	_ = json.Unmarshal(req.Input, &items) // it was read before
+// rest returns the input without the items up to index upTo, except instructions and answers to questions. References
+// after it are replaced by items.
+func rest(req *request, upTo int, items map[int]json.RawMessage) []byte {
+	var all []piece
+	_ = json.Unmarshal(req.Input, &all) // never fails for what was read before
 	kept := []json.RawMessage{}
-	for i, raw := range items {
+	for i, raw := range all {
 		var it inputItem
 		_ = json.Unmarshal(raw, &it) // likewise
-		answer := slices.ContainsFunc(req.said.approvals, func(a approval) bool { return a.at == i })
+		answer := slices.ContainsFunc(req.input.approvals, func(a approval) bool { return a.at == i })
 		switch {
 		case it.Type == typeReference && i > upTo:
-			if stands[i] != nil {
-				kept = append(kept, stands[i])
+			if items[i] != nil {
+				kept = append(kept, items[i])
 			}
 		case i > upTo, answer, it.Role == "system", it.Role == "developer":
 			kept = append(kept, json.RawMessage(raw))
@@ -119,6 +119,6 @@ func rest(req *request, upTo int, stands map[int]json.RawMessage) []byte {
 	return []byte(encode(kept))
 }
 
-func tooMuchBeside() *fault {
-	return bad("", "input", fmt.Sprintf("Instructions and what was said before have at most %d bytes.", maxBeside))
+func contextTooLarge() *fault {
+	return bad("", "input", fmt.Sprintf("Instructions and what was said before have at most %d bytes.", maxContext))
 }

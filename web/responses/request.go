@@ -13,15 +13,15 @@ import (
 
 // Bounds of a request.
 const (
-	maxBody     = 8 << 20   // bytes; pictures are in there
+	maxBody     = 8 << 20   // bytes, with pictures
 	maxSchema   = 32 << 10  // of text.format
-	maxBeside   = 256 << 10 // of instructions and what was said before; also of pictures kept with a response
+	maxContext  = 256 << 10 // of instructions and the earlier conversation; also of the pictures that a response keeps
 	maxInput    = 1000      // items
-	maxMetadata = 16        // entries, of 64 and 512 bytes
+	maxMetadata = 16        // entries, with keys of 64 and values of 512 bytes
 )
 
-// A request is the body of POST /v1/responses, as far as it is read. It is no type of openai-go: those lose an input
-// item without a type, which is its commonest form, and all others with it.
+// A request is the body of POST /v1/responses, with the fields that are used. The types of openai-go cannot be used:
+// they lose all input items if one has no type, which is common.
 type request struct {
 	Model           string            `json:"model"`
 	Input           piece             `json:"input"`
@@ -42,14 +42,13 @@ type request struct {
 	Reasoning       json.RawMessage   `json:"reasoning"`
 	Text            json.RawMessage   `json:"text"`
 
-	choice       string // of tools: auto or none
-	conversation string // its id, or ""
-	format       format // of text
-	said         said   // what input says
+	choice       string      // tool_choice: auto, none or ""
+	conversation string      // its id, or ""
+	format       format      // text.format
+	input        parsedInput // the parsed input
 }
 
-// A piece is JSON that lies in a body which is in memory. Unlike a [json.RawMessage] it is no copy, so it is for bodies
-// that [json.Unmarshal] reads and nobody changes.
+// A piece is a part of a JSON body. Unlike a [json.RawMessage] it is no copy, so the body must not change.
 type piece []byte
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -66,19 +65,19 @@ type format struct {
 
 func (r *request) store() bool { return r.Store == nil || *r.Store }
 
-// exact reports whether the answer is to be JSON.
+// exact reports whether the answer has to be JSON.
 func (r *request) exact() bool {
 	return r.format.Type == "json_schema" || r.format.Type == "json_object"
 }
 
-// readRequest reads a body and tells what of it cannot be done.
+// readRequest reads and checks a body.
 func readRequest(body []byte) (*request, *fault) {
 	var r request
 	if f := decode(body, &r); f != nil {
 		return nil, f
 	}
 	for _, check := range []func(*request) *fault{
-		(*request).complete, (*request).consistent, (*request).possible, (*request).readText,
+		(*request).complete, (*request).consistent, (*request).supported, (*request).readText,
 	} {
 		if f := check(&r); f != nil {
 			return nil, f
@@ -87,26 +86,26 @@ func readRequest(body []byte) (*request, *fault) {
 	if f := r.read(r.Input); f != nil {
 		return nil, f
 	}
-	if len(r.said.mentions) > 0 { // what it says is known when they are
+	if len(r.input.mentions) > 0 { // the input is checked when the mentioned items were found
 		return &r, nil
 	}
-	return &r, r.said.check()
+	return &r, r.input.check()
 }
 
-// read takes what an input says.
+// read parses an input into r.input.
 func (r *request) read(input []byte) (f *fault) {
-	if r.said, f = readInput(input); f == nil && r.Instructions != nil && *r.Instructions != "" {
-		r.said.instructions = append([]string{*r.Instructions}, r.said.instructions...)
+	if r.input, f = readInput(input); f == nil && r.Instructions != nil && *r.Instructions != "" {
+		r.input.instructions = append([]string{*r.Instructions}, r.input.instructions...)
 	}
 	return f
 }
 
-// decode reads JSON with any fields.
+// decode reads JSON, and ignores unknown fields.
 func decode(body []byte, v any) *fault { return decodeAt("", body, v) }
 
-// decodeAt reads JSON that is a part of a body: faults name the place.
+// decodeAt reads JSON that is a part of a body; faults name its place.
 func decodeAt(place string, body []byte, v any) *fault {
-	if handoff.TooDeep(body) { // first: parsers recurse
+	if handoff.TooDeep(body) { // before it is parsed, because parsers recurse
 		return bad("", "", fmt.Sprintf("The body nests deeper than %d.", handoff.MaxDepth))
 	}
 	err := json.Unmarshal(body, v)
@@ -119,7 +118,7 @@ func decodeAt(place string, body []byte, v any) *fault {
 	return nil
 }
 
-// mistyped is the fault of a value that is something else than expected; what it is may be "".
+// mistyped returns the fault for a value of a wrong type; is, the type that it has, may be "".
 func mistyped(param, expected, is string) *fault {
 	message := "Invalid type for '" + param + "': expected " + expected
 	if param == "" {
@@ -135,7 +134,7 @@ func mistyped(param, expected, is string) *fault {
 	return bad("invalid_type", param, message+".")
 }
 
-// kindOf is what JSON has to be for a type.
+// kindOf returns the JSON type for a Go type, for people.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -150,13 +149,14 @@ func kindOf(t reflect.Type) string {
 	return "a number"
 }
 
-// isObject reports whether a value is absent or an object, as those are that are only passed on.
+// isObject reports whether a value is absent or an object.
 func isObject(raw []byte) bool {
 	return absent(raw) || bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
 }
 
 func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
+// complete checks the required fields, and reads the conversation.
 func (r *request) complete() *fault {
 	if r.Model == "" {
 		return bad(
@@ -169,7 +169,7 @@ func (r *request) complete() *fault {
 	if !isObject(r.Reasoning) {
 		return mistyped("reasoning", "an object", "")
 	}
-	if max(len(r.Reasoning), len(r.Text)) > 2*maxSchema { // a response shows them for as long as it is kept
+	if max(len(r.Reasoning), len(r.Text)) > 2*maxSchema { // they are stored with the response
 		return bad("", "", fmt.Sprintf("'reasoning' and 'text' have at most %d bytes each.", 2*maxSchema))
 	}
 	if absent(r.Conversation) {
@@ -185,6 +185,7 @@ func (r *request) complete() *fault {
 	return nil
 }
 
+// consistent checks fields that exclude each other.
 func (r *request) consistent() *fault {
 	switch {
 	case r.Previous != nil && r.conversation != "":
@@ -211,9 +212,9 @@ func checkMetadata(m map[string]string) *fault {
 	return nil
 }
 
-// possible tells what no agent of the fleet can do, rather than not doing it in silence.
-func (r *request) possible() *fault {
-	for _, raw := range r.Tools { // SDKs pass on the questions of a server only if the request names it
+// supported refuses parameters that no agent of the fleet can follow, instead of ignoring them.
+func (r *request) supported() *fault {
+	for _, raw := range r.Tools { // SDKs show approval requests of an MCP server only if the request has it as a tool
 		var tool struct {
 			Type  string `json:"type"`
 			Label string `json:"server_label"`
@@ -231,17 +232,18 @@ func (r *request) possible() *fault {
 			"The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.",
 		)
 	}
-	for param, given := range map[string]bool{
+	for param, set := range map[string]bool{
 		"temperature": r.Temperature != nil && *r.Temperature != 1, "top_p": r.TopP != nil && *r.TopP != 1,
 		"max_output_tokens": r.MaxOutputTokens != nil, "max_tool_calls": r.MaxToolCalls != nil, "prompt": !absent(r.Prompt),
 	} {
-		if given {
+		if set {
 			return unsupported(param, "Unsupported parameter: '"+param+"' is not supported with this model.")
 		}
 	}
 	return nil
 }
 
+// readText reads and checks text.format.
 func (r *request) readText() *fault {
 	if absent(r.Text) {
 		return nil
@@ -268,36 +270,30 @@ func (r *request) readText() *fault {
 	return nil
 }
 
-// beside is what the agent is told beside the input, and how its model is to be asked.
-func (r *request) beside() []handoff.Context {
+// context returns the context of the prompt for the agent: the earlier conversation, instructions and the answer's
+// format.
+func (r *request) context() []handoff.Context {
 	var all []handoff.Context
 	if value := r.Metadata[handoff.DisableResponseThreading]; value != "" {
 		all = append(all, handoff.Context{Key: handoff.DisableResponseThreading, Trusted: true, Value: value})
 	}
-	if len(r.said.before) > 0 {
-		all = append(all, handoff.Context{Key: "conversation_so_far", Value: strings.Join(r.said.before, "\n")})
+	if len(r.input.before) > 0 {
+		all = append(all, handoff.Context{Key: "conversation_so_far", Value: strings.Join(r.input.before, "\n")})
 	}
-	if len(r.said.instructions) > 0 {
+	if len(r.input.instructions) > 0 {
 		all = append(
 			all,
-			handoff.Context{Key: "instructions_of_the_caller", Trusted: true, Value: strings.Join(r.said.instructions, "\n\n")},
+			handoff.Context{Key: "instructions_of_the_caller", Trusted: true, Value: strings.Join(r.input.instructions, "\n\n")},
 		)
 	}
 	switch r.format.Type {
 	case "json_object":
-		all = append(
-			all,
-			handoff.Context{
-				Key:     "answer_format",
-				Trusted: true,
-				Value:   "The final answer is one JSON object and nothing else: no fence, no words around it.",
-			},
-		)
+		all = append(all, handoff.Context{Key: "answer_format", Trusted: true,
+			Value: "The final answer is one JSON object and nothing else: no fence, no words around it."})
 	case "json_schema":
 		all = append(all, handoff.Context{Key: "answer_format", Trusted: true,
-			Value: "The final answer is one JSON value and nothing else: no fence, no words around it. It fits this JSON schema: " + string(
-				r.format.Schema,
-			)})
+			Value: "The final answer is one JSON value and nothing else: no fence, no words around it. It fits this JSON schema: " +
+				string(r.format.Schema)})
 	}
 	return all
 }

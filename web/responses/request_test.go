@@ -49,7 +49,7 @@ func TestRequests(t *testing.T) {
 		`{"model":"m","input":[{"type":"mcp_approval_response","approval_request_id":"a"}]}`:                          "missing_required_parameter input[0]",
 		`{"model":"m","input":[` + strings.Repeat(user+",", maxInput) + user + `]}`:                                   " input",
 		`{"model":"m","input":` + strings.Repeat("[", handoff.MaxDepth+1) + `}`:                                       " ",
-		`{"model":"m","input":"hi","instructions":"` + strings.Repeat("x", maxBeside+1) + `"}`:                        " input",
+		`{"model":"m","input":"hi","instructions":"` + strings.Repeat("x", maxContext+1) + `"}`:                       " input",
 	} {
 		got := ""
 		if r, f := readRequest([]byte(body)); f != nil {
@@ -65,7 +65,7 @@ func TestRequests(t *testing.T) {
 				t.Errorf("%.80s: %+v", body, f)
 			}
 		} else {
-			got = fmt.Sprintf("%s |%s |%s", handoff.InputText(r.said.parts), spaced(r.said.instructions), spaced(r.said.before))
+			got = fmt.Sprintf("%s |%s |%s", handoff.InputText(r.input.parts), spaced(r.input.instructions), spaced(r.input.before))
 		}
 		if strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
 			t.Errorf("%.100s gives %q, want %q", body, got, want)
@@ -103,12 +103,12 @@ func FuzzRequest(f *testing.F) {
 			}
 			return
 		}
-		if len(r.said.parts)+len(r.said.mentions) == 0 || r.Model == "" {
+		if len(r.input.parts)+len(r.input.mentions) == 0 || r.Model == "" {
 			t.Errorf("%+v", r)
 		}
-		r.beside()
+		r.context()
 		known := map[string]bool{}
-		for _, it := range r.said.numbered("resp_1") {
+		for _, it := range r.input.numbered("resp_1") {
 			var ref reference
 			if fault := decode(it, &ref); fault != nil || ref.ID == "" {
 				t.Errorf("%s: %v", it, fault)

@@ -16,16 +16,15 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// How long a reader may take for one write, and how often a quiet answer says that it lives.
 const (
-	writeWithin = 10 * time.Second
-	beat        = 15 * time.Second
+	writeWithin = 10 * time.Second // for one write
+	beat        = 15 * time.Second // between two heartbeats of a quiet answer
 )
 
-// A route answers requests of one pattern: id is that of the response or conversation in the path, or "".
+// A route answers the requests of one pattern. id is that of the response or conversation in the path, or "".
 type route func(a *API, w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault
 
-// routes are those that [API.Serve] answers, by pattern.
+// routes has the routes of [API.Serve], by pattern.
 var routes = map[string]route{
 	"POST /v1/responses":                 (*API).create,
 	"GET /v1/responses/{id}":             (*API).get,
@@ -44,23 +43,23 @@ var routes = map[string]route{
 	"GET /v1/conversations/{id}/items/{item}":    (*API).conversation,
 	"DELETE /v1/conversations/{id}/items/{item}": (*API).conversation,
 
-	// What OpenAI's API has and this one has not, and what there is instead.
-	"POST /v1/responses/input_tokens": cannot("The agents count their tokens themselves: 'usage' of a response tells what it took."),
-	"POST /v1/responses/compact":      cannot("The agents compact their sessions themselves: go on from a response by 'previous_response_id'."),
-	"POST /v1/chat/completions":       cannot("There are no chat completions: the machines are models of the Responses API, POST /v1/responses."),
-	"GET /v1/responses":               cannot("There is no WebSocket mode: POST here, with 'stream'."),
+	// Routes of OpenAI's API that this one does not have, with what to use instead.
+	"POST /v1/responses/input_tokens": notOffered("The agents count their tokens themselves: 'usage' of a response tells what it took."),
+	"POST /v1/responses/compact":      notOffered("The agents compact their sessions themselves: go on from a response by 'previous_response_id'."),
+	"POST /v1/chat/completions":       notOffered("There are no chat completions: the machines are models of the Responses API, POST /v1/responses."),
+	"GET /v1/responses":               notOffered("There is no WebSocket mode: POST here, with 'stream'."),
 }
 
-func cannot(why string) route {
+func notOffered(why string) route {
 	return func(*API, http.ResponseWriter, *http.Request, handoff.Grant, string, []byte) *fault {
 		return bad("unsupported_endpoint", "", why)
 	}
 }
 
-// Patterns are the routes that [API.Serve] answers.
+// Patterns returns the patterns of the routes.
 func (a *API) Patterns() []string { return slices.Sorted(maps.Keys(routes)) }
 
-// Serve answers a request whose body is in memory and whose sender may do what the grant says.
+// Serve answers a request, whose body is in memory, with the rights of the grant.
 func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	body, err := bodyOf(r)
 	if err != nil || len(body) > maxBody {
@@ -74,7 +73,7 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	return nil
 }
 
-// bodyOf returns the body of a request, which then holds on to it no longer. It makes no copy of one that is in memory.
+// bodyOf returns the body of a request. It does not copy a body that is in memory, and the request no longer holds it.
 func bodyOf(r *http.Request) ([]byte, error) {
 	if held, ok := r.Body.(interface{ Take() []byte }); ok {
 		return held.Take(), nil
@@ -82,15 +81,14 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 }
 
-// extend gives the next write its time.
+// extend sets the deadline of the next write.
 func extend(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).
-		SetWriteDeadline(time.Now().Add(writeWithin))
-	// a writer without deadlines needs none
+	// The error is that of a writer without deadlines.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin))
 }
 
-// answer gives a response that was made: as a stream, at once if it goes on in the background, or when it is over.
-func (a *API) answer(w http.ResponseWriter, r *http.Request, l *live, req *request) *fault {
+// answer answers with a response: as a stream, at once if it is in the background, or else when it has ended.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, l *liveResponse, req *request) *fault {
 	l.enter()
 	defer l.exit()
 	switch {
@@ -103,9 +101,9 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, l *live, req *reque
 	return a.await(w, r, l)
 }
 
-// await answers when the response is over. Before the first byte would come too late for the client, the answer
-// begins with blanks, which JSON allows.
-func (a *API) await(w http.ResponseWriter, r *http.Request, l *live) *fault {
+// await answers when the response has ended. Meanwhile it writes spaces, which JSON allows, so that the client does not
+// time out.
+func (a *API) await(w http.ResponseWriter, r *http.Request, l *liveResponse) *fault {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	blank := false
@@ -131,7 +129,7 @@ func (a *API) await(w http.ResponseWriter, r *http.Request, l *live) *fault {
 			case e == nil:
 				return nil
 			case blank:
-				panic(http.ErrAbortHandler) // a whole answer would look like a response
+				panic(http.ErrAbortHandler) // the status 200 was sent, so an error would look like a response
 			}
 			return faultOf(e)
 		case <-a.closing:
@@ -140,14 +138,14 @@ func (a *API) await(w http.ResponseWriter, r *http.Request, l *live) *fault {
 	}
 }
 
-// revoked returns why a request is over although its client has not left: its key does not count any more. Else nil.
+// revoked returns the error if the request's context ended because its key was revoked, or nil if its client left.
 func revoked(r *http.Request) *handoff.Error {
 	e, _ := errors.AsType[*handoff.Error](context.Cause(r.Context()))
 	return e
 }
 
-// errorFrame is the event that ends a stream whose response goes on. It is flat: an "error" in it would look to
-// openai-go like a broken stream.
+// errorFrame returns the event that ends a stream whose response goes on. It has no field "error", which openai-go
+// would take for a broken stream.
 func errorFrame(e *handoff.Error, seq int) []byte {
 	f := faultOf(e)
 	return fmt.Appendf(nil, "event: error\ndata: %s\n\n", encode(map[string]any{
@@ -155,12 +153,12 @@ func errorFrame(e *handoff.Error, seq int) []byte {
 	}))
 }
 
-// stream writes the events of a response from a number on, and then those that happen.
-func (a *API) stream(w http.ResponseWriter, r *http.Request, l *live, from int) *fault {
+// stream writes the events of a response from a number on, until its end.
+func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, from int) *fault {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // a proxy that collects would show everything late
+	h.Set("X-Accel-Buffering", "no") // a proxy must not delay events to collect them
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
 	tick := time.NewTicker(beat)
@@ -194,12 +192,12 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *live, from int) 
 		case <-r.Context().Done():
 			if e := revoked(r); e != nil {
 				extend(w)
-				_, _ = w.Write(errorFrame(e, from)) // a client that left cannot be told
+				_, _ = w.Write(errorFrame(e, from)) // the client may have left
 				_ = control.Flush()
 			}
 			return nil
 		case <-closing:
-			if l.background() { // it goes on, and can be asked for
+			if l.background() { // the response goes on, and the client can get it later
 				return nil
 			}
 			closing = nil
@@ -208,39 +206,39 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *live, from int) 
 	}
 }
 
-// get answers GET /v1/responses/{id}. openai-go asks for a stream in the body, the others in the query.
+// get answers GET /v1/responses/{id}. openai-go requests a stream in the body, other SDKs in the query.
 func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
-	var asked struct {
+	var params struct {
 		Stream bool `json:"stream"`
 		After  *int `json:"starting_after"`
 	}
 	if len(body) > 0 {
-		if f := decode(body, &asked); f != nil {
+		if f := decode(body, &params); f != nil {
 			return f
 		}
 	}
 	query := r.URL.Query()
-	asked.Stream = asked.Stream || query.Get("stream") == "true"
+	params.Stream = params.Stream || query.Get("stream") == "true"
 	if text := query.Get("starting_after"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			n = -1
 		}
-		asked.After = &n
+		params.After = &n
 	}
 	from := 0
-	if asked.After != nil {
-		if *asked.After < 0 {
+	if params.After != nil {
+		if *params.After < 0 {
 			return bad("invalid_value", "starting_after", "'starting_after' is the sequence_number of an event.")
 		}
-		from = *asked.After + 1
+		from = *params.After + 1
 	}
 	doc, l, f := a.find(r.Context(), g, id)
 	if f != nil {
 		return f
 	}
-	if !asked.Stream {
-		a.told(r, g, doc)
+	if !params.Stream {
+		a.markHeard(r, g, doc)
 		writeJSON(w, http.StatusOK, doc.Response)
 		return nil
 	}
@@ -263,13 +261,14 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id st
 	return a.stream(w, r, l, from)
 }
 
-// told notes that the outcome of a response in the background was read: no call needs to tell it.
-func (a *API) told(r *http.Request, g handoff.Grant, doc document) {
+// markHeard records that the outcome of a response in the background was read, so that no call tells it.
+func (a *API) markHeard(r *http.Request, g handoff.Grant, doc document) {
 	if doc.Response.Background && doc.Response.Store && ended(doc.Response.Status) && len(doc.Asked) == 0 {
-		_ = a.cfg.Work.HeardForGood(r.Context(), g.Caller, doc.Run) // it may have been told long ago
+		_ = a.cfg.Work.HeardForGood(r.Context(), g.Caller, doc.Run) // fails if the outcome was heard long ago
 	}
 }
 
+// drop answers DELETE /v1/responses/{id}.
 func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
 	doc, l, f := a.find(r.Context(), g, id)
 	switch {
@@ -278,20 +277,22 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 	case !ended(doc.Response.Status):
 		return bad("response_in_progress", "", "Cannot delete a response that is in progress.")
 	}
-	a.told(r, g, doc)
+	a.markHeard(r, g, doc)
 	if l != nil {
-		l.writing.Lock() // so that nothing is written after it
-		defer l.writing.Unlock()
+		l.applying.Lock() // so that the end of the response is not stored after this
+		defer l.applying.Unlock()
 	}
-	if !a.documents.store(g.Caller, id, []byte(deleted), keptFor) { // else the run would be found again
+	// Without this document, the response would be made of its run again.
+	if !a.documents.store(g.Caller, id, []byte(deleted), keptFor) {
 		return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
 	}
 	a.attempts.drop(id)
-	a.lives.drop(g.Caller, id)
+	a.live.drop(g.Caller, id)
 	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
 	return nil
 }
 
+// cancel answers POST /v1/responses/{id}/cancel.
 func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
 	doc, l, f := a.find(r.Context(), g, id)
 	switch {
@@ -306,7 +307,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id
 		return bad("", "", "Cannot cancel a completed response.")
 	default:
 		l.cancel()
-		if doc = l.now(); doc.Response.Status != cancelled { // it was over at that moment
+		if doc = l.now(); doc.Response.Status != cancelled { // it ended just before
 			return bad("", "", "Cannot cancel a completed response.")
 		}
 	}
@@ -314,6 +315,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id
 	return nil
 }
 
+// inputItems answers GET /v1/responses/{id}/input_items.
 func (a *API) inputItems(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
 	doc, _, f := a.find(r.Context(), g, id)
 	if f != nil {
@@ -322,7 +324,7 @@ func (a *API) inputItems(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	return page(w, r, doc.Input)
 }
 
-// page answers with a part of a list, oldest last unless order is asc.
+// page answers with one page of a list, newest first unless order is asc.
 func page(w http.ResponseWriter, r *http.Request, items []json.RawMessage) *fault {
 	query, limit := r.URL.Query(), 20
 	if text := query.Get("limit"); text != "" {
@@ -344,7 +346,7 @@ func page(w http.ResponseWriter, r *http.Request, items []json.RawMessage) *faul
 			return bad("invalid_value", "order", "'order' is asc or desc.")
 		}
 		var it reference
-		_ = json.Unmarshal(items[at], &it) // it is ours
+		_ = json.Unmarshal(items[at], &it) // never fails for stored items
 		ordered[i], ids[i] = items[at], it.ID
 	}
 	from := 0
@@ -358,18 +360,18 @@ func page(w http.ResponseWriter, r *http.Request, items []json.RawMessage) *faul
 	return nil
 }
 
-// list is a part of a list.
+// list returns one page of a list in OpenAI's form.
 func list(items []json.RawMessage, more bool) map[string]any {
 	all := map[string]any{"object": "list", "data": items, "first_id": nil, "last_id": nil, "has_more": more}
 	var first, last reference
 	if n := len(items); n > 0 && json.Unmarshal(items[0], &first) == nil &&
-		json.Unmarshal(items[n-1], &last) == nil { // they are ours
+		json.Unmarshal(items[n-1], &last) == nil {
 		all["first_id"], all["last_id"] = first.ID, last.ID
 	}
 	return all
 }
 
-// models answers GET /v1/models: the machines, and their projects.
+// models answers GET /v1/models and GET /v1/models/{model}: the machines, and their projects.
 func (a *API) models(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ string, _ []byte) *fault {
 	name := r.PathValue("model")
 	type model struct {

@@ -12,7 +12,7 @@ const (
 	incomplete = "incomplete"
 )
 
-// A response is OpenAI's object of that name. Its output is never null.
+// A response is OpenAI's object response. Its output is never null.
 type response struct {
 	ID                 string            `json:"id"`
 	Object             string            `json:"object"`
@@ -81,7 +81,7 @@ const (
 	typeReference = "item_reference"
 )
 
-// An item is one of a response's output. Which fields it has depends on its type.
+// An item is an item of a response's output. Its type decides which fields it has.
 type item struct {
 	ID          string  `json:"id"`
 	Type        string  `json:"type"`
@@ -96,7 +96,7 @@ type item struct {
 	Error       *string `json:"error,omitempty"`        // mcp_call
 }
 
-// A part is one of a message's content, or of a reasoning's summary.
+// A part is a part of a message's content, or of a reasoning's summary.
 type part struct {
 	Type        string      `json:"type"`
 	Text        string      `json:"text"`
@@ -112,7 +112,7 @@ func textPart(text string) part {
 
 func summaryPart(text string) part { return part{Type: "summary_text", Text: text} }
 
-// An event is one of a response's stream, without its number.
+// An event is an event of a response's stream.
 type event struct {
 	Type         string      `json:"type"`
 	Seq          int         `json:"sequence_number"`
@@ -154,10 +154,10 @@ const (
 	evArgsDone   = "response.mcp_call_arguments.done"
 )
 
-// ended reports whether a status is an end.
+// ended reports whether a status is final.
 func ended(status string) bool { return status != queued && status != inProgress }
 
-// frame is an event as Server-Sent Events carry it.
+// frame returns an event in the form of Server-Sent Events.
 func frame(e event) []byte {
 	return []byte("event: " + e.Type + "\ndata: " + encode(e) + "\n\n")
 }
