@@ -11,25 +11,25 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// An accessPolicy decides who may come in before any key is looked at: by peer, by Host, by Origin. Set once.
+// An accessPolicy decides which requests pass before their key is checked: by peer, Host and Origin. Set once.
 type accessPolicy struct {
-	host, port   string // of the listener; host is "" when it listens everywhere
+	host, port   string // of the listener; host is "" when it listens on all addresses
 	publicScheme string // of public_url, or ""
 	publicHost   string // canonical, or ""
 	proxies      []netip.Prefix
 }
 
-// A visitor is what the access policy looks at in a request.
+// A visitor is the part of a request that the access policy checks.
 type visitor struct {
-	peer    netip.Addr // invalid: not an IP connection
+	peer    netip.Addr // invalid if it is no IP connection
 	local   netip.Addr // our end of the connection
 	tls     bool
 	host    string
 	origins []string
 	unsafe  bool // a method that changes something, or a WebSocket
-	carried bool // the key is carried in the request itself: a bearer header or a subprotocol
-	api     bool // it asks for something under /v1/
-	line    bool // it is a machine that comes to keep a line
+	carried bool // the request itself carries a key: in a bearer header or a subprotocol
+	api     bool // see [isAPI]
+	line    bool // a machine that joined opens its line
 }
 
 func newVisitor(r *http.Request) visitor {
@@ -50,26 +50,26 @@ func newVisitor(r *http.Request) visitor {
 	return v
 }
 
-// check returns why the visitor is refused, or nil. Under /v1/ a request carries its own proof: no browser adds
-// it by itself, so neither a foreign page nor a name that somebody turned on us has it, and every route asks for it.
+// check returns why the visitor is refused, or nil. For the API neither Host nor Origin is checked: each of its routes
+// needs a key in the request, which no browser adds by itself, so a foreign page or a rebound name has none.
 func (p accessPolicy) check(v visitor) error {
 	switch {
-	case len(p.proxies) > 0 && !v.peer.IsLoopback() && !within(p.proxies, v.peer): // nobody but it and this machine
+	case len(p.proxies) > 0 && !v.peer.IsLoopback() && !within(p.proxies, v.peer):
 		return handoff.Fault(handoff.CodeForbidden, "a connection past the proxy", "peer is not in trusted_proxies")
 	case v.line && len(v.origins) > 0:
 		return handoff.Fault(handoff.CodeForbidden, "a line of a machine from a page", "it has an origin")
 	case v.api, v.line:
 		return nil
 	}
-	return p.atHome(v)
+	return p.checkPage(v)
 }
 
-// linePath is where machines keep their lines. A machine proves itself who it is, wherever it reaches us; every browser
-// sends an Origin with a WebSocket.
+// linePath is where machines that joined connect. A machine proves who it is with its own key, at any Host. A browser
+// cannot connect there, because it sends an Origin with every WebSocket.
 const linePath = "/node"
 
-// atHome returns why the visitor is not our own page, or a program on it.
-func (p accessPolicy) atHome(v visitor) error {
+// checkPage returns why the visitor is neither our own page nor a program, or nil.
+func (p accessPolicy) checkPage(v visitor) error {
 	switch {
 	case !p.hostAllowed(v):
 		return handoff.Fault(handoff.CodeForbidden, "this address", "host is not known")
@@ -84,7 +84,7 @@ func within(networks []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// hostAllowed stops DNS rebinding: a name that somebody else controls is never ours.
+// hostAllowed reports whether the Host is one of ours. This stops DNS rebinding by a name that somebody else controls.
 func (p accessPolicy) hostAllowed(v visitor) bool {
 	if p.isPublic(v) {
 		return true
@@ -103,9 +103,9 @@ func (p accessPolicy) hostAllowed(v visitor) bool {
 	return addr.IsLoopback() || p.host == "" && addr.Unmap() == v.local
 }
 
-// originAllowed: an Origin must be the page's own, exactly, also of who only reads. Without one, whoever
-// changes something must carry a key in the request itself, because a browser would have sent an Origin.
-// Nothing that a browser adds by itself lets in, so reading without one shows nothing to a foreign page.
+// originAllowed reports whether the Origin is the page's own, or is missing where it may. A request that changes
+// something may lack it only with a key in the request itself, because a browser would have sent an Origin. A request
+// that only reads may lack it: a browser adds no credentials by itself, so a foreign page reads nothing.
 func (p accessPolicy) originAllowed(v visitor) bool {
 	switch len(v.origins) {
 	case 0:
@@ -116,12 +116,12 @@ func (p accessPolicy) originAllowed(v visitor) bool {
 	return false
 }
 
-// isPublic reports whether the visitor came by public_url.
+// isPublic reports whether the visitor came by way of public_url.
 func (p accessPolicy) isPublic(v visitor) bool {
 	return p.publicHost != "" && canonicalHost(v.host, p.publicScheme) == p.publicHost
 }
 
-// scheme is the one the visitor's address bar shows. A proxy may have taken TLS off.
+// scheme returns the scheme in the visitor's address bar. A proxy may have removed TLS.
 func (p accessPolicy) scheme(v visitor) string {
 	if p.isPublic(v) {
 		return p.publicScheme
@@ -129,7 +129,7 @@ func (p accessPolicy) scheme(v visitor) string {
 	return v.scheme()
 }
 
-// hostOf is the page's host as its address bar shows it; a login counts at one of them.
+// hostOf returns the host in the page's address bar. A login is valid at one host only.
 func (p accessPolicy) hostOf(r *http.Request) string {
 	return canonicalHost(r.Host, p.scheme(newVisitor(r)))
 }
@@ -153,7 +153,7 @@ func defaultPort(scheme string) string {
 	return "80"
 }
 
-// splitHost takes a host apart; a missing port is the scheme's. A host that is none has no name.
+// splitHost splits a host into name and port; a missing port is the scheme's. The name of an invalid host is "".
 func splitHost(host, scheme string) (name, port string) {
 	if name, port, err := net.SplitHostPort(host); err == nil {
 		return name, port
@@ -181,7 +181,7 @@ func isUpgrade(r *http.Request) bool {
 	return r.Header.Get("Upgrade") != ""
 }
 
-// callRoutes begin a call or enter one. A call is billed, so a key that may do nothing in it has none. Set once.
+// callRoutes begin or join calls. Calls are billed, so a key without any tool may not use these routes. Set once.
 var callRoutes = []string{
 	"GET /v1/realtime", "POST /v1/realtime/calls", "POST /v1/realtime/client_secrets", "POST /v1/realtime/attach",
 }

@@ -10,8 +10,8 @@ import (
 	"switchboard/handoff"
 )
 
-// A grantor is what let the sender of a request in, as [handoff.Grant.By] names it: the sum of a key, or of a login's
-// token, which lets nobody in.
+// A grantor is what a request was authorised by, as in [handoff.Grant.By]: a key, or the token of a login. It has only
+// the SHA-256 of the text, which authorises nobody.
 type grantor struct {
 	kind string
 	sum  [sha256.Size]byte
@@ -19,17 +19,17 @@ type grantor struct {
 
 const (
 	grantorKey    = "key"
-	grantorSecret = "secret" // made with a key
+	grantorSecret = "secret" // a client secret; the sum is that of the key that made it
 	grantorLogin  = "login"
 )
 
-// and names the grantor in a grant that it led to.
-func (e grantor) and(g handoff.Grant, err error) (handoff.Grant, error) {
+// sign sets the By of a grant to the grantor.
+func (e grantor) sign(g handoff.Grant, err error) (handoff.Grant, error) {
 	g.By = e.kind + " " + hex.EncodeToString(e.sum[:])
 	return g, err
 }
 
-// parseGrantor reads a name of a grantor.
+// parseGrantor parses [handoff.Grant.By].
 func parseGrantor(by string) (e grantor, ok bool) {
 	kind, text, _ := strings.Cut(by, " ")
 	sum, err := hex.DecodeString(text)
@@ -39,8 +39,8 @@ func parseGrantor(by string) (e grantor, ok bool) {
 	return grantor{kind, [sha256.Size]byte(sum)}, true
 }
 
-// Again returns what the holder of what once made a grant for a caller may do now, by its By. Errors have code
-// [handoff.CodeUnauthorized] where that is over, or are of the store.
+// Again returns the present grant of a caller by the grantor of an earlier one, which is its By. The error has code
+// [handoff.CodeUnauthorized] if the grantor is no longer valid; other errors are the store's.
 func (s *Server) Again(ctx context.Context, by string, c handoff.Caller) (handoff.Grant, error) {
 	g, err := s.auth.again(ctx, by, c)
 	if err == nil {
@@ -69,8 +69,8 @@ func (a *auth) again(ctx context.Context, by string, c handoff.Caller) (g handof
 		if err != nil {
 			return g, err
 		}
-		if there && l.Principal == c.Principal && a.stands(l, time.Now()) {
-			key, _ = a.behind(originOf(l))
+		if there && l.Principal == c.Principal && a.isValid(l, time.Now()) {
+			key, _ = a.backingKey(originOf(l))
 			g = key.loginGrant()
 		}
 	}

@@ -12,16 +12,16 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of request bodies in bytes. An SDP offer of a browser is about 4 KiB, with a session beside it
-// (instructions, tools) a few tens more.
+// Bounds of request bodies in bytes. An SDP offer of a browser has about 4 KiB, and a session with it (instructions,
+// tools) some tens more.
 const (
 	maxJSON = 16 << 10
 	maxCall = 256 << 10
-	// maxResponse is for a prompt with what was said before, and with pictures.
+	// maxResponse is for a prompt with an earlier conversation and pictures.
 	maxResponse = 8 << 20
 )
 
-// writeJSON answers with v. With an error nothing was answered.
+// writeJSON answers with v. After an error, nothing was written.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -31,19 +31,19 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that left cannot be told
+	_, _ = w.Write(body) // the client may have left
 	return nil
 }
 
-// answer answers with what was found, unless that failed.
-func answer(w http.ResponseWriter, found any, err error) error {
+// answer answers with a result, or returns the error.
+func answer(w http.ResponseWriter, result any, err error) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, found)
+	return writeJSON(w, http.StatusOK, result)
 }
 
-// done answers a change that has nothing to tell, unless it failed.
+// done answers without content, or returns the error.
 func done(w http.ResponseWriter, err error) error {
 	if err == nil {
 		w.Header().Set("Cache-Control", "no-store")
@@ -52,8 +52,8 @@ func done(w http.ResponseWriter, err error) error {
 	return err
 }
 
-// readBody takes the whole body into memory, bounded in size and in time, before a handler sees it. A small
-// one also where none belongs: it is ignored.
+// readBody reads the whole body into memory before a handler runs, bounded in size and in time. A route without a limit
+// needs no body, and ignores a small one.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if limit == 0 {
 		limit = maxJSON
@@ -61,7 +61,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	tooLarge := func() error {
 		return handoff.Fault(handoff.CodeTooLarge, "at most "+strconv.FormatInt(limit, 10)+" bytes", "")
 	}
-	if r.ContentLength > limit { // before a client that asks for it is told to send
+	if r.ContentLength > limit { // before a client that sent Expect is told to continue
 		return tooLarge()
 	}
 	bounded := http.MaxBytesReader(w, r.Body, limit)
@@ -85,13 +85,13 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	return nil
 }
 
-// decode reads one JSON object with no field that v lacks.
+// decode reads one JSON object into v. Unknown fields are an error.
 func decode(r io.Reader, v any) error {
 	body, err := io.ReadAll(r)
 	if err != nil {
 		return handoff.Fault(handoff.CodeMalformed, "the body did not arrive", err.Error())
 	}
-	if handoff.TooDeep(body) { // first: parsers recurse
+	if handoff.TooDeep(body) { // before it is parsed, because parsers recurse
 		return handoff.Fault(handoff.CodeMalformed, "the body nests deeper than "+strconv.Itoa(handoff.MaxDepth), "")
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -105,7 +105,7 @@ func decode(r io.Reader, v any) error {
 	return nil
 }
 
-// misread names the field of a body that cannot be read.
+// misread returns the error for a body that cannot be decoded; it names the field.
 func misread(err error) error {
 	e := handoff.Fault(handoff.CodeMalformed, "the body is not the JSON that belongs here", err.Error())
 	if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && typed.Field != "" {
@@ -118,7 +118,7 @@ func misread(err error) error {
 	return e
 }
 
-// number reads an optional whole number from 1 to most of the query; absent is 0.
+// number reads an optional whole number from 1 to most from the query; it returns 0 if there is none.
 func number(r *http.Request, name string, most int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

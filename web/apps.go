@@ -14,47 +14,48 @@ import (
 	"switchboard/sessions"
 )
 
-// OAuth lets programs elsewhere in whom a person allows to come in. Their tokens count at /mcp alone.
+// OAuth gives access to programs elsewhere that a person allowed. Their tokens are valid at /mcp only.
 type OAuth interface {
 	oauthOpen
 	oauthConsent
 	oauthTokens
 }
 
-// oauthOpen is what anybody may ask for.
+// oauthOpen serves requests without a key.
 type oauthOpen interface {
-	// Challenge is what /mcp says to who may not come in.
+	// Challenge returns the WWW-Authenticate of /mcp for requests that are not authorised.
 	Challenge() string
 	ServeDocument(w http.ResponseWriter, r *http.Request)
 	ServeToken(w http.ResponseWriter, r *http.Request) error
 }
 
-// oauthConsent asks a person. Key is the sum of the key of their login, zero: of a link.
+// oauthConsent asks a person. key is the sum of the key of their login, zero for a login by a link.
 type oauthConsent interface {
-	// Ask reads what a program asks for, from the query of the address that it opened. What it returns is shown.
+	// Ask parses the request of a program, the query of the page that it opened. Its result is shown as JSON.
 	Ask(ctx context.Context, principal string, key [sha256.Size]byte, query string) (any, error)
-	// Decide returns the address that tells the program. Approve is which yes of the program counts, at most.
+	// Decide returns the address that tells the program the decision. approve limits which yes of the program counts.
 	Decide(
 		ctx context.Context, principal string, key [sha256.Size]byte, id string, allow bool, approve handoff.Approval,
 	) (string, error)
 	Revoke(ctx context.Context, principal, id, by string) (bool, error)
 }
 
-// oauthTokens finds who sent a token.
+// oauthTokens finds the app of a token.
 type oauthTokens interface {
-	// App finds the app of an access token that counts.
+	// App finds the app of a valid access token.
 	App(ctx context.Context, token string) (sessions.App, bool, error)
-	// Standing finds the app whose token let a request in, while it is still let in.
+	// Standing finds the app of a token that authorised a request, as long as the app has access; the token itself may
+	// have expired.
 	Standing(ctx context.Context, token string) (sessions.App, bool, error)
 }
 
-// appMark begins the tokens of apps, so that not every wrong key asks the store.
+// appMark is the prefix of apps' tokens. Because of it, not every wrong key costs a query of the store.
 const appMark = "mcp_"
 
 // maxForm bounds a request for tokens, in bytes.
 const maxForm = 8 << 10
 
-// apps are the programs elsewhere that people let in.
+// apps serves the programs elsewhere that people gave access.
 type apps struct {
 	auth  *auth // Set once
 	oauth OAuth // Set once
@@ -76,8 +77,8 @@ type appInfo struct {
 	Used    time.Time `json:"used"`
 }
 
-// letIn registers the routes of programs that are let in. Without OAuth there is none, and nothing tells of any.
-func (s *Server) letIn(cfg Config) {
+// oauthRoutes registers the routes for programs elsewhere. Without OAuth it registers only an empty list.
+func (s *Server) oauthRoutes(cfg Config) {
 	p := apps{&s.auth, cfg.OAuth, cfg.Store}
 	s.handle(route{"GET /fleet/apps", accessCaller, 0, "", p.list})
 	if cfg.OAuth == nil {
@@ -98,19 +99,19 @@ func (s *Server) letIn(cfg Config) {
 	}
 }
 
-// document describes the way in, for clients.
+// document serves the OAuth metadata for clients.
 func (p apps) document(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	p.oauth.ServeDocument(w, r)
 	return nil
 }
 
-// token gives tokens to a client that was let in.
+// token gives tokens to a client that has access.
 func (p apps) token(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	return p.oauth.ServeToken(w, r)
 }
 
-// person is the login of who sits before the page. A program has none whose every yes counts: nobody is let in by a
-// program.
+// person returns the login of the person at the page. A program has no such login, so no program can give another one
+// access.
 func (p apps) person(r *http.Request, g handoff.Grant) (sessions.Login, error) {
 	l, ok, err := p.auth.login(r)
 	if err == nil && (!ok || !g.Page) {
@@ -121,7 +122,7 @@ func (p apps) person(r *http.Request, g handoff.Grant) (sessions.Login, error) {
 	return l, err
 }
 
-// ask shows a person which program wants to be let in, and what it could do.
+// ask describes to a person which program asks for access, and what it could do.
 func (p apps) ask(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Query string `json:"query"`
@@ -133,7 +134,7 @@ func (p apps) ask(w http.ResponseWriter, r *http.Request, g handoff.Grant) error
 	if err != nil {
 		return err
 	}
-	asked, err := p.oauth.Ask(r.Context(), l.Principal, l.Key, body.Query)
+	program, err := p.oauth.Ask(r.Context(), l.Principal, l.Key, body.Query)
 	if err != nil {
 		return err
 	}
@@ -144,15 +145,15 @@ func (p apps) ask(w http.ResponseWriter, r *http.Request, g handoff.Grant) error
 		}
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{
-		"program": asked, "principal": l.Principal, "tools": may, "servers": g.Servers,
+		"program": program, "principal": l.Principal, "tools": may, "servers": g.Servers,
 	})
 }
 
-// decide lets a program in, or does not.
+// decide gives a program access, or refuses it.
 func (p apps) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Allow   bool `json:"allow"`
-		Answers bool `json:"answers"` // a yes of it to what agents ask counts
+		Answers bool `json:"answers"` // the program's yes to agents' questions counts
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
@@ -169,28 +170,28 @@ func (p apps) decide(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	return answer(w, map[string]string{"redirect": back}, err)
 }
 
-// within returns the apps that the sender of a request may see and disconnect: on a page where a person sits, and
-// inside, all of the principal, else those that were let in with the same key.
-func (p apps) within(r *http.Request, g handoff.Grant) ([]sessions.App, error) {
-	if p.oauth == nil { // their tokens do not count
+// visible returns the apps that the sender of a request may see and disconnect: from the page, and from inside, all of
+// the principal; otherwise those that were given access with the same key.
+func (p apps) visible(r *http.Request, g handoff.Grant) ([]sessions.App, error) {
+	if p.oauth == nil { // their tokens are not valid
 		return nil, nil
 	}
 	all, err := p.store.Apps(r.Context(), g.Caller.Principal)
 	return slices.DeleteFunc(all, func(a sessions.App) bool {
-		key, ok := p.auth.behind(origin{a.Principal, a.Key})
+		key, ok := p.auth.backingKey(origin{a.Principal, a.Key})
 		return !ok || !g.Page && !inside(r) && (a.Key != key.Sum || key.name() != g.Key)
 	}), err
 }
 
-// list lists those that the sender may see.
+// list lists the visible apps.
 func (p apps) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	all, err := p.within(r, g)
+	all, err := p.visible(r, g)
 	if err != nil {
 		return err
 	}
 	items := []appInfo{}
 	for _, a := range all {
-		if a.Redirect != "" { // it has no tokens yet
+		if a.Redirect != "" { // the app has not fetched tokens yet
 			continue
 		}
 		host := a.Client
@@ -202,10 +203,9 @@ func (p apps) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) erro
 	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
-// revoke disconnects an app that the sender may see. What it does at that moment ends with its next sign of life; work
-// that it gave goes on.
+// revoke disconnects a visible app. Its open requests end with their next heartbeat; work that it gave goes on.
 func (p apps) revoke(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	all, err := p.within(r, g)
+	all, err := p.visible(r, g)
 	if err != nil {
 		return err
 	}
@@ -221,8 +221,8 @@ func (p apps) revoke(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	return done(w, err)
 }
 
-// byApp is what the holder of an app's token may do: use /mcp as the person who let it in, with no more than the key of
-// their login has now.
+// byApp returns the grant for an app's token: to use /mcp as the person who gave the app access, with no more rights
+// than the key of the person's login has now.
 func (a *auth) byApp(r *http.Request, text string) (handoff.Grant, error) {
 	if r.URL.Path != "/mcp" {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "a token for /mcp elsewhere")
@@ -231,7 +231,7 @@ func (a *auth) byApp(r *http.Request, text string) (handoff.Grant, error) {
 	if err != nil {
 		return handoff.Grant{}, err
 	}
-	key, known := a.behind(origin{app.Principal, app.Key})
+	key, known := a.backingKey(origin{app.Principal, app.Key})
 	if !ok || !known {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "a token that is over")
 	}
@@ -240,18 +240,18 @@ func (a *auth) byApp(r *http.Request, text string) (handoff.Grant, error) {
 	return g, nil
 }
 
-// appRevoked reports whether the app whose token let a request in was disconnected since, or its key taken away. The
-// token itself may have ended: that ends nothing which it began.
+// appRevoked returns an error if the app whose token authorised a request was disconnected since, or its key removed.
+// An expired token is no error: it does not end requests that began before.
 func (a *auth) appRevoked(r *http.Request, text string) error {
 	app, ok, err := a.apps.Standing(r.Context(), text)
 	if err != nil {
-		return nil // it is not certain
+		return nil // unknown, so the request goes on
 	}
-	if _, known := a.behind(origin{app.Principal, app.Key}); !ok || !known {
+	if _, known := a.backingKey(origin{app.Principal, app.Key}); !ok || !known {
 		return handoff.Fault(handoff.CodeUnauthorized, "", "the program was disconnected")
 	}
 	return nil
 }
 
-// isAppToken reports whether a text has the form of an app's token, which counts only where programs are let in.
+// isAppToken reports whether a text looks like an app's token, and OAuth is on.
 func (a *auth) isAppToken(text string) bool { return a.apps != nil && strings.HasPrefix(text, appMark) }

@@ -17,10 +17,10 @@ import (
 	"switchboard/sessions"
 )
 
-// protocolKey is how browsers carry a key to a WebSocket, as OpenAI's clients do.
+// protocolKey is the prefix of the subprotocol with which browsers send a key to a WebSocket, as OpenAI's clients do.
 const protocolKey = "openai-insecure-api-key."
 
-// Logins finds logins by the SHA-256 of their token, and keeps them. It does not find one that has ended.
+// Logins finds logins by the SHA-256 of their token, and stores them. It does not find expired ones.
 type Logins interface {
 	Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error)
 	PutLogin(ctx context.Context, l sessions.Login) error // makes or replaces, by its ID
@@ -32,22 +32,23 @@ type LoginList interface {
 	DropLogin(ctx context.Context, principal, id string) (bool, error)
 }
 
-// auth knows who may come in: the holders of keys, and the pages that logged in.
+// auth finds out what the sender of a request may do: by a key, a login, a client secret or a token of OAuth.
 type auth struct {
 	keys    atomic.Pointer[[]Key] // replaced as a whole
 	codes   codes                 // Set once
 	logins  Logins                // Set once
 	secrets Secrets               // Set once
-	apps    oauthTokens           // Set once: nil: no program is let in by OAuth
+	apps    oauthTokens           // Set once; nil without OAuth
 	access  accessPolicy          // Set once
 	log     *zap.Logger           // Set once
 }
 
-// NewCode makes the code of a link, <page>#login=CODE, that logs in as a principal: once, within ten
-// minutes. Whoever asks for it runs the service and says that a person will use it: the login may do what the first
-// of the principal's [Key]s may, and each of its answers counts. It fails for a principal without a [Key].
+// NewCode makes the code of a link, <page>#login=CODE, that logs in as a principal: once, within ten minutes. It must
+// be called only for somebody who runs the service, and vouches that a person will use the link: the login may do what
+// the first [Key] of the principal allows, and all its answers to questions count. It fails for a principal without a
+// [Key].
 func (s *Server) NewCode(ctx context.Context, principal string) (string, error) {
-	switch key, ok := s.auth.of(principal); {
+	switch key, ok := s.auth.firstKey(principal); {
 	case ok && key.NamesCallers:
 		return "", fmt.Errorf(
 			"the key of %s names its callers and has no page: give %s another key first in keys", principal, principal,
@@ -60,11 +61,11 @@ func (s *Server) NewCode(ctx context.Context, principal string) (string, error) 
 	return s.auth.codes.make(ctx, origin{principal: principal}, time.Now())
 }
 
-// SetKeys replaces the keys. Logins whose key is gone end.
+// SetKeys replaces the keys. Logins of removed keys end.
 func (s *Server) SetKeys(keys []Key) { s.auth.keys.Store(&keys) }
 
-// byText finds the key with this text. Every key is compared, so that the time tells nothing.
-func (a *auth) byText(text string) (Key, bool) {
+// keyByText finds the key with this text. It compares every key, so that the time it takes reveals nothing.
+func (a *auth) keyByText(text string) (Key, bool) {
 	sum := sha256.Sum256([]byte(text))
 	var found Key
 	hit := 0
@@ -76,18 +77,18 @@ func (a *auth) byText(text string) (Key, bool) {
 	return found, hit == 1 && text != ""
 }
 
-// An origin is what a login, or a code for one, was made by, and what it counts as for as long as it lives: a key, or
-// with a zero sum a link that whoever runs the service made. A code that a login makes has the login's own.
+// An origin is what a login, or a code for one, was made with, and gets its rights from: a key, or with a zero sum a
+// link by somebody who runs the service. A code that a login makes has the same origin as the login.
 type origin struct {
 	principal string
 	key       [sha256.Size]byte
 }
 
-// behind finds the key that a login or a code counts as now, or false when there is none. A key that names its callers
-// has no page: a page sends no caller's name, so it would show what belongs to none of them.
-func (a *auth) behind(by origin) (Key, bool) {
+// backingKey returns the key that a login or a code gets its rights from now, or false if there is none. A key that
+// names its callers has no page, because a page sends no caller's name.
+func (a *auth) backingKey(by origin) (Key, bool) {
 	if by.key == ([sha256.Size]byte{}) {
-		key, ok := a.of(by.principal)
+		key, ok := a.firstKey(by.principal)
 		key.Approve = handoff.ApproveAll
 		return key, ok && !key.NamesCallers
 	}
@@ -106,8 +107,8 @@ func (a *auth) login(r *http.Request) (sessions.Login, bool, error) {
 
 func originOf(l sessions.Login) origin { return origin{l.Principal, l.Key} }
 
-// of finds the first key of a principal.
-func (a *auth) of(principal string) (Key, bool) {
+// firstKey returns the first key of a principal.
+func (a *auth) firstKey(principal string) (Key, bool) {
 	return a.find(func(k Key) bool { return k.Principal == principal })
 }
 
@@ -124,23 +125,23 @@ func (a *auth) find(is func(Key) bool) (Key, bool) {
 	return Key{}, false
 }
 
-// stands reports whether a login counts: until its end, and as long as its key is configured.
-func (a *auth) stands(l sessions.Login, now time.Time) bool {
-	_, ok := a.behind(originOf(l))
+// isValid reports whether a login is valid: it has not expired, and its key exists.
+func (a *auth) isValid(l sessions.Login, now time.Time) bool {
+	_, ok := a.backingKey(originOf(l))
 	return ok && now.Before(l.Ends)
 }
 
-// grant tells what the sender of a request may do: by a key, a client secret, or the token of a login.
+// grant returns what the sender of a request may do.
 func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	text, ok := carriedKey(r)
 	if !ok {
 		if inside(r) {
-			return a.insider(r)
+			return a.insideGrant(r)
 		}
 		return handoff.Grant{}, handoff.Fault(handoff.CodeNoKey, whereKeyIs(r), "")
 	}
-	if key, ok := a.byText(text); ok {
-		return grantor{grantorKey, key.Sum}.and(key.grantFor(r))
+	if key, ok := a.keyByText(text); ok {
+		return grantor{grantorKey, key.Sum}.sign(key.grantFor(r))
 	}
 	if strings.HasPrefix(text, secretPrefix) {
 		return a.bySecret(r, text, now)
@@ -155,23 +156,24 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	if err != nil {
 		return handoff.Grant{}, err
 	}
-	key, known := a.behind(originOf(l))
+	key, known := a.backingKey(originOf(l))
 	if !ok || !known || !now.Before(l.Ends) || l.Host != a.access.hostOf(r) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "login is over, or of another host")
 	}
-	if err := a.access.atHome(newVisitor(r)); err != nil && !forwarded(r) { // it is the page's own, under /v1/ too
+	// Only our own page has a login, so its Host and Origin are checked for the API, too.
+	if err := a.access.checkPage(newVisitor(r)); err != nil && !forwarded(r) {
 		return handoff.Grant{}, err
 	}
 	if now.Sub(l.Used) >= loginUsed {
 		l.Used = now
 		if err := a.logins.PutLogin(r.Context(), l); err != nil {
-			a.log.Warn("use of a login not written", zap.Error(err)) // it counts all the same
+			a.log.Warn("use of a login not written", zap.Error(err)) // the login is still valid
 		}
 	}
-	return grantor{grantorLogin, l.Sum}.and(key.loginGrant(), nil)
+	return grantor{grantorLogin, l.Sum}.sign(key.loginGrant(), nil)
 }
 
-// revoked reports whether what let a request in has ended since, as an error; nil: not that anybody knew.
+// revoked returns an error if the key, login or token that authorised a request is known to have ended since.
 func (a *auth) revoked(r *http.Request) error {
 	if text, _ := carriedKey(r); a.isAppToken(text) {
 		return a.appRevoked(r, text)
@@ -182,7 +184,8 @@ func (a *auth) revoked(r *http.Request) error {
 	return nil
 }
 
-// whereKeyIs tells where a request has its key instead: clients of other services put it elsewhere.
+// whereKeyIs describes where a request without a bearer header may have its key instead: clients of other services send
+// keys in other places.
 func whereKeyIs(r *http.Request) string {
 	for _, name := range []string{"api-key", "x-api-key"} {
 		if r.Header.Get(name) != "" {
@@ -197,8 +200,8 @@ func whereKeyIs(r *http.Request) string {
 	return "it has none"
 }
 
-// carriedKey is the key that a request carries itself: a bearer header, or for a WebSocket a subprotocol.
-// Any Authorization header counts as carried, so that a wrong one is refused.
+// carriedKey returns the key that a request carries itself: in a bearer header, or for a WebSocket in a subprotocol. It
+// reports true for any Authorization header, so that a wrong one is refused.
 func carriedKey(r *http.Request) (string, bool) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, text, _ := strings.Cut(header, " ")
@@ -220,12 +223,13 @@ func carriedKey(r *http.Request) (string, bool) {
 	return "", false
 }
 
-// insideKey is where a request says that it came from inside, and as whom.
+// insideKey is the context key of the principal of a request that came by [Server.Inside].
 type insideKey struct{}
 
-// Inside serves the same routes to whoever is trusted without a key, such as the programs of the user who runs us,
-// over a socket that is closed to others. A request that brings a key counts as that key's; any other one counts as
-// a program with the first of the principal's [Key]s, never as a tap on the page. Host and Origin are not checked.
+// Inside serves the same routes to clients that are trusted without a key, such as programs of the user who runs the
+// service, over a socket that is closed to others. A request with a key has the rights of that key. A request without
+// one has those of a program with the first [Key] of the principal, never those of a person at the page. Host and
+// Origin are not checked.
 func (s *Server) Inside(principal string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), insideKey{}, principal)))
@@ -238,10 +242,10 @@ func inside(r *http.Request) bool {
 	return ok
 }
 
-// insider is what somebody inside may do.
-func (a *auth) insider(r *http.Request) (handoff.Grant, error) {
+// insideGrant returns the grant of a request that came by [Server.Inside] without a key.
+func (a *auth) insideGrant(r *http.Request) (handoff.Grant, error) {
 	principal, _ := r.Context().Value(insideKey{}).(string)
-	key, ok := a.of(principal)
+	key, ok := a.firstKey(principal)
 	if !ok {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "there is no key of that name any more")
 	}

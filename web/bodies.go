@@ -12,29 +12,29 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of the request bodies that are in memory at one time, in bytes. Each counts twice: there is also what is read
-// of it and given to an agent.
+// Bounds of the request bodies that are in memory at one time, in bytes. Each body counts twice, because what is parsed
+// from it is in memory, too.
 const (
 	maxBodies = 64 << 20
-	// smallBody is not counted: the number of connections bounds those.
+	// smallBody is the size up to which bodies do not count: the number of connections bounds their memory.
 	smallBody = 64 << 10
 )
 
-// bodyWait is how long a request waits until there is room for its body. Nothing of it is read meanwhile.
+// bodyWait is how long a request waits for room for its body. Nothing of the body is read meanwhile.
 const bodyWait = 5 * time.Second
 
-// Rates reports whether a caller may give work at this moment, without counting it. An error has code
+// Rates reports whether a caller may give work now, and does not count that as work. The error has code
 // [handoff.CodeLimited].
 type Rates interface {
 	MayGive(g handoff.Grant) error
 }
 
-// giving are the routes whose requests give work. Set once.
+// giving has the routes that give work. Set once.
 var giving = map[string]bool{
 	"POST /fleet/handoffs": true, "POST /fleet/handoffs/{id}/steer": true, "POST /v1/responses": true,
 }
 
-// bodies bounds what requests hold in memory. It is safe for concurrent use.
+// bodies bounds the memory of request bodies. It is safe for concurrent use.
 type bodies struct {
 	room    *semaphore.Weighted // Set once
 	held    atomic.Int64        // bytes
@@ -43,14 +43,14 @@ type bodies struct {
 
 func newBodies() *bodies { return &bodies{room: semaphore.NewWeighted(maxBodies)} }
 
-// A room is what the body of one request holds of the bound. Owned by its handler.
+// A room is the part of the bound that one request has taken. Owned by its handler.
 type room struct {
 	of   *bodies // Set once
 	size int64   // bytes
 }
 
-// take waits for room for the body of a request. One that does not say its length has room for the most that its route
-// takes, until it is read. An error has code [handoff.CodeOverloaded].
+// take waits for room for the body of a request. A body of unknown length takes room for most bytes, the bound of its
+// route, until it has been read. The error has code [handoff.CodeOverloaded].
 func (b *bodies) take(r *http.Request, most int64) (*room, error) {
 	size := most
 	if r.ContentLength >= 0 {
@@ -71,7 +71,7 @@ func (b *bodies) take(r *http.Request, most int64) (*room, error) {
 	return &room{b, size}, nil
 }
 
-// counted is what a body of so many bytes counts as.
+// counted returns how much room a body of so many bytes takes.
 func counted(size int64) int64 {
 	if size <= smallBody {
 		return 0
@@ -79,7 +79,7 @@ func counted(size int64) int64 {
 	return 2 * size
 }
 
-// fit gives back what a body of so many bytes does not need.
+// fit releases the room that a body of so many bytes does not need.
 func (m *room) fit(size int64) {
 	if spare := m.size - counted(size); spare > 0 {
 		m.size -= spare
@@ -88,10 +88,10 @@ func (m *room) fit(size int64) {
 	}
 }
 
-// leave gives everything back.
+// leave releases all room.
 func (m *room) leave() { m.fit(0) }
 
-// A heldBody is the body of a request in memory.
+// A heldBody is a request body in memory.
 type heldBody struct{ rest []byte }
 
 // Read implements [io.Reader].
@@ -106,7 +106,7 @@ func (b *heldBody) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (b *heldBody) Close() error { return nil }
 
-// Take returns what is left of the body and lets go of it. Its room stays taken until the request is answered.
+// Take returns the rest of the body, and keeps no reference to it. Its room stays taken until the request is answered.
 func (b *heldBody) Take() []byte {
 	rest := b.rest
 	b.rest = nil

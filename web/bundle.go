@@ -20,10 +20,10 @@ var (
 	worklet = regexp.MustCompile(`<meta name="worklet" content="page/pcm.js">`)
 )
 
-// bundle puts the page's modules into one script and its style sheets into one sheet, without what only people read,
-// and has index.html load these. Their names change with what is in them, so that browsers keep them and never ask
-// again. What is loaded late, such as the colours of code, stays a script of its own, and so does what runs in the
-// thread of sound (pcm.js). The modules stay beside them.
+// bundle bundles the page's modules into one script and its style sheets into one sheet, minifies both, and makes
+// index.html load them. Their names contain a hash, so that browsers cache them for good. Modules that are loaded late,
+// such as the colours of code, stay scripts of their own, and so does pcm.js, which runs in the audio thread. The
+// unbundled modules stay in files, too.
 func bundle(files map[string]file) error {
 	index := string(files["index.html"].body)
 	made, err := scriptsOf(files)
@@ -69,7 +69,7 @@ func bundle(files map[string]file) error {
 	return nil
 }
 
-// scriptsOf bundles main.js and pcm.js, by name.
+// scriptsOf bundles main.js and pcm.js. It returns the scripts by name.
 func scriptsOf(files map[string]file) (map[string][]byte, error) {
 	embedded := api.Plugin{Name: "embedded", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
@@ -96,8 +96,8 @@ func scriptsOf(files map[string]file) (map[string][]byte, error) {
 	return made, failed("modules", result.Errors)
 }
 
-// failed is the error of a bundle. A style sheet must not be warned of either: a brace too few puts all that follows
-// under a condition, and looks right wherever that holds.
+// failed returns the first message as an error, or nil. The messages of a style sheet include warnings: a missing brace
+// is only a warning, but makes all rules after it depend on a condition.
 func failed(what string, found ...[]api.Message) error {
 	all := slices.Concat(found...)
 	if len(all) == 0 {
@@ -106,7 +106,7 @@ func failed(what string, found ...[]api.Message) error {
 	return fmt.Errorf("bundle the page's %s: %s", what, all[0].Text)
 }
 
-// sumOf is a short name of what is in a file.
+// sumOf returns a short hash of a file's content.
 func sumOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return base64.RawURLEncoding.EncodeToString(sum[:12])

@@ -7,7 +7,7 @@ import (
 	"switchboard/handoff"
 )
 
-// calls begin and enter calls, and end them, and keep how much is told in them.
+// calls begins, joins and ends calls, and sets how much callers hear in them.
 type calls struct {
 	front  Front  // Set once
 	live   Calls  // Set once
@@ -35,7 +35,7 @@ func (c calls) attach(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	return nil
 }
 
-// say takes what was typed in a call whose sound does not go through here.
+// say takes text that was typed in a call whose sound goes directly to the voice model's server.
 func (c calls) say(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		ID   string `json:"id"`
@@ -55,7 +55,7 @@ func (c calls) hangup(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	return done(w, c.front.Hangup(g, r.PathValue("id")))
 }
 
-// levelInfo is how much of work is told.
+// levelInfo is how much callers hear of their work.
 type levelInfo struct {
 	Level handoff.SpeechLevel `json:"level"`
 }

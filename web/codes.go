@@ -14,12 +14,12 @@ import (
 const (
 	codeLife = 10 * time.Minute
 
-	codeLetters = "BCDFGHJKMNPQRSTWXYZ" // none looks like another one or like a digit, and they make no words
+	codeLetters = "BCDFGHJKMNPQRSTWXYZ" // no vowels, so no words, and no letters that look alike or like a digit
 	codeLength  = 8                     // letters: 17 billion codes
 )
 
-// codes are what links and devices log in with: each works once, within ten minutes, at whichever instance shares the
-// store.
+// codes makes and checks the codes that links and devices log in with. Each works once, within [codeLife], at any
+// instance that shares the store.
 type codes struct{ store sessions.Codes }
 
 // make returns a new code of [codeLength] letters.
@@ -30,20 +30,21 @@ func (c codes) make(ctx context.Context, by origin, now time.Time) (string, erro
 	})
 }
 
-// newCode draws letters, each as likely as any other.
+// newCode returns random letters with equal probabilities.
 func newCode() string {
-	const even = 256 / len(codeLetters) * len(codeLetters) // from there on the first letters would be likelier
+	const even = 256 / len(codeLetters) * len(codeLetters) // higher bytes would make the first letters more likely
 	text := make([]byte, 0, codeLength)
 	var b [1]byte
 	for len(text) < codeLength {
-		if _, _ = rand.Read(b[:]); int(b[0]) < even { // it never fails
+		if _, _ = rand.Read(b[:]); int(b[0]) < even { // rand.Read never fails
 			text = append(text, codeLetters[int(b[0])%len(codeLetters)])
 		}
 	}
 	return string(text)
 }
 
-// codeTyped reads a code as people type it, with spaces and hyphens, in capitals or not. What cannot be a code is "".
+// codeTyped normalises a code that a person typed, with spaces, hyphens and small letters. It returns "" for a text
+// that cannot be a code.
 func codeTyped(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || r == '-' {
@@ -57,7 +58,7 @@ func codeTyped(text string) string {
 	return text
 }
 
-// spend uses a code up, and tells by what it was made. A wrong one is a guess; what cannot be a code is none.
+// spend uses up a code, and returns its origin. ok is false if there is no such code.
 func (c codes) spend(ctx context.Context, text string) (by origin, ok bool, err error) {
 	text = codeTyped(text)
 	if text == "" {

@@ -20,68 +20,68 @@ import (
 	"switchboard/sessions"
 )
 
-// Work is what was asked of the agents. An unknown id, and one of another caller, is [handoff.CodeNotFound].
+// Work is the work of the agents. The error for an unknown id, and for one of another caller, has code
+// [handoff.CodeNotFound].
 type Work interface {
-	// Handoffs returns a caller's work, newest first. With an error it returns what is known, and there may be more.
+	// Handoffs returns a caller's work, newest first. With an error the list may be incomplete.
 	Handoffs(g handoff.Grant) ([]handoff.Record, error)
 	Handoff(g handoff.Grant, id string) (handoff.Record, error)
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 }
 
-// Outbox holds outcomes that nobody was told yet: the next call tells them. What was heard stays heard after a kill.
+// Outbox has the outcomes that the next call tells. HeardForGood takes one out, durably.
 type Outbox interface {
 	HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error
 }
 
-// Past is a caller's work from before a restart. After Recall, [Work] lists it too.
+// Past has a caller's work from before a restart. After Recall, [Work] lists it, too.
 type Past interface {
 	Recall(ctx context.Context, c handoff.Caller) error
-	// Past gives what was asked, answered and done, and where, by its id in the history; false: there is none.
+	// Past returns a piece of work by its id in the history, and false if there is none.
 	Past(ctx context.Context, c handoff.Caller, id string) (handoff.Record, bool, error)
 }
 
-// Questions is what agents wait for. Answering one that is answered, withdrawn or foreign is
-// [handoff.CodeNotPending].
+// Questions has the open questions of agents. The error for answering one that is answered, withdrawn or another
+// caller's has code [handoff.CodeNotPending].
 type Questions interface {
 	Questions(g handoff.Grant) []handoff.RecordQuestion
 	Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error
 	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error
 }
 
-// Stickies is which session is used where. A server is written "bigpc", or "bigpc/api" for a project.
+// Stickies has the session in use on each server. A server is "bigpc", or "bigpc/api" for a project.
 type Stickies interface {
 	Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error)
 	ClearSticky(ctx context.Context, g handoff.Grant, server string) error
 	PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error
 }
 
-// Machines is what people look after: how each server is reached, whether it answers now, and which sessions are put
-// away there.
+// Machines describes and tests the servers, and manages the sessions there.
 type Machines interface {
 	Machines(g handoff.Grant) []handoff.Machine
 	Test(ctx context.Context, g handoff.Grant, server string) (took time.Duration, err error)
 	Shelf
 }
 
-// Shelf puts sessions away, and gives them names.
+// Shelf archives and renames sessions.
 type Shelf interface {
 	Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error
 	RenameSession(ctx context.Context, g handoff.Grant, t handoff.Target, name string) error
 }
 
-// Levels keeps how much a caller is told about running work.
+// Levels has how much each caller hears of running work.
 type Levels interface {
 	Level(ctx context.Context, c handoff.Caller) handoff.SpeechLevel
 	SetLevel(ctx context.Context, c handoff.Caller, level handoff.SpeechLevel) error
 }
 
-// Decisions reads what was decided from the audit, the newest first.
+// Decisions reads a caller's decisions from the audit, newest first.
 type Decisions interface {
 	Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error)
 }
 
-// Feeds gives each caller's feed: the same one for the same caller as long as something of theirs is open, or was a
-// short time ago. A later one goes on with higher ids.
+// Feeds returns the feed of a caller. It is the same feed as long as the caller has open work, calls or streams, and
+// for a short time after; a later feed continues with higher ids.
 type Feeds interface {
 	Feed(g handoff.Grant) *handoff.Feed
 }
@@ -93,15 +93,16 @@ type Front interface {
 	Hangup(g handoff.Grant, id string) error
 }
 
-// Calls lists the calls of a caller that live, oldest first, joins one that the voice model's server carries, and takes
-// what is typed in one of the page whose sound does not go through here, as the item with an id.
+// Calls lists the open calls of a caller, oldest first, and attaches to a call of the voice model's server. Say adds
+// text that was typed on the page, as an item with an id, to a call whose sound goes directly to the voice model's
+// server.
 type Calls interface {
 	Calls(g handoff.Grant) []handoff.CallInfo
 	ServeAttach(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string)
 	Say(ctx context.Context, g handoff.Grant, id, item, text string) error
 }
 
-// Router is where work, its outcomes and the questions of agents come from.
+// Router is the source of work, its outcomes and the questions of agents.
 type Router interface {
 	Work
 	Past
@@ -114,7 +115,7 @@ type Router interface {
 	Rates
 }
 
-// Store is what remembers: what the page shows of other days, and who may come in.
+// Store persists what the page shows, and logins, codes, secrets and apps.
 type Store interface {
 	sessions.Documents
 	sessions.Conversations
@@ -132,9 +133,9 @@ type Fleet interface {
 	Machines
 }
 
-// Mounted is a front that serves routes of its own behind the edge's checks, such as OpenAI's Responses API. The body
-// of the request it gets is in memory. When the request's key is revoked meanwhile its context ends, with an error of
-// code [handoff.CodeUnauthorized] as the cause.
+// Mounted is a front with routes of its own behind the edge's checks, such as OpenAI's Responses API. The body of each
+// request is in memory. If its key is revoked meanwhile, the request's context ends with a cause of code
+// [handoff.CodeUnauthorized].
 type Mounted interface {
 	Patterns() []string // of its routes
 	Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error
@@ -143,23 +144,24 @@ type Mounted interface {
 
 // A Chip is a sentence that the page offers to a newcomer.
 type Chip struct {
-	Text string `json:"text"`           // what is sent when it is pressed
-	Hint string `json:"hint,omitempty"` // what it shows, in a few words
+	Text string `json:"text"`           // sent when the chip is pressed
+	Hint string `json:"hint,omitempty"` // what the sentence demonstrates, in a few words
 }
 
-// VoiceInfo is what the page tells about the voice model.
+// VoiceInfo is what the page shows about the voice model.
 type VoiceInfo struct {
 	Simulated bool   `json:"simulated"`
 	Model     string `json:"model"`
 	Host      string `json:"host,omitempty"` // of its server
 	Chips     []Chip `json:"chips"`
 
-	Language string `json:"language,omitempty"` // that the voice speaks, as a code; "": the caller's
+	Language string `json:"language,omitempty"` // code of the language that the voice speaks; "": the caller's
 
-	Prices *Prices `json:"prices,omitempty"` // nil: unknown, or there are none
+	Prices *Prices `json:"prices,omitempty"` // nil: they are unknown, or the model costs nothing
 }
 
-// Prices are what a voice model costs, in US dollars for a million tokens. Cached is what it was given before.
+// Prices are those of a voice model, in US dollars for a million tokens. The cached ones are for input that it had
+// before.
 type Prices struct {
 	TextIn      float64 `json:"text_in"`
 	TextCached  float64 `json:"text_cached"`
@@ -183,33 +185,33 @@ type Config struct {
 	Push      Push
 	Joining   Joining
 	Reload    func(context.Context) (Reloaded, error) // reads the settings again
-	// Line takes the line of a machine; known is called once that has proved who it is.
+	// Line serves the line of a machine that joined; it calls known when the machine has proved who it is.
 	Line func(w http.ResponseWriter, r *http.Request, known func()) error
-	// Owner is the principal who lets machines in, and Address is where they come: what whoever is inside is told.
+	// Owner is the principal who invites machines, and Address the URL that invitations from inside name.
 	Owner     string
 	Address   func() string
-	Responses Mounted // nil: there is none
-	MCP       Mounted // nil: there is none
-	OAuth     OAuth   // nil: there is none, and no document of it
-	Peers     Peers   // nil: this is the only instance
-	// Instances returns the instances that live, this one among them. Nil: this is the only one.
+	Responses Mounted // may be nil
+	MCP       Mounted // may be nil
+	OAuth     OAuth   // nil: no program elsewhere gets access
+	Peers     Peers   // nil for a single instance
+	// Instances returns the living instances, including this one. Nil for a single instance.
 	Instances func() []InstanceInfo
-	// MCPPipe serves MCP to a program on this machine, a message a line, until it closes the connection or ctx ends.
+	// MCPPipe serves MCP to a program on this machine, one message in each line, until the program closes the
+	// connection or ctx ends.
 	MCPPipe func(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error
 
-	// Keys has at least one entry. One with a zero Sum has no text that anybody could send: its principal logs in by
-	// link.
+	// Keys has at least one entry. A key with a zero Sum matches no text: its principal logs in with links.
 	Keys []Key
-	// Listen is the address really listened on, as host:port.
+	// Listen is the address of the listener, as host:port.
 	Listen string
-	// PublicURL is one more address of the page (scheme and host), e.g. of a proxy before it. Optional.
+	// PublicURL is another address of the page (scheme and host), such as that of a proxy before it. Optional.
 	PublicURL string
-	// TrustedProxies: when set, only these and loopback may connect.
+	// TrustedProxies, if it is not empty, has the only networks besides loopback that may connect.
 	TrustedProxies []netip.Prefix
 	Voice          VoiceInfo
-	// Metrics answers GET /metrics for a grant that may read them. Nil: there are none.
+	// Metrics answers GET /metrics for a grant that may read metrics. May be nil.
 	Metrics http.Handler
-	// Ready says why calls cannot be taken now. Nil: always ready.
+	// Ready returns why the service cannot take work now. Nil: it always can.
 	Ready func(context.Context) error
 	// Trace traces requests that give work.
 	Trace handoff.Tracer
@@ -239,7 +241,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		access: access, times: usual, bodies: newBodies(), rates: cfg.Router, scrape: cfg.Metrics,
 		peers: cfg.Peers, ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}),
-		mux: http.NewServeMux(), known: map[string]route{}, guests: guests{of: map[handoff.Caller]map[*guest]struct{}{}},
+		mux: http.NewServeMux(), known: map[string]route{}, requests: openRequests{of: map[handoff.Caller]map[*openRequest]struct{}{}},
 	}
 	s.auth.codes.store = cfg.Store
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Store, cfg.Store, access, cfg.Log
@@ -254,7 +256,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// newAccessPolicy reads the addresses that people may use.
+// newAccessPolicy returns the access policy for the addresses of a configuration.
 func newAccessPolicy(cfg Config) (accessPolicy, error) {
 	host, port, err := net.SplitHostPort(cfg.Listen)
 	if err != nil {

@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// isAPI reports whether a path is one of OpenAI's or /mcp, which pages of any origin may ask for with a key, or what
-// leads programs to /mcp.
+// isAPI reports whether pages of any origin may use a path: OpenAI's API and /mcp, with a key, and the paths of OAuth.
 func isAPI(name string) bool {
 	return name == "/mcp" || name == "/oauth/token" || strings.HasPrefix(name, "/.well-known/oauth-") ||
 		strings.HasPrefix(name, "/v1/") && path.Clean(name) == strings.TrimSuffix(name, "/")
 }
 
-// sharedHeaders are what pages elsewhere may send: what clients of OpenAI and of MCP send from browsers.
+// sharedHeaders matches the headers that pages of other origins may send: those of clients of OpenAI and MCP.
 var sharedHeaders = regexp.MustCompile(
 	`^(authorization|content-type|idempotency-key|x-openai-agents-sdk|last-event-id|(openai|x-stainless|mcp)-[a-z0-9-]+)$`,
 )
 
-// share lets pages of any origin read what answers under /v1/, and answers a preflight, which is then all.
-// Credentials that a browser adds by itself are never shared: there are none.
+// share allows pages of any origin to read the answer. It answers a preflight itself, and reports whether it did.
+// Credentials that a browser adds by itself are not allowed, and nothing here uses any.
 func share(w http.ResponseWriter, r *http.Request) (answered bool) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")

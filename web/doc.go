@@ -10,26 +10,26 @@
 // In the folder page, main.js puts the page together, view-NAME.js is one area of it, and state-NAME.js what it knows;
 // wide.css has the areas beside the call.
 //
-// An instance that ends is told so twice: [Config.Ready] refuses, so that /readyz answers 503, and where other
-// instances live, [Server.Drain] has each connection end with its next answer.
+// When the instance ends, [Config.Ready] fails, so that /readyz answers 503. With other instances, [Server.Drain] also
+// ends each connection with its next answer.
 //
-// It sees the fleet through small interfaces of its own, which [Router], [Store] and [Fleet] put together, and the
-// voice through [Front]. It must not know a server's protocol, the voice model's, or Redis. It shows work and passes on
-// what a person pressed.
+// The package uses the fleet through small interfaces of its own, which [Router], [Store] and [Fleet] combine, and the
+// voice through [Front]. It must not know the protocol of a server or of the voice model, nor Redis. It shows work, and
+// passes on what a person pressed.
 //
 // # Order of checks
 //
 // Every request passes the same checks in the same order: the peer (trusted proxies), the Host, the Origin, the key,
 // the limits, and only then its handler. That a request comes from loopback grants nothing.
 //
-// Where there are several instances, a request of a caller who is at another one is forwarded after its key was read
-// and before its limits are: see [Peers]. What comes from another instance has passed the checks before the key.
+// With several instances, a request of a caller whose home is another instance is forwarded after the check of its key
+// and before the limits; see [Peers]. For a forwarded request, the other instance has made the checks before the key.
 //
 // # Signs of life
 //
-// A quiet event stream says every 15 s that it lives (beat in deadlines.go, and in responses/serve.go for the Responses
-// API); a login or key that was taken away is noticed by then. The verbs give a stream up after three of them
-// (silentFor in cmd/switchboard/verbs/follow.go). The sockets of calls ping by themselves (realtime/socket.go).
+// A quiet event stream sends a heartbeat every 15 s (beat in deadlines.go, and in responses/serve.go for the Responses
+// API), and ends then if its login or key was revoked. The verbs give up a stream after three missing heartbeats
+// (silentFor in cmd/switchboard/verbs/follow.go). The sockets of calls have their own pings (realtime/socket.go).
 //
 // # Concurrency
 //

@@ -16,7 +16,7 @@ type list[T any] struct {
 	Items []T `json:"items"`
 }
 
-// listOf gives a list whose items are never null.
+// listOf returns a list whose items are never null.
 func listOf[T any](items []T) list[T] {
 	if items == nil {
 		items = []T{}
@@ -27,16 +27,16 @@ func listOf[T any](items []T) list[T] {
 // maxStickyTitle bounds the title of a session that is put to use, in bytes.
 const maxStickyTitle = 200
 
-// fleet is the caller's machines and the sessions on them.
+// fleet serves the caller's machines and the sessions on them.
 type fleet struct {
-	tools    tools.Backend // Set once: what the tools look at and act on
+	tools    tools.Backend // Set once: what the tools work on
 	machines Machines      // Set once
 	stickies Stickies      // Set once
 	past     Past          // Set once
 	voice    VoiceInfo     // Set once
 
-	instances func() []InstanceInfo // Set once: nil: this is the only one
-	owner     machines              // Set once: who may know where they are
+	instances func() []InstanceInfo // Set once; nil for a single instance
+	owner     machines              // Set once: decides who may see the instances
 }
 
 func (f fleet) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -45,7 +45,7 @@ func (f fleet) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 		return err
 	}
 	voice, simulated := f.voice, func(s handoff.ServerInfo) bool { return s.Simulated }
-	if !slices.ContainsFunc(found.(tools.ServersResult).Items, simulated) { // the sentences are about those
+	if !slices.ContainsFunc(found.(tools.ServersResult).Items, simulated) { // the chips are about those
 		voice.Chips = nil
 	}
 	if voice.Chips == nil {
@@ -81,8 +81,8 @@ func (f fleet) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant)
 	if err != nil {
 		return err
 	}
-	_ = f.past.Recall(r.Context(), g.Caller) // else what was done before a restart is not told yet
-	all, _ := f.tools.Work.Handoffs(g)       // as far as it is known
+	_ = f.past.Recall(r.Context(), g.Caller) // after an error, work from before a restart is missing
+	all, _ := f.tools.Work.Handoffs(g)       // after an error, the list is incomplete
 	return writeJSON(w, http.StatusOK, withWork(found.(tools.SessionsResult), all))
 }
 
@@ -115,13 +115,13 @@ func (f fleet) listMachines(w http.ResponseWriter, _ *http.Request, g handoff.Gr
 	return writeJSON(w, http.StatusOK, listOf(f.machines.Machines(g)))
 }
 
-// testMachine asks a machine something now.
+// testMachine sends a machine a request, and answers how long it took.
 func (f fleet) testMachine(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	took, err := f.machines.Test(r.Context(), g, r.PathValue("server"))
 	return answer(w, map[string]int64{"took_ms": max(took.Milliseconds(), 1)}, err)
 }
 
-// archive puts a session away, or brings it back.
+// archive archives a session, or restores it.
 func (f fleet) archive(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	t := handoff.Target{Server: r.PathValue("server"), Thread: r.PathValue("thread")}
 	return done(w, f.machines.Archive(r.Context(), g, t, r.Method == http.MethodPost))
@@ -143,7 +143,7 @@ func (f fleet) rename(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 func (f fleet) putSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Thread string `json:"thread_id"`
-		Title  string `json:"title"` // as it is shown
+		Title  string `json:"title"` // as the page shows it
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
@@ -156,33 +156,33 @@ func (f fleet) putSticky(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	)
 }
 
-// maxSaid bounds the line that tells what came of work in a session, in bytes.
+// maxSaid bounds the line about the last work in a session, in bytes.
 const maxSaid = 200
 
-// sessionPage is one page of sessions, the newest first; the next page skips as many as came before it.
+// sessionPage is one page of sessions, the newest first. The next page is requested with skip.
 type sessionPage struct {
 	Items []session `json:"items"`
 	tools.SessionsResult
 }
 
-// A session is a session with the caller's own work there.
+// A session is a session with the caller's last work there.
 type session struct {
 	handoff.SessionInfo
-	Last *lastWork `json:"last,omitempty"` // what was asked for there last; nil: nothing that is known
+	Last *lastWork `json:"last,omitempty"` // nil: none is known
 }
 
-// lastWork is what came of work in a session.
+// lastWork is the last work of a caller in a session.
 type lastWork struct {
 	ID       string          `json:"id"`
 	State    handoff.Status  `json:"state"`
 	Outcome  handoff.Outcome `json:"outcome,omitempty"`
 	Tests    handoff.Tests   `json:"tests,omitempty"`
 	Declined bool            `json:"declined,omitempty"`
-	Said     string          `json:"said,omitempty"` // in one line: what came of it, or what was asked
+	Said     string          `json:"said,omitempty"` // one line: its result, or while it runs its prompt
 	EndedAt  *time.Time      `json:"ended_at,omitempty"`
 }
 
-// withWork adds to each session the newest of some work, which comes newest first.
+// withWork adds the newest work to each session; all is sorted newest first.
 func withWork(found tools.SessionsResult, all []handoff.Record) sessionPage {
 	newest := map[handoff.Target]*handoff.Record{}
 	for i, r := range all {

@@ -10,12 +10,12 @@ import (
 	"switchboard/handoff"
 )
 
-// maxShownItem bounds an item's text and its output in a stream; of longer ones the end is shown.
+// maxShownItem bounds the text and the output of an item in a stream; longer ones are cut at the beginning.
 const maxShownItem = 64 << 10
 
-// work streams what happens to one piece of work, from its beginning or after Last-Event-ID, until its outcome is
-// told. Where what happened is not known as far back any more, it begins with a snapshot. Who comes back after the end
-// is told that there is no more: 204 is what keeps an EventSource from asking again.
+// work streams the events of one piece of work, from its beginning or after Last-Event-ID, to its outcome. If the log
+// does not reach back far enough, it begins with a snapshot. A client that reconnects after the end gets 204, which
+// keeps an EventSource from connecting again.
 func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	id := r.PathValue("id")
 	record, err := s.router.Handoff(g, id)
@@ -26,7 +26,7 @@ func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
 	}
 	defer s.leave(g.Caller)
-	after, _ := s.parse(r.Header.Get("Last-Event-ID")) // of another process: from the beginning
+	after, _ := s.parse(r.Header.Get("Last-Event-ID")) // 0, the beginning, for an id of another process
 	ctx, cancel := context.WithCancel(r.Context())
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -60,8 +60,8 @@ func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	return nil
 }
 
-// pass writes the first events and those that come, until no more do, the client takes none, its login ends or the
-// server closes.
+// pass writes the first events, then those of the channel, until it is closed, the client takes no more, the login ends
+// or the server closes.
 func pass[E any](s *streams, r *http.Request, out eventWriter, first []E, events <-chan E, write func(E) bool) {
 	for _, e := range first {
 		if !write(e) {
@@ -77,7 +77,7 @@ func pass[E any](s *streams, r *http.Request, out eventWriter, first []E, events
 				return
 			}
 		case <-tick.C:
-			if s.auth.revoked(r) != nil || !out.raw(": alive\n\n") { // logged out meanwhile, or gone
+			if s.auth.revoked(r) != nil || !out.raw(": alive\n\n") {
 				return
 			}
 		case <-r.Context().Done():
@@ -88,11 +88,11 @@ func pass[E any](s *streams, r *http.Request, out eventWriter, first []E, events
 	}
 }
 
-// A runLine is an event of a run as it goes out; what it does not have is left out.
+// A runLine is an event of a run as it is sent.
 type runLine struct {
 	Type     string                  `json:"type"`
-	Record   *brief                  `json:"record,omitempty"` // as it stands, without items
-	Items    []json.RawMessage       `json:"items,omitempty"`  // with snapshot: what it did so far, within [maxItems]
+	Record   *brief                  `json:"record,omitempty"` // its present state, without items
+	Items    []json.RawMessage       `json:"items,omitempty"`  // of a snapshot: the items so far, within [maxItems]
 	Item     *handoff.RecordItem     `json:"item,omitempty"`
 	ItemID   string                  `json:"item_id,omitempty"`
 	Delta    string                  `json:"delta,omitempty"`
@@ -106,7 +106,7 @@ type runLine struct {
 
 func runLineOf(e handoff.RunEvent) runLine {
 	var l runLine
-	switch k := e.Kind.(type) { // what comes often says nothing else of the run
+	switch k := e.Kind.(type) { // frequent events return early, without the record
 	case handoff.RunDelta:
 		l = runLine{Type: "delta", ItemID: k.ItemID, Delta: k.Text}
 		if k.At >= 0 {
@@ -114,7 +114,7 @@ func runLineOf(e handoff.RunEvent) runLine {
 		}
 		return l
 	case handoff.RunItem:
-		return runLine{Type: "item", Item: shown(k.Item)}
+		return runLine{Type: "item", Item: shownItem(k.Item)}
 	case handoff.RunDoing:
 		return runLine{Type: "item_started", Item: &handoff.RecordItem{
 			ID: k.ID, Kind: k.Item, Text: handoff.Tail(k.Text, maxShownItem), State: "running",
@@ -165,8 +165,8 @@ func runLineOf(e handoff.RunEvent) runLine {
 	return l
 }
 
-// shown is a finished item as the page shows it.
-func shown(it handoff.Item) *handoff.RecordItem {
+// shownItem returns a finished item as the page shows it.
+func shownItem(it handoff.Item) *handoff.RecordItem {
 	state := "done"
 	if it.Failed || it.Exit != nil && *it.Exit != 0 {
 		state = "failed"

@@ -174,10 +174,10 @@ func TestEventsOfGrantedServers(t *testing.T) {
 		{handoff.PageEvent{Question: &handoff.RecordQuestion{Server: "bigpc"}}, true},
 		{handoff.PageEvent{Question: &handoff.RecordQuestion{Server: "laptop"}}, false},
 	} {
-		if got := s.streams.hears(g, tt.event); got != tt.want {
+		if got := s.streams.maySee(g, tt.event); got != tt.want {
 			t.Errorf("%+v is told: %v", tt.event, got)
 		}
-		if !s.streams.hears(handoff.Grant{}, tt.event) {
+		if !s.streams.maySee(handoff.Grant{}, tt.event) {
 			t.Errorf("%+v is not told to who may use all", tt.event)
 		}
 	}

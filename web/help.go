@@ -19,8 +19,8 @@ import (
 //go:embed help/*.md
 var helpFiles embed.FS
 
-// A helpNode is a part of a help page: a text, or an element of a few kinds with what is in it. The page makes
-// elements of it; there is no HTML, neither ours nor what stands in the Markdown.
+// A helpNode is a part of a help page: a text, or an element with its content. The page makes DOM elements of it. There
+// is no HTML, neither ours nor that of the Markdown.
 type helpNode struct {
 	Tag  string     `json:"tag,omitempty"`
 	Text string     `json:"text,omitempty"`
@@ -60,7 +60,7 @@ func loadHelp() ([]helpPage, error) {
 
 type helper struct{ source []byte }
 
-// inside translates what is in a node.
+// inside translates the children of a node.
 func (h helper) inside(parent ast.Node) []helpNode {
 	var all []helpNode
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
@@ -69,7 +69,7 @@ func (h helper) inside(parent ast.Node) []helpNode {
 	return all
 }
 
-// node translates a node; what is not known gives what is in it.
+// node translates a node. For an unknown kind it returns the children.
 func (h helper) node(n ast.Node) []helpNode {
 	element := func(tag string) []helpNode { return []helpNode{{Tag: tag, In: h.inside(n)}} }
 	switch n := n.(type) {
@@ -134,7 +134,7 @@ func plainText(n helpNode) string {
 	return s.String()
 }
 
-// helpList names the pages of help; they are no secret.
+// helpList lists the pages of help, which are public.
 func (p pages) helpList(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) error {
 	names := make([]helpPage, 0, len(p.help))
 	for _, h := range p.help {
@@ -143,7 +143,7 @@ func (p pages) helpList(w http.ResponseWriter, _ *http.Request, _ handoff.Grant)
 	return writeJSON(w, http.StatusOK, listOf(names))
 }
 
-// helpPage gives a page of help.
+// helpPage serves a page of help.
 func (p pages) helpPage(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	at := slices.IndexFunc(p.help, func(h helpPage) bool { return h.Name == r.PathValue("name") })
 	if at < 0 {

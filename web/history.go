@@ -11,23 +11,23 @@ import (
 	"switchboard/sessions"
 )
 
-// maxSaidBody bounds what a page tells of a conversation at once, in bytes.
+// maxSaidBody bounds a request that adds lines of a conversation, in bytes.
 const maxSaidBody = 1 << 20
 
-// History gives what a caller's work was; see [ledger.History].
+// History returns a caller's ended work; see [ledger.History].
 type History interface {
 	History(ctx context.Context, c handoff.Caller, q ledger.HistoryQuery) (ledger.HistoryPage, error)
 }
 
-// pastInfo is a piece of work that is over, as lists show it.
+// pastInfo is a piece of ended work in a list.
 type pastInfo struct {
 	ID       string          `json:"id"`
 	Server   string          `json:"server"`
 	Project  string          `json:"project,omitempty"`
 	ThreadID string          `json:"thread_id,omitempty"`
 	Title    string          `json:"title,omitempty"`
-	Client   string          `json:"client,omitempty"` // the program that asked for it; "": a person
-	Why      string          `json:"why,omitempty"`    // as in [handoff.Record]; "added" is no work of its own
+	Client   string          `json:"client,omitempty"` // the program that gave it; "": a person
+	Why      string          `json:"why,omitempty"`    // as in [handoff.Record]; "added": to other work
 	Prompt   string          `json:"prompt"`
 	Outcome  handoff.Outcome `json:"outcome"`
 	Tests    handoff.Tests   `json:"tests,omitempty"` // as in [brief]
@@ -36,13 +36,13 @@ type pastInfo struct {
 	Ended    time.Time       `json:"ended,omitzero"`
 }
 
-// A paged is a list that goes on.
+// A paged is one page of a list.
 type paged[T any] struct {
 	list[T]
-	Next string `json:"next,omitempty"` // ?before= it is the page after this one
+	Next string `json:"next,omitempty"` // the value of ?before= for the next page; "": this is the last one
 }
 
-// history is what a caller's work was, and what they said and heard.
+// history serves a caller's ended work, and what they said and heard.
 type history struct {
 	router Past // Set once
 	store  interface {
@@ -51,7 +51,7 @@ type history struct {
 	} // Set once
 }
 
-// list lists work that is over, what was heard last first.
+// list lists ended work, the last heard first.
 func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", ledger.MaxHistoryPage)
 	if err != nil {
@@ -78,7 +78,7 @@ func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	return writeJSON(w, http.StatusOK, out)
 }
 
-// pastWork is the whole of work that is over, as far as it is kept; see [ledger.MaxBody].
+// pastWork is a piece of ended work, as far as it is kept; see [ledger.MaxBody].
 type pastWork struct {
 	Prompt  string                 `json:"prompt"`
 	Text    string                 `json:"text"`
@@ -90,13 +90,13 @@ type pastWork struct {
 	Edits   *editSum               `json:"edits,omitempty"`
 }
 
-// work gives the whole words of work that is over, and what was done.
+// work serves a piece of ended work with its items.
 func (h history) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	rec, ok, err := h.router.Past(r.Context(), g.Caller, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	// Of older work it is not kept where it ran.
+	// The history does not say where older work ran.
 	if !ok || !g.AllowsServers() && (rec.Server == "" || !g.AllowsServer(rec.Server)) {
 		return handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 	}
@@ -119,7 +119,7 @@ func (h history) said(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	return answer(w, paged[sessions.Said]{list: listOf(found.Lines), Next: found.Next}, err)
 }
 
-// addSaid keeps lines of a conversation. The page tells them, of its own calls; whoever has no name has no history.
+// addSaid stores lines of a conversation, which the page sends for its own calls. A nameless caller has no history.
 func (h history) addSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Lines []sessions.Said `json:"lines"`
@@ -135,7 +135,7 @@ func (h history) addSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant
 		if l.ID == "" || len(l.ID) > 100 || l.Who != "you" && l.Who != "voice" || strings.TrimSpace(l.Text) == "" {
 			return handoff.Fault(handoff.CodeMalformed, "a line has an id, who is you or voice, and a text", "")
 		}
-		if l.At.After(now) || l.At.Before(now.Add(-24*time.Hour)) { // a clock that is wrong
+		if l.At.After(now) || l.At.Before(now.Add(-24*time.Hour)) { // the client's clock is wrong
 			body.Lines[i].At = now
 		}
 	}
@@ -145,7 +145,7 @@ func (h history) addSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	return done(w, h.store.AddSaid(r.Context(), g.Caller, body.Lines))
 }
 
-// dropSaid forgets all that the caller said and heard.
+// dropSaid deletes everything that the caller said and heard.
 func (h history) dropSaid(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	return done(w, h.store.DropSaid(r.Context(), g.Caller))
 }

@@ -27,7 +27,7 @@ func TestInside(t *testing.T) {
 		}
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/login/code", nil)
-	if g, err := s.auth.insider(r); err == nil {
+	if g, err := s.auth.insideGrant(r); err == nil {
 		t.Errorf("somebody is inside by nothing: %+v", g)
 	}
 	// A code is what only a login makes.

@@ -9,35 +9,35 @@ import (
 	"switchboard/handoff"
 )
 
-// Joining is who lets machines in, and what else is done with those that joined.
+// Joining invites machines, and removes and renames those that joined.
 type Joining interface {
-	// Invite returns the code with which a machine joins under a name, once and within ten minutes.
+	// Invite returns the code with which a machine joins under a name, once and within [invitationLife].
 	Invite(ctx context.Context, by handoff.Caller, name string) (code string, err error)
 	Remove(ctx context.Context, by handoff.Caller, name string) error
 	Rename(ctx context.Context, by handoff.Caller, name, to string) error
 }
 
-// Reloaded is what came of settings that were read again.
+// Reloaded is the result of reading the settings again.
 type Reloaded struct {
-	File    string   `json:"file,omitempty"`    // that was read, as the service names it
-	Did     []string `json:"did"`               // what has changed, in words
-	Restart []string `json:"restart,omitempty"` // settings that have changed and wait for the next start
+	File    string   `json:"file,omitempty"`    // the absolute path of the file
+	Did     []string `json:"did"`               // the changes, in words
+	Restart []string `json:"restart,omitempty"` // changed settings that take effect only after a restart
 }
 
-// invitationLife is how long a code of [Joining] counts.
+// invitationLife is how long a code of [Joining] is valid.
 const invitationLife = 10 * time.Minute
 
-// machines are those that join: for the owner of the service alone.
+// machines serves what only the owner of the service may do: invite and manage machines, and reload the settings.
 type machines struct {
-	joining Joining                                                          // Set once
-	again   func(context.Context) (Reloaded, error)                          // Set once: reads the settings
-	line    func(w http.ResponseWriter, r *http.Request, known func()) error // Set once: takes the line of a machine
-	access  accessPolicy                                                     // Set once
-	owner   string                                                           // Set once: the principal
-	address func() string                                                    // Set once: for whoever is inside
+	joining      Joining                                                          // Set once
+	readSettings func(context.Context) (Reloaded, error)                          // Set once
+	line         func(w http.ResponseWriter, r *http.Request, known func()) error // Set once: see [Config.Line]
+	access       accessPolicy                                                     // Set once
+	owner        string                                                           // Set once: the principal
+	address      func() string                                                    // Set once: see [Config.Address]
 }
 
-// mayManage refuses whoever is not the owner, with a key or a login that may do everything.
+// mayManage returns an error unless the grant is the owner's, from a key or a login that may do everything.
 func (m machines) mayManage(r *http.Request, g handoff.Grant) error {
 	if g.Caller != (handoff.Caller{Principal: m.owner}) || g.Servers != nil || g.Tools != nil ||
 		g.Approve != handoff.ApproveAll && !inside(r) {
@@ -46,7 +46,7 @@ func (m machines) mayManage(r *http.Request, g handoff.Grant) error {
 	return nil
 }
 
-// invite answers with the command that is to be run on the new machine.
+// invite answers with the command to run on the new machine.
 func (m machines) invite(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Name string `json:"name"`
@@ -68,7 +68,7 @@ func (m machines) invite(w http.ResponseWriter, r *http.Request, g handoff.Grant
 		address = m.access.publicScheme + "://" + m.access.publicHost
 	case inside(r):
 		address = strings.TrimSuffix(m.address(), "/")
-	default: // what reaches us from where the owner sits
+	default: // the address by which the owner reached us
 		address = m.access.scheme(v) + "://" + canonicalHost(r.Host, m.access.scheme(v))
 	}
 	return writeJSON(w, http.StatusCreated, map[string]any{
@@ -102,14 +102,14 @@ func (m machines) reload(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err := m.mayManage(r, g); err != nil {
 		return err
 	}
-	told, err := m.again(r.Context())
-	return answer(w, told, err)
+	result, err := m.readSettings(r.Context())
+	return answer(w, result, err)
 }
 
-// takeLine takes the line of a machine, which proves itself who it is.
+// takeLine serves the line of a machine that joined, which proves who it is over that line.
 func (m machines) takeLine(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	if !isUpgrade(r) {
 		return handoff.Fault(handoff.CodeMalformed, "machines that join come by WebSocket", "")
 	}
-	return m.line(w, r, func() { recognized(r) })
+	return m.line(w, r, func() { markKnown(r) })
 }

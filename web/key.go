@@ -10,40 +10,38 @@ import (
 	"switchboard/handoff"
 )
 
-// A Key lets its holder in as a principal, and says what the holder may do. Two keys may stand for one
-// principal.
+// A Key authorises its holder as a principal, and says what the holder may do. A principal may have several keys.
 type Key struct {
 	Principal string
 	Sum       [sha256.Size]byte // SHA-256 of the key's text
 
-	// NamesCallers: its requests name their end user, and each has a scope of their own.
+	// NamesCallers says that the key's requests name their end user; each end user is a caller of their own.
 	NamesCallers bool
-	Servers      []string            // canonical names of those that may be used; nil: all
-	Barred       []string            // canonical names of those that are for others
-	Tools        []string            // names of those that may be used; nil: all
+	Servers      []string            // canonical names of the servers that may be used; nil: all
+	Barred       []string            // canonical names of servers that are for others
+	Tools        []string            // names of the tools that may be used; nil: all
 	Approve      handoff.Approval    // which yes counts
 	Metrics      bool                // may read /metrics
-	Instructions handoff.Instructing // which sessions get instructions of ours
+	Instructions handoff.Instructing // which calls get our instructions
 	Limits       handoff.Limits      // of each caller
-	KeyLimits    handoff.Limits      // of all its callers together
+	KeyLimits    handoff.Limits      // of all callers of the key together
 }
 
-// NewKey returns the key with this text. It may use every server and tool, and no yes of it counts; the rest is to be
-// set.
+// NewKey returns the key with this text. It may use every server and tool; its other rights have their zero values.
 func NewKey(principal, text string) Key {
 	return Key{Principal: principal, Sum: sha256.Sum256([]byte(text))}
 }
 
-// name is what the key is called in limits, logs and the audit.
+// name returns the name of the key in limits, logs and the audit.
 func (k Key) name() string { return hex.EncodeToString(k.Sum[:6]) }
 
-// callerHeader names the end user of a key that names its callers, as OpenAI's clients do.
+// callerHeader is the header with the end user, for keys that name their callers. OpenAI's clients send it.
 const callerHeader = "OpenAI-Safety-Identifier"
 
-// callerName is the form of an end user's name: at most 128 bytes, and nothing that is a mark of ours.
+// callerName matches the name of an end user: at most 128 bytes, without characters that are separators in our keys.
 var callerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:+=|-]{0,127}$`)
 
-// grantFor is what the sender of a request with this key may do. An error has code [handoff.CodeMalformed].
+// grantFor returns the grant for a request with this key. The error has code [handoff.CodeMalformed].
 func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
 	g := k.grant()
 	if !k.NamesCallers {
@@ -59,7 +57,7 @@ func (k Key) grantFor(r *http.Request) (handoff.Grant, error) {
 	return g, nil
 }
 
-// grant is what the holder may do.
+// grant returns the grant of the key's holder.
 func (k Key) grant() handoff.Grant {
 	return handoff.Grant{
 		Caller: handoff.Caller{Principal: k.Principal}, Key: k.name(), Servers: k.Servers, Barred: k.Barred, Tools: k.Tools,
@@ -67,9 +65,9 @@ func (k Key) grant() handoff.Grant {
 	}
 }
 
-// loginGrant is what a login may do: no more than what stands behind it. Nobody can tell whether a person or a program
-// sent a key to POST /login, so its answers count as taps only where the key itself says that every yes counts. The
-// page's calls begin with our instructions, which show nothing that the tools do not.
+// loginGrant returns the grant of a login: the rights of the key that it was made with. The key may have been sent to
+// POST /login by a program, so answers count as a person's taps only if every yes of the key counts. The page's calls
+// always get our instructions, which reveal no more than the tools do.
 func (k Key) loginGrant() handoff.Grant {
 	g := k.grant()
 	g.Page, g.Instructions = k.Approve == handoff.ApproveAll, handoff.InstructAll

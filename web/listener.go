@@ -14,16 +14,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// Bounds of open connections of strangers: those by which nobody has come with a key or a login so far. A browser opens
-// at most six to a host.
+// Bounds of the open connections of strangers: connections without a request with a key or a login so far. A browser
+// opens at most six connections to a host.
 const (
 	maxStrangers   = 1024
 	maxFromAddress = 256
 )
 
-// mostConnections is how many connections a listener has open: a quarter of the files that this process may have open,
-// of which Go takes as many as the system gives. A call has one of its client and one or more of its model, and one of
-// several instances has two listeners.
+// mostConnections returns how many connections a listener may have open: a quarter of the process's limit of open
+// files, which Go raises as far as it can. Each call also needs one or more connections to its model, and an instance
+// with peers has two listeners.
 func mostConnections() int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -32,34 +32,34 @@ func mostConnections() int {
 	return int(min(files.Cur, 1<<20)) / 4
 }
 
-// refusedEvery is how often refused connections are logged.
+// refusedEvery is the least time between two log lines about refused connections.
 const refusedEvery = time.Minute
 
-// A Listener bounds the connections that are open, and more tightly those of strangers. When there are too many, the
-// one that has waited longest for its next request is closed for a new one; when none waits, the new one is closed at
-// once. It knows which of them wait if its connections are served by [Server.HTTPServer]. It is safe for concurrent
-// use.
+// A Listener bounds the open connections, and those of strangers more tightly. When there are too many, it closes the
+// connection that has waited longest for its next request in favour of a new one; if none waits, it closes the new one
+// at once. [Server.HTTPServer] tells it which connections wait. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	proxies       []netip.Prefix // Set once
 	log           *zap.Logger    // Set once
-	most          int            // Set once: in all
-	mostStrangers int            // Set once: of strangers
-	mostFromOne   int            // Set once: of strangers from one address
+	most          int            // Set once: the most connections
+	mostStrangers int            // Set once: the most connections of strangers
+	mostFromOne   int            // Set once: the most connections of strangers from one address
 
 	mu        sync.Mutex
 	open      int                // Guarded by mu
 	strangers int                // Guarded by mu: the sum of from
-	from      map[netip.Addr]int // Guarded by mu: of strangers; only addresses that are counted apart
+	from      map[netip.Addr]int // Guarded by mu: connections of strangers by address; see address
 	refused   uint64             // Guarded by mu
 	evicted   uint64             // Guarded by mu
-	told      time.Time          // Guarded by mu: when the log last said so
+	logged    time.Time          // Guarded by mu: when a refusal was last logged
 
-	waiting map[*limitedConn]time.Time // Guarded by mu: connections without a request, and since when
+	waiting map[*limitedConn]time.Time // Guarded by mu: connections without a current request, and since when
 }
 
-// Limit bounds the connections of a listener in all, and those of strangers also from one address: an IPv4 address, or
-// an IPv6 network of 64 bits. This machine and the proxies count in all alone, because behind them is everybody.
+// Limit bounds the connections of a listener, and those of strangers also for each address: an IPv4 address, or an IPv6
+// network of 64 bits. Connections of this machine and of the proxies count only to the whole, because everybody may be
+// behind them.
 func Limit(l net.Listener, proxies []netip.Prefix, log *zap.Logger) *Listener {
 	most := mostConnections()
 	log.Info("connections are bounded", zap.Int("most", most))
@@ -81,11 +81,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return limited, nil
 		}
 		l.refuse(limited.at)
-		_ = c.Close() // nobody is told: that would take the time of one who reads
+		_ = c.Close() // without an answer, because writing one could block Accept
 	}
 }
 
-// address is what a connection is counted under; the zero address is not counted apart.
+// address returns the address under which a connection counts; the zero address if it counts only to the whole.
 func (l *Listener) address(a net.Addr) netip.Addr {
 	peer, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -96,13 +96,13 @@ func (l *Listener) address(a net.Addr) netip.Addr {
 		return netip.Addr{}
 	}
 	if addr.Is6() {
-		network, _ := addr.Prefix(64) // 64 bits are always there
+		network, _ := addr.Prefix(64) // never fails for IPv6
 		return network.Addr()
 	}
 	return addr
 }
 
-// enter counts a connection, which is a stranger's, unless there are too many.
+// enter counts a new connection, a stranger's. It reports false if there are too many.
 func (l *Listener) enter(c *limitedConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +115,7 @@ func (l *Listener) enter(c *limitedConn) bool {
 	return true
 }
 
-// countLocked counts strangers who come or go.
+// countLocked adds n to the connections of strangers.
 func (l *Listener) countLocked(at netip.Addr, n int) {
 	if !at.IsValid() {
 		return
@@ -126,13 +126,13 @@ func (l *Listener) countLocked(at netip.Addr, n int) {
 	}
 }
 
-// crowdedLocked reports whether there are as many strangers as may be: from an address, or in all.
+// crowdedLocked reports whether the bounds of strangers' connections are reached, for an address and for the whole.
 func (l *Listener) crowdedLocked(at netip.Addr) (there, inAll bool) {
 	return at.IsValid() && l.from[at] >= l.mostFromOne, at.IsValid() && l.strangers >= l.mostStrangers
 }
 
-// evict closes the connection that has waited longest for a request, and reports whether there was one. Where there are
-// too many strangers, in all or from an address, it is one of those.
+// evict closes the connection that has waited longest for a request, and reports whether there was one. If there are
+// too many strangers, in all or from an address, it closes one of those.
 func (l *Listener) evict(at netip.Addr) bool {
 	l.mu.Lock()
 	there, inAll := l.crowdedLocked(at)
@@ -154,44 +154,44 @@ func (l *Listener) evict(at netip.Addr) bool {
 	if oldest == nil {
 		return false
 	}
-	_ = oldest.Close() // it is gone either way
+	_ = oldest.Close()
 	return true
 }
 
-// refuse counts a connection that is refused, and logs it now and then.
+// refuse counts a refused connection, and logs it at most every [refusedEvery].
 func (l *Listener) refuse(at netip.Addr) {
 	l.mu.Lock()
 	l.refused++
 	refused, now := l.refused, time.Now()
-	tell := now.Sub(l.told) >= refusedEvery
-	if tell {
-		l.told = now
+	due := now.Sub(l.logged) >= refusedEvery
+	if due {
+		l.logged = now
 	}
 	l.mu.Unlock()
-	if tell {
+	if due {
 		l.log.Warn("connections refused, too many are open", zap.Uint64("so_far", refused), zap.Stringer("address", at))
 	}
 }
 
-// leave gives the place of a connection back, once.
+// leave stops counting a connection. Later calls do nothing.
 func (l *Listener) leave(c *limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.left {
+	if c.closed {
 		return
 	}
-	c.left = true
+	c.closed = true
 	l.open--
 	if !c.known {
 		l.countLocked(c.at, -1)
 	}
 }
 
-// recognize notes that a connection is no stranger's.
-func (l *Listener) recognize(c *limitedConn) {
+// markKnown records that a connection is not a stranger's.
+func (l *Listener) markKnown(c *limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.known || c.left {
+	if c.known || c.closed {
 		return
 	}
 	c.known = true
@@ -201,17 +201,17 @@ func (l *Listener) recognize(c *limitedConn) {
 // A limitedConn is a connection that a [Listener] counts until it is closed.
 type limitedConn struct {
 	net.Conn
-	of    *Listener   // Set once
-	at    netip.Addr  // Set once: what it is counted under
-	known bool        // Guarded by of.mu: a request with a key or a login came by it
-	left  bool        // Guarded by of.mu: it is counted no more
-	limit *time.Timer // Guarded by of.mu: closes it while only strangers asked by it; nil: none yet
+	of     *Listener   // Set once
+	at     netip.Addr  // Set once: see [Listener.address]
+	known  bool        // Guarded by of.mu: it has had a request with a key or a login
+	closed bool        // Guarded by of.mu: it no longer counts
+	limit  *time.Timer // Guarded by of.mu: closes it if it waits too long and is not known; nil: not started yet
 }
 
-// limitedKey is where a request says which connection it came by.
+// limitedKey is the context key of a request's connection.
 type limitedKey struct{}
 
-// limitedOf returns the connection that a [Listener] counts, or nil.
+// limitedOf returns the connection as a [Listener] counts it, or nil.
 func limitedOf(c net.Conn) *limitedConn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -220,8 +220,8 @@ func limitedOf(c net.Conn) *limitedConn {
 	return limited
 }
 
-// watch lets a server tell which connections wait for a request. One by which only strangers asked is closed when it
-// has waited this long.
+// watch makes a server report which connections wait for a request. A stranger's connection that has had a request is
+// closed when it has waited for unkeyed.
 func watch(h *http.Server, unkeyed time.Duration) {
 	h.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, limitedKey{}, limitedOf(c))
@@ -233,13 +233,14 @@ func watch(h *http.Server, unkeyed time.Duration) {
 	}
 }
 
-// recognized notes that the sender of a request has a key or a login.
-func recognized(r *http.Request) {
+// markKnown records that the connection of a request is not a stranger's.
+func markKnown(r *http.Request) {
 	if c, _ := r.Context().Value(limitedKey{}).(*limitedConn); c != nil {
-		c.of.recognize(c)
+		c.of.markKnown(c)
 	}
 }
 
+// becomes records the new state of a connection.
 func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -251,7 +252,7 @@ func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
 		return
 	}
 	c.of.waiting[c] = time.Now()
-	if state == http.StateNew || c.known { // before its first request the deadline of a head holds
+	if state == http.StateNew || c.known { // the deadline of the header bounds the wait for the first request
 		return
 	}
 	if c.limit == nil {
@@ -260,7 +261,7 @@ func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
 			since, waits := c.of.waiting[c]
 			c.of.mu.Unlock()
 			if waits && time.Since(since) >= unkeyed {
-				_ = c.Close() // it is gone either way
+				_ = c.Close()
 			}
 		})
 	} else {
@@ -268,7 +269,7 @@ func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
 	}
 }
 
-// SyscallConn implements [syscall.Conn], for who writes without waiting.
+// SyscallConn implements [syscall.Conn], for code that writes without blocking.
 func (c *limitedConn) SyscallConn() (syscall.RawConn, error) {
 	if conn, ok := c.Conn.(syscall.Conn); ok {
 		return conn.SyscallConn()
@@ -276,6 +277,7 @@ func (c *limitedConn) SyscallConn() (syscall.RawConn, error) {
 	return nil, errors.ErrUnsupported
 }
 
+// Close implements [net.Conn].
 func (c *limitedConn) Close() error {
 	c.of.leave(c)
 	return c.Conn.Close()

@@ -50,8 +50,8 @@ func TestListenerBounds(t *testing.T) {
 	if come("192.0.2.3:1") {
 		t.Error("more strangers than may be")
 	}
-	l.recognize(in[0])
-	l.recognize(in[0])
+	l.markKnown(in[0])
+	l.markKnown(in[0])
 	if !come("192.0.2.1:3") || come("192.0.2.1:4") {
 		t.Error("who has a key counts as a stranger, or no longer at all")
 	}

@@ -18,19 +18,19 @@ import (
 
 const (
 	loginLife   = 30 * 24 * time.Hour // not renewed by use
-	loginUsed   = time.Minute         // how often the use of a login is written down
-	maxLogins   = 64                  // of one key, or of the links of a principal; the one that was unused longest goes
-	tokenPrefix = "login_"            // tells a token from a key, so that not every wrong key asks the store
+	loginUsed   = time.Minute         // the least time between two records of a login's use
+	maxLogins   = 64                  // of one key, or of the links of a principal; the least recently used are dropped
+	tokenPrefix = "login_"            // marks tokens, so that not every wrong key costs a query of the store
 	tokenBytes  = 32
 	minNonce    = 22 // characters: 16 bytes
 	maxNonce    = 128
 	maxDevice   = 200
 )
 
-// proofDomain keeps a proof from being anything else.
+// proofDomain separates the HMACs of proofs from other uses.
 const proofDomain = "switchboard login proof v1"
 
-// loginInfo is a login as lists show it.
+// loginInfo is a login in a list.
 type loginInfo struct {
 	ID     string    `json:"id"`
 	Host   string    `json:"host"`
@@ -38,20 +38,21 @@ type loginInfo struct {
 	Made   time.Time `json:"made"`
 	Used   time.Time `json:"used"`
 	Ends   time.Time `json:"ends"`
-	This   bool      `json:"this,omitempty"` // the one that asks
+	This   bool      `json:"this,omitempty"` // the login of the request
 }
 
-// logins are the pages that logged in.
+// logins serves the logins of pages.
 type logins struct {
 	auth  *auth // Set once
 	store interface {
 		Logins
 		LoginList
 	} // Set once
-	publicURL string // Set once: where other devices open the page, or ""
+	publicURL string // Set once: the page's address for other devices, or ""
 }
 
-// create gives a token for a key or for the code of a link. The token counts at this Host alone.
+// create makes a login, and answers its token, for a key or for the code of a link. The token is valid only at this
+// Host.
 func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	var body struct {
 		Key  string `json:"key"`
@@ -60,7 +61,7 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
-	key, ok := p.auth.byText(body.Key)
+	key, ok := p.auth.keyByText(body.Key)
 	made := origin{key.Principal, key.Sum}
 	switch {
 	case body.Key != "" && body.Code != "":
@@ -76,14 +77,14 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	case !ok:
 		return handoff.Fault(handoff.CodeUnauthorized, "", "wrong key at the login")
 	}
-	switch _, ok := p.auth.behind(made); {
+	switch _, ok := p.auth.backingKey(made); {
 	case !ok && body.Code != "":
 		return handoff.Fault(handoff.CodeLoginOver, "", "the key of the code is gone")
 	case !ok:
 		return handoff.Fault(handoff.CodeNotGranted, "it names its callers, and a page has nobody to name", "")
 	}
 	raw := make([]byte, tokenBytes)
-	_, _ = rand.Read(raw) // it never fails
+	_, _ = rand.Read(raw) // never fails
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	now := time.Now()
 	l := sessions.Login{
@@ -99,7 +100,7 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	)
 }
 
-// device is how a browser names itself, bounded and without what cannot be seen.
+// device returns a browser's User-Agent, bounded and only with printable characters.
 func device(agent string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
@@ -109,8 +110,8 @@ func device(agent string) string {
 	}, agent[:min(len(agent), maxDevice)])
 }
 
-// dropOldLogins holds the logins of one origin to their bound, so that a program ends none of a person. What it
-// cannot do now, the next login does.
+// dropOldLogins drops the logins of one origin above [maxLogins]; other origins are not affected, so that a program's
+// logins end none of a person. After an error, the next login drops the rest.
 func (p logins) dropOldLogins(r *http.Request, by origin) {
 	all, err := p.store.Logins(r.Context(), by.principal)
 	all = slices.DeleteFunc(all, func(l sessions.Login) bool { return originOf(l) != by })
@@ -122,9 +123,9 @@ func (p logins) dropOldLogins(r *http.Request, by origin) {
 	}
 }
 
-// proof shows a page that we know its token, before the page sends it: a port outlives a process, and who
-// listens there now may be somebody else. The page names its login, which is no secret, and a nonce; the
-// answer is an HMAC under the token's SHA-256, which only the store and the page can make.
+// proof proves to a page that we know its token, before the page sends it, because after our end another program may
+// listen on our port. The page sends the id of its login, which is no secret, and a nonce. The answer is an HMAC with
+// the SHA-256 of the token as its key, which only the store and the page know.
 func (p logins) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	var body struct {
 		Principal string `json:"principal"`
@@ -143,7 +144,7 @@ func (p logins) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) e
 	}
 	host := p.auth.access.hostOf(r)
 	for _, l := range all {
-		if l.ID == body.ID && l.Host == host && p.auth.stands(l, time.Now()) {
+		if l.ID == body.ID && l.Host == host && p.auth.isValid(l, time.Now()) {
 			mac := hmac.New(sha256.New, l.Sum[:])
 			mac.Write([]byte(proofDomain + "\n" + host + "\n" + body.Nonce))
 			return writeJSON(w, http.StatusOK, map[string]string{"proof": base64.RawURLEncoding.EncodeToString(mac.Sum(nil))})
@@ -152,19 +153,19 @@ func (p logins) proof(w http.ResponseWriter, r *http.Request, _ handoff.Grant) e
 	return handoff.Fault(handoff.CodeUnauthorized, "", "login is over")
 }
 
-// within returns the logins that the sender of a request may see and end, newest use first: on a page where a person
-// sits all of the principal, else those that were made with the same key.
-func (p logins) within(r *http.Request, g handoff.Grant) ([]sessions.Login, error) {
+// visible returns the logins that the sender of a request may see and end, newest use first: from the page all of the
+// principal, otherwise those that were made with the same key.
+func (p logins) visible(r *http.Request, g handoff.Grant) ([]sessions.Login, error) {
 	all, err := p.store.Logins(r.Context(), g.Caller.Principal)
 	return slices.DeleteFunc(all, func(l sessions.Login) bool {
-		key, ok := p.auth.behind(originOf(l))
+		key, ok := p.auth.backingKey(originOf(l))
 		return !ok || !time.Now().Before(l.Ends) || !g.Page && (l.Key != key.Sum || key.name() != g.Key)
 	}), err
 }
 
-// list lists those that the sender may see.
+// list lists the visible logins.
 func (p logins) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	all, err := p.within(r, g)
+	all, err := p.visible(r, g)
 	if err != nil {
 		return err
 	}
@@ -177,9 +178,9 @@ func (p logins) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
-// logout ends a login that the sender may see. Its event stream ends with its next sign of life.
+// logout ends a visible login. Its event streams end with their next heartbeat.
 func (p logins) logout(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	all, err := p.within(r, g)
+	all, err := p.visible(r, g)
 	if err != nil {
 		return err
 	}
@@ -190,8 +191,7 @@ func (p logins) logout(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	return done(w, err)
 }
 
-// deviceCode makes a code with which another device logs in. Only a login makes one, and the other device may do what
-// that login may.
+// deviceCode makes a code with which another device logs in. It needs a login, whose rights the other device gets.
 func (p logins) deviceCode(w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 	l, ok, err := p.auth.login(r)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// metrics answers a scrape. The numbers are of all callers together, so not every key may read them.
+// metrics serves the metrics. They cover all callers, so a key needs the right to read them.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	switch {
 	case !g.Metrics:
@@ -21,7 +21,7 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	return nil
 }
 
-// Metrics yields what the edge counts.
+// Metrics yields the metrics of the edge.
 func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 	s.streams.mu.Lock()
 	open, refused := 0, s.streams.refused
@@ -42,7 +42,7 @@ func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 	)
 }
 
-// Metrics yields what the listener counts.
+// Metrics yields the metrics of the listener.
 func (l *Listener) Metrics() iter.Seq[handoff.Metric] {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,46 +6,48 @@ import (
 	"strings"
 )
 
-// packed returns what an answer is written to: for the lists that the page reads, gzip where the browser takes it.
-// They are text of which most repeats, and a day of it takes seconds on a phone. end is called once it is written.
+// packed returns the writer for an answer. The lists that the page reads are compressed, if the browser accepts gzip:
+// they are long and repetitive, and would take seconds on a phone. end must be called when the answer is written.
 func packed(w http.ResponseWriter, r *http.Request) (out http.ResponseWriter, end func()) {
 	if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/fleet/") ||
 		strings.HasSuffix(r.URL.Path, "/events") || !takesGzip(r) {
 		return w, func() {}
 	}
-	p := &packing{ResponseWriter: w}
+	p := &gzipWriter{ResponseWriter: w}
 	return p, p.end
 }
 
-// A packing compresses an answer in JSON. It belongs to one request.
-type packing struct {
+// A gzipWriter compresses an answer in JSON. It belongs to one request.
+type gzipWriter struct {
 	http.ResponseWriter
-	gz *gzip.Writer // nil: nothing is compressed so far
+	gz *gzip.Writer // nil: the answer is not compressed
 }
 
-func (p *packing) WriteHeader(status int) {
+// WriteHeader implements [http.ResponseWriter].
+func (p *gzipWriter) WriteHeader(status int) {
 	h := p.Header()
 	if h.Get("Content-Type") == "application/json" && status == http.StatusOK {
 		h.Del("Content-Length")
 		h.Set("Content-Encoding", "gzip")
 		h.Add("Vary", "Accept-Encoding")
-		p.gz, _ = gzip.NewWriterLevel(p.ResponseWriter, gzip.BestSpeed) // the level is one of gzip's
+		p.gz, _ = gzip.NewWriterLevel(p.ResponseWriter, gzip.BestSpeed) // fails only for an invalid level
 	}
 	p.ResponseWriter.WriteHeader(status)
 }
 
-func (p *packing) Write(b []byte) (int, error) {
+// Write implements [http.ResponseWriter].
+func (p *gzipWriter) Write(b []byte) (int, error) {
 	if p.gz != nil {
 		return p.gz.Write(b)
 	}
 	return p.ResponseWriter.Write(b)
 }
 
-// Unwrap is for [http.ResponseController].
-func (p *packing) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+// Unwrap returns the writer for [http.ResponseController].
+func (p *gzipWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-func (p *packing) end() {
+func (p *gzipWriter) end() {
 	if p.gz != nil {
-		_ = p.gz.Close() // a client that left cannot be told
+		_ = p.gz.Close() // fails if the client has left
 	}
 }

@@ -18,8 +18,8 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// types are the kinds of files of the page; there are no others. The machine's own table is not asked,
-// because on some machines it says text/plain for modules.
+// types are the media types of the page's files. The table of the operating system is not used, because on some
+// machines it says text/plain for modules.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -33,10 +33,10 @@ var types = map[string]string{
 // A file of the page. Set once.
 type file struct {
 	body    []byte
-	small   func() []byte // body compressed by gzip when somebody first asks; nil: it does not get smaller
-	kind    string
+	small   func() []byte // returns body compressed by gzip, made at the first call; nil: it would not get smaller
+	kind    string        // media type
 	etag    string
-	lasting bool // its name changes with what is in it
+	lasting bool // its name contains a hash of its content
 }
 
 func newFile(name string, body []byte) file {
@@ -46,7 +46,7 @@ func newFile(name string, body []byte) file {
 	}
 	f.small = sync.OnceValue(func() []byte {
 		var small bytes.Buffer
-		w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is one of gzip's
+		w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // fails only for an invalid level
 		_, _ = w.Write(body)
 		_ = w.Close()
 		return small.Bytes()
@@ -54,14 +54,14 @@ func newFile(name string, body []byte) file {
 	return f
 }
 
-// pages serve the page and the help, which are no secret. Set once.
+// pages serves the page and the help, which are public. Set once.
 type pages struct {
 	files map[string]file // by name
-	help  []helpPage      // in their order
+	help  []helpPage      // in the order of their names
 }
 
-// loadPages reads the embedded files, which are the same for every server of the process, when somebody first asks for
-// one: a start does not wait for them.
+// loadPages reads and bundles the embedded files once in a process, at the first request for one, so that they do not
+// delay the start.
 var loadPages = sync.OnceValues(func() (pages, error) {
 	files := map[string]file{}
 	err := fs.WalkDir(pageFiles, "page", func(name string, d fs.DirEntry, err error) error {
@@ -85,7 +85,7 @@ var loadPages = sync.OnceValues(func() (pages, error) {
 	return pages{files, help}, err
 })
 
-// ofPage serves from the page's files.
+// ofPage returns a handler that needs the pages.
 func ofPage(serve func(pages, http.ResponseWriter, *http.Request, handoff.Grant) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, grant handoff.Grant) error {
 		p, err := loadPages()
@@ -96,15 +96,15 @@ func ofPage(serve func(pages, http.ResponseWriter, *http.Request, handoff.Grant)
 	}
 }
 
-// ofFile serves a file of the page; "": the one that is asked for.
+// ofFile returns a handler for a file of the page; "" is the file that the request names.
 func ofFile(name string) handler {
 	return ofPage(func(p pages, w http.ResponseWriter, r *http.Request, _ handoff.Grant) error {
 		return p.file(w, r, cmp.Or(name, r.PathValue("file")))
 	})
 }
 
-// file serves a file of the page. Browsers keep what has a name of its own for ever and pictures for a day. For the
-// others they ask each time and get 304 while nothing changed, so that a new version is never mixed with an old one.
+// file serves a file of the page. Browsers cache files with a hash in their name for good, and pictures for a day. They
+// request the others each time, and get 304 if nothing changed, so that they never mix files of two versions.
 func (p pages) file(w http.ResponseWriter, r *http.Request, name string) error {
 	f, ok := p.files[name]
 	if !ok {
@@ -130,7 +130,7 @@ func (p pages) file(w http.ResponseWriter, r *http.Request, name string) error {
 	return nil
 }
 
-// takesGzip reports whether a browser takes the whole of a file, compressed.
+// takesGzip reports whether a request accepts gzip, for the whole of a file.
 func takesGzip(r *http.Request) bool {
 	if r.Header.Get("Range") != "" {
 		return false

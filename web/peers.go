@@ -10,54 +10,54 @@ import (
 	"switchboard/handoff"
 )
 
-// Peers are the other instances of this Switchboard, each of which takes any request.
+// Peers are the other instances of this Switchboard. Any instance takes any request.
 type Peers interface {
-	// Route says who serves a request of a caller that was let in: nil: this instance; else what has another one serve
-	// it. That is false where the request is to be served here after all; nothing was answered then.
+	// Route returns nil if this instance serves an authorised request of a caller, or else a function that has another
+	// instance serve it. That reports false, and has answered nothing, if the request has to be served here after all.
 	Route(r *http.Request, c handoff.Caller) (func(w http.ResponseWriter, r *http.Request) (served bool, err error), error)
-	Close() // ends the requests that others serve
+	Close() // ends the requests that other instances serve
 }
 
-// An InstanceInfo is what the owner is told of one of several instances that live.
+// An InstanceInfo describes one of several living instances to the owner.
 type InstanceInfo struct {
-	ID       string `json:"id"`      // of its life
-	Address  string `json:"address"` // where the others reach it, as host:port
+	ID       string `json:"id"`      // of the process
+	Address  string `json:"address"` // for the other instances, host:port
 	Draining bool   `json:"draining,omitempty"`
-	Here     bool   `json:"here,omitempty"` // it has the caller who asks, and has answered
+	Here     bool   `json:"here,omitempty"` // the instance that answers; the home of the owner
 }
 
-// forwardedKey is where a request says that another instance forwarded it.
+// forwardedKey is the context key of requests that another instance forwarded.
 type forwardedKey struct{}
 
-// insideHeader is where an instance tells the next one as which principal somebody is inside. From anywhere else it is
-// taken away.
+// insideHeader has the principal of a forwarded request that came by [Server.Inside] of the first instance. It is
+// removed from all other requests.
 const insideHeader = "Switchboard-Inside"
 
-// guests are the requests that are served here of callers whom another instance may come to have. It is safe for
-// concurrent use.
-type guests struct {
+// openRequests has the requests that this instance serves. They must end when another instance becomes the home of
+// their caller. It is safe for concurrent use.
+type openRequests struct {
 	mu     sync.Mutex
-	of     map[handoff.Caller]map[*guest]struct{} // Guarded by mu
-	drains bool                                   // Guarded by mu: nobody only listens here any more
+	of     map[handoff.Caller]map[*openRequest]struct{} // Guarded by mu
+	drains bool                                         // Guarded by mu: requests that only listen end at once
 }
 
-// A guest is one of those requests.
-type guest struct {
+// An openRequest is a request that is being served.
+type openRequest struct {
 	end     context.CancelCauseFunc
-	listens bool // it only waits for what there may be to tell: its client asks for it again by itself
+	listens bool // it only waits for messages; its client repeats it by itself
 }
 
-// enter notes a request, until leave is called.
-func (g *guests) enter(r *http.Request, c handoff.Caller) (_ *http.Request, leave func()) {
+// enter adds a request, until leave is called.
+func (g *openRequests) enter(r *http.Request, c handoff.Caller) (_ *http.Request, leave func()) {
 	ctx, end := context.WithCancelCause(r.Context())
-	one := &guest{end, r.Method == http.MethodGet && r.URL.Path == "/mcp"}
+	one := &openRequest{end, r.Method == http.MethodGet && r.URL.Path == "/mcp"}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if one.listens && g.drains {
 		end(ending())
 	}
 	if g.of[c] == nil {
-		g.of[c] = map[*guest]struct{}{}
+		g.of[c] = map[*openRequest]struct{}{}
 	}
 	g.of[c][one] = struct{}{}
 	return r.WithContext(ctx), func() {
@@ -70,8 +70,8 @@ func (g *guests) enter(r *http.Request, c handoff.Caller) (_ *http.Request, leav
 	}
 }
 
-// drain ends those who only listen, and do so from now on.
-func (g *guests) drain() {
+// drain ends the requests that only listen, now and from now on.
+func (g *openRequests) drain() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.drains = true
@@ -86,25 +86,25 @@ func (g *guests) drain() {
 
 func ending() error { return handoff.Fault(handoff.CodeShutdown, "", "this instance ends") }
 
-// Leave ends the requests and streams that are served here of a caller whom another instance has. Their clients come
-// again, and are led there.
+// Leave ends the open requests and streams of a caller whose home is now another instance. Their clients repeat them,
+// and are forwarded there.
 func (s *Server) Leave(c handoff.Caller) {
-	s.guests.mu.Lock()
-	defer s.guests.mu.Unlock()
-	for one := range s.guests.of[c] {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	for one := range s.requests.of[c] {
 		one.end(handoff.Fault(handoff.CodeShutdown, "", "another instance has the caller"))
 	}
 }
 
-// Drain has clients make their next request to another instance, which the balancer chooses: the next answer on each
-// connection closes it. Who only listens is sent away, since a caller who is served stays here.
+// Drain makes clients send their next request to another instance, which the load balancer chooses: each connection is
+// closed with its next answer. Requests that only listen end at once, because they would keep their caller here.
 func (s *Server) Drain() {
 	s.drains.Store(true)
-	s.guests.drain()
+	s.requests.drain()
 }
 
-// Forwarded serves what other instances forward. They have compared Host and Origin, and these are not asked for again:
-// the key is, and whoever is inside there counts as inside here.
+// Forwarded serves the requests that other instances forward. They have checked Host and Origin, which are not checked
+// again; the key is. A request that came by [Server.Inside] there counts as inside here.
 func (s *Server) Forwarded() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := context.WithValue(r.Context(), forwardedKey{}, true)
@@ -118,15 +118,15 @@ func (s *Server) Forwarded() http.Handler {
 // forwarded reports whether a request came by [Server.Forwarded].
 func forwarded(r *http.Request) bool { return r.Context().Value(forwardedKey{}) != nil }
 
-// route says who serves a request that was let in: nil: this instance. What is of a process, such as its numbers and
-// its settings, is served where it is asked for.
+// route returns a function that forwards an authorised request, or nil if this instance serves it. Requests about the
+// process, such as its metrics and settings, are never forwarded.
 func (s *Server) route(
 	r *http.Request, g handoff.Grant, to route,
 ) (func(http.ResponseWriter, *http.Request) (bool, error), error) {
 	r.Header.Del(insideHeader)
 	_, path, _ := strings.Cut(to.pattern, " ")
 	ofCaller := strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/fleet/") || strings.HasPrefix(path, "/mcp") ||
-		strings.HasPrefix(path, "/oauth/requests") // which wait where they were made
+		strings.HasPrefix(path, "/oauth/requests") // pending requests are in the memory of one instance
 	if s.peers == nil || to.access == accessPublic || !ofCaller || path == "/fleet/settings/reload" {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func (s *Server) route(
 	return forward, err
 }
 
-// resendable lets a request be sent more than once while something is done with it: its body is in memory.
+// resendable lets do send a request more than once, since its body is in memory.
 func resendable(r *http.Request, do func() (bool, error)) (bool, error) {
 	if held, ok := r.Body.(*heldBody); ok {
 		r.GetBody = func() (io.ReadCloser, error) { return &heldBody{held.rest}, nil }

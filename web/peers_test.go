@@ -174,9 +174,9 @@ func TestLeaveEndsStreams(t *testing.T) {
 	if _, err := io.ReadAll(streams[ownerKey].Body); err != nil {
 		t.Error(err)
 	}
-	s.guests.mu.Lock()
-	left := len(s.guests.of)
-	s.guests.mu.Unlock()
+	s.requests.mu.Lock()
+	left := len(s.requests.of)
+	s.requests.mu.Unlock()
 	if left != 1 {
 		t.Errorf("%d callers are served", left)
 	}

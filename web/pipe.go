@@ -11,8 +11,8 @@ import (
 	"switchboard/handoff"
 )
 
-// mcpPipe gives a program on this machine a connection on which it speaks MCP line by line, as over standard input and
-// output.
+// mcpPipe returns a handler that gives a program on this machine a connection for MCP, with one message in each line,
+// as over standard input and output.
 func mcpPipe(serve func(context.Context, io.ReadWriteCloser, handoff.Grant) error) handler {
 	return func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 		if !inside(r) {
@@ -22,24 +22,24 @@ func mcpPipe(serve func(context.Context, io.ReadWriteCloser, handoff.Grant) erro
 		if err != nil {
 			return err
 		}
-		_ = conn.SetDeadline(time.Time{}) // it lasts
+		_ = conn.SetDeadline(time.Time{}) // the connection lasts
 		const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: mcp\r\n\r\n"
 		if _, err := io.WriteString(conn, switched); err != nil {
 			return conn.Close()
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // which ends the reading
-		_ = serve(ctx, piped{conn, buffered.Reader}, g)             // the program sees the end
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // closing ends the reads
+		_ = serve(ctx, bufferedConn{conn, buffered.Reader}, g)      // the program sees the end of the connection
 		return nil
 	}
 }
 
-// piped is a connection with what was read of it before.
-type piped struct {
+// A bufferedConn is a connection of which some bytes were read into a buffer before.
+type bufferedConn struct {
 	net.Conn
 	first *bufio.Reader
 }
 
-// Read reads what came first.
-func (p piped) Read(b []byte) (int, error) { return p.first.Read(b) }
+// Read reads the buffered bytes first.
+func (c bufferedConn) Read(b []byte) (int, error) { return c.first.Read(b) }

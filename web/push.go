@@ -7,15 +7,15 @@ import (
 	"switchboard/handoff"
 )
 
-// Push tells browsers that asked for it, when nobody is in a call.
+// Push sends notices to browsers that subscribed, for callers who are in no call.
 type Push interface {
-	// Key is the public key that they subscribe with.
+	// Key returns the public key that browsers subscribe with.
 	Key() string
 	Subscribe(ctx context.Context, c handoff.Caller, login, endpoint, p256dh, auth string) error
 	Unsubscribe(ctx context.Context, c handoff.Caller, endpoint string) error
 }
 
-// pushes are the browsers that asked to be told.
+// pushes serves the subscriptions of browsers.
 type pushes struct {
 	push Push  // Set once
 	auth *auth // Set once
@@ -25,7 +25,7 @@ func (p pushes) key(w http.ResponseWriter, _ *http.Request, _ handoff.Grant) err
 	return writeJSON(w, http.StatusOK, map[string]string{"key": p.push.Key()})
 }
 
-// subscribe has a browser told. Only a page that is logged in asks for it, and it ends with that login.
+// subscribe adds the subscription of a browser. It needs a login, and ends with it.
 func (p pushes) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct { // a browser's PushSubscription
 		Endpoint string `json:"endpoint"`

@@ -8,10 +8,10 @@ import (
 	"switchboard/handoff"
 )
 
-// maxDecisions is how many decisions one answer has.
+// maxDecisions is the most decisions in one answer.
 const maxDecisions = 200
 
-// questions are what agents wait for, and what was decided.
+// questions serves the open questions of agents, and past decisions.
 type questions struct {
 	open    Questions // Set once
 	decided Decisions // Set once
@@ -44,18 +44,18 @@ func (q questions) decide(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	return done(w, q.open.Decide(r.Context(), g, id, body.Decision))
 }
 
-// decisionInfo is a decision as people read it.
+// decisionInfo is a decision in a list.
 type decisionInfo struct {
 	Server   string           `json:"server"`
 	Thread   string           `json:"thread_id"`
-	Client   string           `json:"client,omitempty"` // the program that asked for the work, or that was let in
+	Client   string           `json:"client,omitempty"` // the program that gave the work, or that was given access
 	Decision handoff.Decision `json:"decision"`
 	Risk     string           `json:"risk"`
 	By       string           `json:"by"`
 	At       time.Time        `json:"at"`
 }
 
-// decisions lists what the caller decided, the newest first.
+// decisions lists the caller's decisions, newest first.
 func (q questions) decisions(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", maxDecisions)
 	if err != nil {

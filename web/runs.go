@@ -9,22 +9,23 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// maxRun bounds the body of a request for work: the prompt, escaped, and its names.
+// maxRun bounds the body of a request for work: the escaped prompt, and names.
 const maxRun = 2*handoff.MaxPrompt + maxJSON
 
-// Runs takes work that is given without a call. Give and Steer return once the work is promised: then it has exactly
-// one outcome. A request with the key of an earlier one gives that one's record, or [handoff.CodeConflict].
+// Runs takes work that is given outside of calls. Give and Steer return when the work is promised; it then has exactly
+// one outcome. A request with the idempotency key of an earlier one returns the earlier record, or an error with
+// [handoff.CodeConflict].
 type Runs interface {
 	tools.Giver
-	// Steer gives more words to work that runs; they are a record of their own.
+	// Steer adds words to running work; they have a record of their own.
 	Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error)
-	// Follow yields what happens to a run; see [handoff.Runs].
+	// Follow yields the events of a run; see [handoff.Runs].
 	Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error]
 }
 
-// Queue is the order of what waits.
+// Queue has the order of waiting work.
 type Queue interface {
-	// Move puts work that waits before other work that waits there, or behind all of it: "".
+	// Move puts waiting work before other waiting work of its session, or for "" behind all of it.
 	Move(ctx context.Context, g handoff.Grant, id, before string) error
 }
 
@@ -33,11 +34,11 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	var body struct {
 		Server     string `json:"server"`
 		Thread     string `json:"thread_id"`
-		FromServer string `json:"from_server"` // with the next: a session elsewhere that goes on in a new one
+		FromServer string `json:"from_server"` // with from_thread_id: a session elsewhere that a new one continues
 		FromThread string `json:"from_thread_id"`
 		Prompt     string `json:"prompt"`
 		Mode       string `json:"mode"`
-		Begin      string `json:"begin"` // work that is paused: its words and its place count
+		Begin      string `json:"begin"` // the id of paused work, whose prompt and session are used
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
@@ -47,7 +48,7 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 		Prompt: body.Prompt, Begin: body.Begin,
 	}
 	args, tool := tools.Arguments(work), tools.Codex
-	switch body.Mode { // how it meets work that runs in its session: into it, after it, or beside it
+	switch body.Mode { // where the session has running work: into it, after it, or beside it
 	case "", "now":
 	case "next":
 		args, tool = tools.NextArguments{CodexArguments: work}, tools.QueueNext
@@ -56,7 +57,7 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	default:
 		return handoff.Fault(handoff.CodeMalformed, "mode is now, next or aside", "")
 	}
-	if body.Begin != "" { // an earlier request, which begins by this tool whatever the mode
+	if body.Begin != "" { // paused work begins with this tool, whatever its mode was
 		tool = tools.Codex
 	}
 	if err := mayUseTool(g, tool); err != nil {
@@ -70,8 +71,8 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	return accepted(w, result.(tools.WorkResult).Record)
 }
 
-// completeBy returns what adds the key of an HTTP request to a request for work, and how the answer will be used: the
-// caller hears it in their next call.
+// completeBy returns a function that adds to a request for work the idempotency key of an HTTP request, and a note that
+// the caller will hear the answer in their next call.
 func completeBy(r *http.Request) func(*handoff.Request) {
 	return func(req *handoff.Request) {
 		req.Key = r.Header.Get("Idempotency-Key")
@@ -81,7 +82,7 @@ func completeBy(r *http.Request) func(*handoff.Request) {
 	}
 }
 
-// steer gives more words to work that runs.
+// steer adds words to running work.
 func (wk work) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
 		Prompt string `json:"prompt"`
@@ -98,10 +99,10 @@ func (wk work) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	return accepted(w, record)
 }
 
-// move changes the order of what waits in one session.
+// move changes the order of waiting work in a session.
 func (wk work) move(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var body struct {
-		Before string `json:"before"` // the work that it is put before; "": behind all that waits there
+		Before string `json:"before"` // the id of the work to put it before; "": behind all that waits
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (wk work) move(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	return done(w, wk.router.Move(r.Context(), g, r.PathValue("id"), body.Before))
 }
 
-// heard notes that somebody was told the outcome of work, so that no call tells it again.
+// heard records that the caller knows the outcome of work, so that no call tells it again.
 func (wk work) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	record, err := wk.router.Handoff(g, r.PathValue("id"))
 	if err != nil {
@@ -121,7 +122,7 @@ func (wk work) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	return done(w, wk.router.HeardForGood(r.Context(), g.Caller, handoff.RunID(record.ID)))
 }
 
-// accepted answers with the record of work that is promised, and where to read what becomes of it.
+// accepted answers with the record of promised work, and its location.
 func accepted(w http.ResponseWriter, record handoff.Record) error {
 	w.Header().Set("Location", "/fleet/handoffs/"+record.ID)
 	return writeJSON(w, http.StatusAccepted, listed(record))

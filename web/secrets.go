@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	secretPrefix  = "ek_" // clients in browsers take no other
+	secretPrefix  = "ek_" // OpenAI's clients in browsers require it
 	secretLife    = 10 * time.Minute
 	minSecretLife = 10 * time.Second
 	maxSecretLife = 2 * time.Hour
 	maxSecretBody = 80 << 10
-	maxConfigured = 64 << 10 // bytes of the configuration that a secret is bound to
+	maxConfigured = 64 << 10 // bytes of the session configuration of a secret
 )
 
-// Secrets keeps client secrets, and finds them by the SHA-256 of their text. It does not find one that has ended.
-// PutSecret is false while the principal has too many.
+// Secrets stores client secrets, and finds them by the SHA-256 of their text. It does not find expired ones. PutSecret
+// reports false if the principal has too many.
 type Secrets interface {
 	PutSecret(ctx context.Context, s sessions.Secret) (bool, error)
 	Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error)
@@ -37,20 +37,20 @@ type Secrets interface {
 type clientSecrets struct {
 	auth  *auth   // Set once
 	store Secrets // Set once
-	model string  // Set once: the usual one of a session
+	model string  // Set once: the default model of a session
 
 	made, refused atomic.Uint64
 }
 
-// create makes a secret that opens calls for a while, as the caller who asks, so that no page ever holds the
-// key. What the key may do elsewhere, the secret may not.
+// create makes a secret with which a page can begin calls as the same caller for a while, so that it needs no key. The
+// secret allows nothing else.
 func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	life, session, err := readSecretOrder(r.Body)
 	if err != nil {
 		return err
 	}
 	key, ok := c.auth.find(func(k Key) bool { return k.Principal == g.Caller.Principal && k.name() == g.Key })
-	if !ok { // it was taken away just now
+	if !ok { // the key was removed just now
 		return handoff.Fault(handoff.CodeUnauthorized, "", "the key is gone")
 	}
 	user, err := endUser(r)
@@ -58,7 +58,7 @@ func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff
 		return err
 	}
 	raw := make([]byte, tokenBytes)
-	_, _ = rand.Read(raw) // it never fails
+	_, _ = rand.Read(raw) // never fails
 	text := secretPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	ends := time.Now().Add(life).Truncate(time.Second)
 	kept, err := c.store.PutSecret(r.Context(), sessions.Secret{
@@ -75,18 +75,12 @@ func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff
 		}
 	}
 	c.made.Add(1)
-	return writeJSON(
-		w,
-		http.StatusOK,
-		map[string]any{
-			"value":      text,
-			"expires_at": ends.Unix(),
-			"session":    json.RawMessage(realtime.ShowSession(session, c.model)),
-		},
-	)
+	return writeJSON(w, http.StatusOK, map[string]any{
+		"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(session, c.model)),
+	})
 }
 
-// endUser is whom a request names as its end user, or "". An error has code [handoff.CodeMalformed].
+// endUser returns the end user that a request names, or "". The error has code [handoff.CodeMalformed].
 func endUser(r *http.Request) (string, error) {
 	names := r.Header.Values(callerHeader)
 	switch {
@@ -101,8 +95,8 @@ func endUser(r *http.Request) (string, error) {
 	return names[0], nil
 }
 
-// readSecretOrder reads what is asked for: how long a secret counts, and its session, a JSON object. Errors have code
-// [handoff.CodeMalformed] and a param.
+// readSecretOrder reads the request for a secret: how long it is valid, and its session, a JSON object. Errors have
+// code [handoff.CodeMalformed] and a param.
 func readSecretOrder(from io.Reader) (life time.Duration, session []byte, err error) {
 	var body struct {
 		ExpiresAfter *struct {
@@ -139,16 +133,11 @@ func readSecretOrder(from io.Reader) (life time.Duration, session []byte, err er
 	return life, session, nil
 }
 
-// bySecret is what the holder of a client secret, which begins as one, may do: begin calls, as whom it was made for,
-// with its configuration. The request says nothing about who that is.
+// bySecret returns the grant for a client secret: to begin calls, as the caller for whom it was made and with its
+// session. An end user that the request names is ignored.
 func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Grant, error) {
-	if len(
-		text,
-	) != len(
-		secretPrefix,
-	)+base64.RawURLEncoding.EncodedLen(
-		tokenBytes,
-	) { // so that not every wrong key asks the store
+	// The check of the length saves a query of the store for a wrong key.
+	if len(text) != len(secretPrefix)+base64.RawURLEncoding.EncodedLen(tokenBytes) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeSecretOver, "", "")
 	}
 	secret, ok, err := a.secrets.Secret(r.Context(), sha256.Sum256([]byte(text)))
@@ -163,7 +152,7 @@ func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Gr
 	if secret.User != "" {
 		r.Header.Set(callerHeader, secret.User)
 	}
-	g, err := grantor{grantorSecret, key.Sum}.and(key.grantFor(r))
+	g, err := grantor{grantorSecret, key.Sum}.sign(key.grantFor(r))
 	if err != nil {
 		return handoff.Grant{}, err
 	}
@@ -172,7 +161,7 @@ func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Gr
 	return g, nil
 }
 
-// secretGrant is what a client secret may do that was made with a grant: it begins calls and does nothing else.
+// secretGrant returns the grant of a client secret that was made with a grant: to begin calls, and nothing else.
 func secretGrant(g handoff.Grant) handoff.Grant {
 	g.Approve = min(g.Approve, handoff.ApproveVoice)
 	g.Metrics, g.Secret = false, true

@@ -17,8 +17,8 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// Server is the HTTP edge: the routes, and the checks before each of them. What a route shows and does is of its
-// subject. It is safe for concurrent use.
+// Server is the HTTP edge: the routes, and the checks before each of them. The handlers belong to the types of their
+// subjects. It is safe for concurrent use.
 type Server struct {
 	access  accessPolicy // Set once
 	auth    auth
@@ -30,44 +30,44 @@ type Server struct {
 	mounted []Mounted        // Set once
 	bodies  *bodies          // Set once
 	rates   Rates            // Set once
-	scrape  http.Handler     // Set once: nil: there are no metrics
-	// challenge is what /mcp answers with to who may not come in. Set once: "": nothing.
+	scrape  http.Handler     // Set once; nil without metrics
+	// challenge is the WWW-Authenticate of /mcp for requests that are not authorised. Set once; "": none.
 	challenge string
-	peers     Peers          // Set once: nil: this is the only instance
-	guests    guests         // safe by itself; empty in the only instance
-	trace     handoff.Tracer // Set once: of requests that give work
+	peers     Peers          // Set once; nil for a single instance
+	requests  openRequests   // safe for concurrent use; empty for a single instance
+	trace     handoff.Tracer // Set once: for requests that give work
 	ready     func(context.Context) error
-	refused   *handoff.Tally[handoff.Code] // Set once: requests, by code
+	refused   *handoff.Tally[handoff.Code] // Set once: counts refused requests by code
 	log       *zap.Logger                  // Set once
-	drains    atomic.Bool                  // safe by itself: see Drain
+	drains    atomic.Bool                  // set by Drain
 	closing   sync.Once
 	closed    chan struct{} // closed by Close
 }
 
-// access says what a route asks of a visitor.
+// access says what a request needs to be authorised for a route.
 type access int
 
 const (
 	accessCaller access = iota // a key or a login
-	accessPublic               // nothing; nothing of anybody is shown
+	accessPublic               // nothing; the route shows nothing of any caller
 	accessCall                 // a key, a login or a client secret
 )
 
-// A handler serves a route for a caller; what it returns is answered as an error.
+// A handler serves a route for a caller. If it returns an error, it has answered nothing, and the error is answered.
 type handler func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error
 
-// A route is one path of design section 11.
+// A route is a pattern of [http.ServeMux] with its checks and its handler.
 type route struct {
 	pattern string
 	access  access
-	body    int64 // the largest body in bytes; 0: a body is not read
-	// tool is the one that the route stands for: who may not use the one may not use the other. "": none. What
-	// POST /fleet/handoffs stands for depends on its mode: see [work.give].
+	body    int64 // the largest body in bytes; 0: the route needs none
+	// tool is the tool that does the same as the route: a grant without the tool may not use the route. "": there is
+	// none. For POST /fleet/handoffs it depends on the mode: see [work.give].
 	tool  string
 	serve handler
 }
 
-// routes registers everything there is; whatever is not here is unknown.
+// routes registers all routes.
 func (s *Server) routes(cfg Config) {
 	backend := tools.Backend{Directory: cfg.Fleet, Work: cfg.Router, Giver: cfg.Router}
 	logins := logins{&s.auth, cfg.Store, cfg.PublicURL}
@@ -152,15 +152,14 @@ func (s *Server) routes(cfg Config) {
 		s.handle(r)
 	}
 	s.mount(cfg.Responses, maxResponse, apiTool)
-	s.mount(cfg.MCP, maxRun, func(string) string { return "" }) // each of its tools asks the grant
-	s.letIn(cfg)
+	s.mount(cfg.MCP, maxRun, func(string) string { return "" }) // each of its tools checks the grant
+	s.oauthRoutes(cfg)
 	if cfg.MCPPipe != nil {
 		s.handle(route{"GET /mcp/pipe", accessCaller, 0, "", s.whileGranted(mcpPipe(cfg.MCPPipe))})
 	}
 }
 
-// mount puts a front behind the checks at the patterns that it serves. tool names the tool that a pattern stands for,
-// as in [route].
+// mount registers the routes of a front, behind the checks. tool returns the tool of a pattern, as in [route].
 func (s *Server) mount(front Mounted, body int64, tool func(pattern string) string) {
 	if front == nil {
 		return
@@ -176,7 +175,7 @@ func (s *Server) handle(r route) {
 	s.mux.Handle(r.pattern, s.chain(r))
 }
 
-// betaPaths says what takes the place of addresses that ended with the beta of the Realtime API. Set once.
+// betaPaths has the replacements of paths that ended with the beta of the Realtime API. Set once.
 var betaPaths = map[string]string{
 	"/v1/realtime/sessions":               betaSecrets,
 	"/v1/realtime/transcription_sessions": betaSecrets,
@@ -184,21 +183,21 @@ var betaPaths = map[string]string{
 
 const betaSecrets = " since the beta ended: POST /v1/realtime/client_secrets makes secrets"
 
-// ServeHTTP lets a request past the access policy to its route.
+// ServeHTTP checks a request by the access policy, and serves its route.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.drains.Load() && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
 	_, pattern := s.mux.Handler(r)
 	_, found := s.known[pattern]
-	found = found && path.Clean(r.URL.Path) == r.URL.Path // the mux would send the others elsewhere
+	found = found && path.Clean(r.URL.Path) == r.URL.Path // the mux would redirect other paths
 	v := newVisitor(r)
 	if err := s.access.check(v); err != nil && !inside(r) && !forwarded(r) {
 		setHeaders(w.Header(), "")
 		s.refuse(w, r, err)
 		return
 	}
-	if v.api { // clients of OpenAI name the request by this when something went wrong
+	if v.api { // OpenAI's clients report this id in errors
 		w.Header().Set("X-Request-Id", "req_"+strings.ToLower(rand.Text()))
 		setHeaders(w.Header(), "")
 		if share(w, r) {
@@ -216,7 +215,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// chain puts the key and the limits before a route's handler.
+// chain returns a route's handler behind the checks of the key and the limits.
 func (s *Server) chain(to route) http.Handler {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var g handoff.Grant
@@ -226,7 +225,7 @@ func (s *Server) chain(to route) http.Handler {
 				s.refuse(w, r, err)
 				return
 			}
-			recognized(r)
+			markKnown(r)
 			if g.Secret && to.access != accessCall {
 				s.refuse(w, r, handoff.Fault(handoff.CodeNotGranted, "a client secret begins calls, and nothing else", ""))
 				return
@@ -235,14 +234,14 @@ func (s *Server) chain(to route) http.Handler {
 				s.refuse(w, r, err)
 				return
 			}
-			if !g.Secret { // which ends by itself, and no call with it
+			if !g.Secret { // a secret expires, but does not end its calls
 				lasting := r.WithContext(context.WithoutCancel(r.Context()))
 				g.Revoked = func() error { return s.auth.revoked(lasting) }
 			}
 		}
-		guest, leave := r, func() {}
-		if s.peers != nil { // before it is known that the caller is here: another instance may have them a moment later
-			guest, leave = s.guests.enter(r, g.Caller)
+		entered, leave := r, func() {}
+		if s.peers != nil { // before the caller's home is known, because it may change a moment later
+			entered, leave = s.requests.enter(r, g.Caller)
 		}
 		defer func() { leave() }()
 		forward, err := s.route(r, g, to)
@@ -270,9 +269,9 @@ func (s *Server) chain(to route) http.Handler {
 			if served || err != nil {
 				return
 			}
-			guest, leave = s.guests.enter(r, g.Caller)
+			entered, leave = s.requests.enter(r, g.Caller)
 		}
-		r = r.WithContext(guest.Context())
+		r = r.WithContext(entered.Context())
 		out, end := packed(w, r)
 		defer end()
 		if err := s.traced(to, out, r, g); err != nil {
@@ -282,10 +281,10 @@ func (s *Server) chain(to route) http.Handler {
 	if _, path, _ := strings.Cut(to.pattern, " "); to.body == 0 || isAPI(path) {
 		return inner
 	}
-	// The access policy has compared the Origin; this is the standard library's own opinion, as a second one.
+	// The access policy has checked the Origin; the check of the standard library is a second line of defence.
 	protection := http.NewCrossOriginProtection()
 	if s.access.publicHost != "" {
-		_ = protection.AddTrustedOrigin(s.access.publicScheme + "://" + s.access.publicHost) // parsed once already
+		_ = protection.AddTrustedOrigin(s.access.publicScheme + "://" + s.access.publicHost) // New parsed it
 	}
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, handoff.Fault(handoff.CodeForbidden, "a request from another page", "cross-origin"))
@@ -295,7 +294,7 @@ func (s *Server) chain(to route) http.Handler {
 
 // traced serves a request, in a trace if it gives work.
 func (s *Server) traced(to route, w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	if s.trace == nil || !giving[to.pattern] { // POST /mcp begins a trace for each call
+	if s.trace == nil || !giving[to.pattern] { // POST /mcp begins a trace for each call of a tool
 		return to.serve(w, r, g)
 	}
 	ctx, span := s.trace.Begin(r.Context(), "request", r.Header)
@@ -304,9 +303,9 @@ func (s *Server) traced(to route, w http.ResponseWriter, r *http.Request, g hand
 	return err
 }
 
-// admit makes room for the body of a request, which leave gives back once the request is answered. One that gives work
-// and may not at this moment is refused before anything of a large body is read. A request that may be a repetition is
-// read first: what was begun already counts no second time. What may be done is for the instance that serves it to say.
+// admit takes room for the body of a request, which the caller releases when the request is answered. A request that
+// gives work beyond a limit is refused before a large body is read, unless it may be a repetition of an earlier one,
+// which does not count again, or another instance serves it and checks the limit.
 func (s *Server) admit(r *http.Request, g handoff.Grant, to route, elsewhere bool) (*room, error) {
 	again := r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Stainless-Retry-Count") > "0"
 	if giving[to.pattern] && !again && !elsewhere && (r.ContentLength < 0 || r.ContentLength > smallBody) {
@@ -317,16 +316,16 @@ func (s *Server) admit(r *http.Request, g handoff.Grant, to route, elsewhere boo
 	return s.bodies.take(r, to.body)
 }
 
-// refuse is fail for a request whose body is not here yet, or too large.
+// refuse is fail for a request whose body was not read.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	s.times.takeRest(w, r)
 	s.fail(w, r, err)
 }
 
-// fail answers with an error and leaves a trace of it.
+// fail answers with an error, counts it and logs it.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := handoff.AsError(err)
-	if r.URL.Path == "/mcp" { // clients of MCP take the header for an invitation to OAuth
+	if r.URL.Path == "/mcp" { // clients of MCP would begin OAuth because of this header
 		w.Header()["Www-Authenticate"] = nil
 		if s.challenge != "" && e.Meaning().HTTP == http.StatusUnauthorized {
 			w.Header().Set("Www-Authenticate", s.challenge)
@@ -338,22 +337,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == handoff.CodeInternal {
 		level = zap.WarnLevel
 	}
-	s.log.Log(
-		level,
-		"request refused",
-		zap.String("method", r.Method),
-		zap.String("path", handoff.Clip(r.URL.Path, 80)),
-		zap.String(
-			"code",
-			string(e.Code),
-		),
-		zap.String("detail", e.Detail),
-		zap.String("request", w.Header().Get("X-Request-Id")),
-	)
+	s.log.Log(level, "request refused", zap.String("method", r.Method),
+		zap.String("path", handoff.Clip(r.URL.Path, 80)), zap.String("code", string(e.Code)),
+		zap.String("detail", e.Detail), zap.String("request", w.Header().Get("X-Request-Id")))
 }
 
-// Close ends the event streams, which would otherwise hold up a shutdown for ever. Use it with
-// http.Server.RegisterOnShutdown.
+// Close ends the event streams, for which a shutdown would wait for ever. [Server.HTTPServer] calls it on shutdown.
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		close(s.closed)
@@ -366,8 +355,8 @@ func (s *Server) Close() {
 	})
 }
 
-// HTTPServer wraps the server for serving: bounds for slow and greedy clients, and event streams that end
-// when it shuts down.
+// HTTPServer returns an http.Server for the server, with bounds for slow and greedy clients. Its Shutdown ends the
+// event streams.
 func (s *Server) HTTPServer() *http.Server {
 	h := &http.Server{Handler: s, MaxHeaderBytes: 32 << 10, ErrorLog: zap.NewStdLog(s.log)}
 	s.times.apply(h)
@@ -375,8 +364,8 @@ func (s *Server) HTTPServer() *http.Server {
 	return h
 }
 
-// whileGranted ends a request's context, with the reason as its cause, once what let it in has ended. What it serves
-// is an API: an answer there is no tap.
+// whileGranted returns a handler that ends the request's context, with the reason as its cause, when its key or login
+// is revoked. It is for APIs, where an answer is not a person's tap, even with a login.
 func (s *Server) whileGranted(serve handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 		g.Page = false
@@ -416,10 +405,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ handoff.Grant)
 	return writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 }
 
-// setHeaders sets what every answer carries. host is "" when it is not to be trusted.
+// setHeaders sets the security headers of every answer. host is "" if it is not trusted.
 func setHeaders(h http.Header, host string) {
 	sockets := ""
-	if host != "" { // older browsers do not count sockets as 'self'
+	if host != "" { // for older browsers, 'self' does not include sockets
 		sockets = fmt.Sprintf(" ws://%s wss://%s", host, host)
 	}
 	h.Set(

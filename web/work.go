@@ -13,46 +13,45 @@ import (
 	"switchboard/sessions"
 )
 
-// Bounds of what is given of work, in bytes where nothing else stands.
+// Bounds of work in answers, in bytes unless the comment says otherwise.
 const (
 	maxPage     = 100 // pieces of work in one answer
 	defaultPage = 50
 
-	maxListPrompt = 1 << 10 // of each in a list; the whole is under its id
-	maxListText   = 2 << 10 // so is this, of the answer and of what went wrong
-	maxStep       = 200     // of what work does now
+	maxListPrompt = 1 << 10 // of a prompt in a list; the work's own path has all of it
+	maxListText   = 2 << 10 // likewise, of an answer and of an error
+	maxStep       = 200     // of the current step
 
-	maxItems    = 2 << 20 // of one piece's items as JSON: the newest are whole, the others are cut
-	maxCutItem  = 1 << 10 // of a cut item's text, and of its output
+	maxItems    = 2 << 20 // of the items of one piece of work as JSON: the newest are whole, the others are cut
+	maxCutItem  = 1 << 10 // of the text of a cut item, and of its output
 	itemCutMark = "…"
 )
 
-// work is what was asked of the agents.
+// work serves the caller's work.
 type work struct {
 	router    Router             // Set once
 	documents sessions.Documents // Set once
 	tools     tools.Backend      // Set once
 }
 
-// brief is a piece of work without what it did: as lists and the feed give it.
+// brief is a piece of work without its items, for lists and the feed.
 type brief struct {
 	handoff.Record
-	// how many items there are under its id, but for a message that is its answer
-	ItemCount int           `json:"item_count,omitempty"`
-	Clipped   bool          `json:"clipped,omitempty"`  // a text is cut; the whole is under its id
-	Tests     handoff.Tests `json:"tests,omitempty"`    // as they were run last
-	Edits     *editSum      `json:"edits,omitempty"`    // what was edited
-	Declined  bool          `json:"declined,omitempty"` // what it asked for last was
-	Step      *step         `json:"step,omitempty"`     // what it does now; nil once it has ended
+	ItemCount int           `json:"item_count,omitempty"` // without a message that is its answer
+	Clipped   bool          `json:"clipped,omitempty"`    // a text is cut; the work's own path has all of it
+	Tests     handoff.Tests `json:"tests,omitempty"`      // the result of the last test run
+	Edits     *editSum      `json:"edits,omitempty"`
+	Declined  bool          `json:"declined,omitempty"` // its last question was declined
+	Step      *step         `json:"step,omitempty"`     // its latest item; nil once it has ended
 }
 
-// step is what work does now, without what came of it.
+// step is the latest item of running work.
 type step struct {
 	Kind handoff.ItemKind `json:"kind"`
 	Text string           `json:"text"`
 }
 
-// briefOf leaves the items out.
+// briefOf returns the brief of a record.
 func briefOf(r handoff.Record) brief {
 	b := brief{Record: r}
 	b.Items = nil
@@ -70,7 +69,7 @@ func briefOf(r handoff.Record) brief {
 	return b
 }
 
-// listed is a brief whose texts are cut too.
+// listed returns the brief of a record with its texts cut, for a list.
 func listed(r handoff.Record) brief {
 	b := briefOf(r)
 	clip := func(text string, limit int) string {
@@ -92,8 +91,8 @@ func listed(r handoff.Record) brief {
 // workPage is one page of work, newest first.
 type workPage struct {
 	list[brief]
-	More int `json:"more,omitempty"` // how many older ones there are; the next page is ?before= the last id
-	// Incomplete tells that what was done before a restart is not known yet: the list is worth asking for again.
+	More int `json:"more,omitempty"` // how many older pieces there are; ?before= the last id is the next page
+	// Incomplete says that work from before a restart could not be read yet; the client should try again.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
@@ -121,7 +120,7 @@ func (wk work) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	return writeJSON(w, http.StatusOK, page)
 }
 
-// status tells in sentences what runs, what waits for an answer and what ended lately, as the tool does.
+// status describes in sentences what runs, what waits for an answer and what ended lately, as the tool does.
 func (wk work) status(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	result, err := tools.StatusArguments{}.Do(r.Context(), wk.tools, nil, g)
 	return answer(w, result, err)
@@ -142,7 +141,7 @@ func (wk work) read(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	return writeJSON(w, http.StatusOK, whole{record, boundedItems(record.Items)})
 }
 
-// boundedItems writes the items, oldest first. The newest are whole as long as there is room for them.
+// boundedItems encodes items within [maxItems], oldest first. The newest are whole; the others are cut.
 func boundedItems(items []handoff.RecordItem) []json.RawMessage {
 	out := make([]json.RawMessage, len(items))
 	left := maxItems
@@ -168,15 +167,15 @@ func (wk work) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	return done(w, wk.router.Stop(r.Context(), g, r.PathValue("id")))
 }
 
-// clearedID names the document in which it stands until when a caller's finished work was put away.
+// clearedID is the id of the document with the time until which a caller's finished work is hidden on the page.
 const clearedID = "page: finished work was put away"
 
-// clearedInfo says until when finished work is not listed on the page; no time: all of it is.
+// clearedInfo has the time until which finished work is hidden on the page; the zero time hides none.
 type clearedInfo struct {
 	At time.Time `json:"at,omitzero"`
 }
 
-// cleared tells until when the caller has put finished work away, so that all their devices list the same.
+// cleared serves the caller's clearedInfo, so that all their devices show the same work.
 func (wk work) cleared(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	d, there, err := wk.documents.Document(r.Context(), g.Caller, clearedID)
 	if err != nil {
@@ -184,12 +183,12 @@ func (wk work) cleared(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	}
 	var info clearedInfo
 	if there {
-		_ = info.At.UnmarshalText(d.Body) // ours; else nothing was put away
+		_ = info.At.UnmarshalText(d.Body) // never fails for what setCleared wrote
 	}
 	return writeJSON(w, http.StatusOK, info)
 }
 
-// setCleared puts finished work away, or brings it back, and tells every page of the caller. It stays in the history.
+// setCleared hides finished work or shows it again, and notifies every page of the caller. The history keeps the work.
 func (wk work) setCleared(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	var info clearedInfo
 	if err := decode(r.Body, &info); err != nil {
@@ -210,10 +209,10 @@ func (wk work) setCleared(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	return done(w, nil)
 }
 
-// An editSum is how much was edited.
+// An editSum is the size of all edits.
 type editSum struct {
 	Files   int `json:"files"`
-	Added   int `json:"added"` // lines, edit by edit
+	Added   int `json:"added"` // lines, the sum of all edits
 	Removed int `json:"removed"`
 }
 
@@ -235,7 +234,7 @@ func editsOf(items []handoff.RecordItem) *editSum {
 	return &n
 }
 
-// withoutDiffs leaves of changes what a list has room for.
+// withoutDiffs returns changes without their diffs.
 func withoutDiffs(changes []handoff.FileChange) []handoff.FileChange {
 	short := slices.Clone(changes)
 	for i := range short {
