@@ -10,7 +10,7 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// noteHeld gives what could not be said at once as context: the caller may ask before it can be.
+// noteHeld gives held remarks to the model as notes: the caller may ask before they are said.
 func (s *Schedule) noteHeld() {
 	for _, w := range s.works {
 		for i, r := range w.remarks {
@@ -22,17 +22,17 @@ func (s *Schedule) noteHeld() {
 	}
 }
 
-// gave watches an utterance of the call's own that carries outcomes.
+// gave tracks an utterance by which the call itself told outcomes.
 func (s *Schedule) gave(e Gave) {
 	works := slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
 	if len(works) > 0 {
-		s.fly(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: works, outcomes: len(e.Works), text: e.Text,
+		s.track(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: works, outcomes: len(e.Works), text: e.Text,
 			answer: e.Answer})
 	}
 }
 
-// forget ends the pacing of a work: nothing it did on the way matters any more. It reports whether the outcome is still
-// to be told: false, it is on its way already.
+// forget ends the pacing of a work: its remarks and questions are dropped. It returns false if its outcome is held or
+// on its way already.
 func (s *Schedule) forget(id string) bool {
 	s.answered(id)
 	if w := s.work(id); w != nil {
@@ -46,9 +46,10 @@ func (s *Schedule) forget(id string) bool {
 		})
 }
 
-// fly remembers something said until it is confirmed. Where there is no room it forgets the oldest delivery of no
-// weight, else the oldest outcome. One of an open question stays, or nobody would know when that had been heard.
-func (s *Schedule) fly(f *delivery) {
+// track keeps a delivery until it is confirmed. If there is no room, it removes the oldest delivery that is speakable
+// or of a closed question, or else the oldest outcome. Deliveries of open questions stay, since it matters when these
+// were heard.
+func (s *Schedule) track(f *delivery) {
 	if len(s.deliveries) >= maxDeliveries {
 		i := slices.IndexFunc(s.deliveries, func(old *delivery) bool {
 			return old.class == classSpeakable || old.class == classUrgent && s.openQuestion(old.question) == nil
@@ -63,28 +64,28 @@ func (s *Schedule) fly(f *delivery) {
 	s.deliveries = append(s.deliveries, f)
 }
 
-// say proposes an utterance and watches it.
+// say proposes an utterance and tracks it.
 func (s *Schedule) say(f *delivery, text string) {
 	f.IDs = append(f.IDs, s.nextID())
 	s.emit(Effect{Act: DoSay, ID: f.IDs[len(f.IDs)-1], Text: text, Works: f.works, Question: f.question})
 	if len(f.IDs) == 1 {
-		s.fly(f)
+		s.track(f)
 	}
-	f.at, f.stopped, f.unsaid, f.calm = s.now, time.Time{}, false, s.quiet
+	f.at, f.stopped, f.unsaid, f.inQuiet = s.now, time.Time{}, false, s.quiet
 }
 
-// hush takes back each outcome that the caller asked for quiet at, as far as it waits to be said again: where no word
-// of it had been heard, the floor would begin it anew at the next quiet. It is offered like one that was cut later.
+// hush takes back the outcomes at which the caller asked for quiet, as far as the floor holds them: if no word of one
+// was heard, the floor would begin it again at the next quiet. They are offered again like outcomes that were cut.
 func (s *Schedule) hush() {
 	for _, f := range s.deliveries {
-		if f.class == classFinal && f.calm && f.stopped.IsZero() && s.hushed.After(f.at) {
-			f.stopped, f.heard, f.vague = s.now, "", false
+		if f.class == classFinal && f.inQuiet && f.stopped.IsZero() && s.callerHushed.After(f.at) {
+			f.stopped, f.heard, f.maybeUnheard = s.now, "", false
 			s.emit(Effect{Act: DoTakeBack, ID: f.IDs[len(f.IDs)-1], Works: f.works})
 		}
 	}
 }
 
-// said takes what was heard of an utterance. An outcome that was interrupted before its meaning had been heard is still
+// said handles the confirmation of an utterance. An outcome that was interrupted before its meaning was heard is still
 // to be told, and so is one of which the voice model said nothing.
 func (s *Schedule) said(e handoff.Said) {
 	i := slices.IndexFunc(s.deliveries, func(f *delivery) bool { return slices.Contains(f.IDs, e.ID) })
@@ -101,7 +102,7 @@ func (s *Schedule) said(e handoff.Said) {
 		if !e.At.IsZero() {
 			f.stopped, f.heard = e.At, heardOf(e)
 		}
-		f.vague, f.unsaid = e.At.IsZero(), e.Unsaid
+		f.maybeUnheard, f.unsaid = e.At.IsZero(), e.Unsaid
 		if len(f.IDs) >= maxOffers || e.Unsaid && len(f.IDs) >= maxTellings { // it stays in the outbox
 			s.deliveries = slices.Delete(s.deliveries, i, i+1)
 		}
@@ -110,21 +111,22 @@ func (s *Schedule) said(e handoff.Said) {
 	s.deliveries = slices.Delete(s.deliveries, i, i+1)
 	switch f.class {
 	case classSpeakable:
-		s.spoke = s.now
+		s.lastSpeakable = s.now
 		return
 	case classUrgent:
-		s.asked = s.now
+		s.lastQuestion = s.now
 		q := s.openQuestion(f.question)
 		if q == nil {
 			return
 		}
-		q.at = s.now
+		q.lastAsked = s.now
 	}
 	s.emit(Effect{Act: DoGiven, ID: e.ID, Works: f.works, Question: f.question, At: e.At})
 }
 
-// expire gives up what nobody confirmed: something speakable is lost, an outcome is said once more.
-func (s *Schedule) expire() {
+// giveUpDeliveries handles deliveries that nobody confirmed in time: speakable ones are lost, and outcomes are said
+// once more. In quiet, it also offers interrupted outcomes again.
+func (s *Schedule) giveUpDeliveries() {
 	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
 		switch {
 		case s.now.Sub(f.at) < deliveryWait || f.class == classFinal:
@@ -151,33 +153,34 @@ func (s *Schedule) expire() {
 	}
 }
 
-// offer tells an outcome again that was interrupted, in the way that fits what the caller said then: after a
-// backchannel it goes on, after words it is said shortly. After a plain "stop", and where they stopped it without a
-// word, it waits until they have said something else. One of which the voice model said nothing is told after a rest,
-// since the silence may have been for what the caller was about; a "stop" in that rest counts as well.
+// offer says an interrupted outcome again, in a way that depends on the interruption: after a backchannel it goes on
+// where it was cut, after words it is said in short. After a plain "stop", or if the caller stopped it without a word,
+// it waits until they say something else. An outcome of which the voice model said nothing is said after unsaidRest,
+// since the model may have been silent for what the caller was doing; a "stop" meanwhile counts, too.
 func (s *Schedule) offer(f *delivery) {
-	spoke, worded, hushed := s.voiced.After(f.at), s.worded.After(f.at), s.hushed.After(f.at)
+	spoke, worded, hushed := s.callerSpoke.After(f.at), s.callerWords.After(f.at), s.callerHushed.After(f.at)
 	switch {
 	case f.unsaid && s.now.Sub(f.stopped) < unsaidRest:
-	case spoke && s.wordless && s.now.Sub(s.since) < wordsWait:
-	case worded && s.since.Before(s.worded) && s.now.Sub(s.worded) < wordsWait: // written words are answered first
-	case hushed && !s.wordless && !s.worded.After(s.hushed):
+	case spoke && s.untranscribed && s.now.Sub(s.quietSince) < wordsWait:
+	// Typed words are answered first.
+	case worded && s.quietSince.Before(s.callerWords) && s.now.Sub(s.callerWords) < wordsWait:
+	case hushed && !s.untranscribed && !s.callerWords.After(s.callerHushed):
 	case f.unsaid:
 		s.say(f, wording.UnsaidMessage(f.text))
-	case f.vague:
+	case f.maybeUnheard:
 		if len(f.IDs) < maxTellings {
 			s.say(f, wording.AgainMessage(f.text))
 		}
-	case worded && s.worded.After(s.hushed), spoke && s.wordless:
+	case worded && s.callerWords.After(s.callerHushed), spoke && s.untranscribed:
 		s.say(f, s.language.ResumeMessage(f.text))
 	case spoke && !hushed:
 		s.say(f, wording.GoOnMessage(f.text, f.heard))
 	}
 }
 
-// understood reports whether the meaning of an outcome that was interrupted had been heard: its first sentence whole,
-// or 80 % of its sound. A sentence that only says that the work is done is not the first: "bigpc is done in the session
-// Auth." Of several outcomes the first sentence tells one at most, and the sound counts to 80 % of the last of them.
+// understood reports whether the meaning of an interrupted outcome was heard: its whole first sentence, or 80 % of its
+// sound. A sentence that only says that the work is done does not count as the first: "bigpc is done in the session
+// Auth." For several outcomes only the sound counts, up to 80 % of the last one.
 func (s *Schedule) understood(e handoff.Said, f *delivery) bool {
 	if e.Made && e.Share >= 1-0.2/float64(f.outcomes) {
 		return true
@@ -194,7 +197,7 @@ func (s *Schedule) understood(e handoff.Said, f *delivery) bool {
 	return f.outcomes == 1 && len(heardOf(e)) >= end
 }
 
-// heardOf returns as much of what a response said as had been heard, to the last whole word.
+// heardOf returns the part of a response's text that was heard, to the last whole word.
 func heardOf(e handoff.Said) string {
 	n := int(e.Share * float64(len(e.Text)))
 	if n >= len(e.Text) {
@@ -207,31 +210,31 @@ func heardOf(e handoff.Said) string {
 	return strings.TrimSpace(head)
 }
 
-// askQuestions announces each question by an utterance of its own, so that it can be told which of them
-// was heard.
+// askQuestions says each question that is due in an utterance of its own, so that it is known which of them was heard,
+// and sends notices of those that nobody answers.
 func (s *Schedule) askQuestions() {
 	for _, q := range s.questions {
 		switch {
 		case q.times == 0 && (s.quiet || s.now.Sub(q.opened) >= urgentHold):
-		case q.times == 1 && s.quiet && s.now.Sub(q.at) >= s.askAgain:
+		case q.times == 1 && s.quiet && s.now.Sub(q.lastAsked) >= s.askAgain:
 			q.text = s.language.AskAgainMessage(q.text)
-		case q.times > 0 && !q.told && s.now.Sub(q.at) >= s.tellAfter(q):
-			q.told = true
+		case q.times > 0 && !q.notified && s.now.Sub(q.lastAsked) >= s.notifyAfter(q):
+			q.notified = true
 			s.emit(Effect{Act: DoNotify, Question: q.ID})
 			continue
 		default:
 			continue
 		}
 		q.times++
-		q.at, s.asked = s.now, s.now
+		q.lastAsked, s.lastQuestion = s.now, s.now
 		s.Counts.Questions++
 		s.say(&delivery{class: classUrgent, question: q.ID, text: q.text}, q.text)
 	}
 }
 
-// told forgets an outcome that the caller was told, and takes back what would tell it, unless it is being said. What
-// tells others besides stays as it is.
-func (s *Schedule) told(id string) {
+// outcomeTold removes an outcome that the caller was told, and takes back an utterance that would tell it. An utterance
+// that also tells other outcomes stays.
+func (s *Schedule) outcomeTold(id string) {
 	same := func(other string) bool { return other == id }
 	s.finals = slices.DeleteFunc(s.finals, func(f heldFinal) bool { return f.rec.ID == id })
 	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
@@ -246,25 +249,25 @@ func (s *Schedule) told(id string) {
 	})
 }
 
-// askedByRouter counts a question that the output of a request asked, as one of the times that it was asked.
+// askedByRouter notes that the output of a request asked a question, which counts as one telling.
 func (s *Schedule) askedByRouter(e Asked) {
 	q := s.openQuestion(e.ID)
 	if q == nil {
 		return
 	}
 	q.times = min(q.times+1, maxTellings)
-	q.at, s.asked = s.now, s.now
+	q.lastAsked, s.lastQuestion = s.now, s.now
 	s.Counts.Questions++
-	s.fly(&delivery{IDs: []string{e.Utterance}, class: classUrgent, question: e.ID})
+	s.track(&delivery{IDs: []string{e.Utterance}, class: classUrgent, question: e.ID})
 }
 
-// tellAfter is how long after a question was last asked it is told outside of the call: also where there
-// was no quiet to ask it again in.
-func (s *Schedule) tellAfter(q *askedQuestion) time.Duration {
+// notifyAfter returns how long after a question was last asked the notice is sent, also if there was no quiet in which
+// to ask it again.
+func (s *Schedule) notifyAfter(q *askedQuestion) time.Duration {
 	return time.Duration(maxTellings-q.times+1) * s.askAgain
 }
 
-// openQuestion finds a question that waits for the caller.
+// openQuestion returns an open question, or nil.
 func (s *Schedule) openQuestion(id handoff.QuestionID) *askedQuestion {
 	i := slices.IndexFunc(s.questions, func(q *askedQuestion) bool { return q.ID == id })
 	if i < 0 {
@@ -273,7 +276,7 @@ func (s *Schedule) openQuestion(id handoff.QuestionID) *askedQuestion {
 	return s.questions[i]
 }
 
-// tellFinals tells all outcomes that wait as one utterance.
+// tellFinals says all held outcomes in one utterance.
 func (s *Schedule) tellFinals() {
 	if len(s.finals) == 0 {
 		return
@@ -296,39 +299,39 @@ func (s *Schedule) tellFinals() {
 	s.say(f, f.text)
 }
 
-// running reports whether a work may end any moment.
+// running reports whether a work may end at any moment.
 func (s *Schedule) running() bool {
 	return slices.ContainsFunc(s.works, func(w *pacedWork) bool { return !w.waits && !s.waitsForCaller(w) })
 }
 
-// fill breaks the silence of a lookup whose request came without a word.
-func (s *Schedule) fill() {
+// sayFiller says a few words if a lookup takes long, and the model said nothing with its request.
+func (s *Schedule) sayFiller() {
 	if !s.quiet || s.invited || s.level == handoff.LevelQuiet {
 		return
 	}
 	var slow *lookup
 	for _, l := range s.lookups {
-		if !l.spoke && !s.now.Before(l.due) {
-			slow, l.spoke = l, true
+		if !l.filled && !s.now.Before(l.due) {
+			slow, l.filled = l, true
 		}
 	}
 	underWay := func(f *delivery) bool { return s.now.Sub(f.at) < deliveryWait }
 	if slow != nil && !slices.ContainsFunc(s.deliveries, underWay) {
 		s.Counts.Fillers++
-		s.spoke = s.now
+		s.lastSpeakable = s.now
 		s.say(&delivery{class: classSpeakable}, s.language.FillerMessage(slow.server))
 	}
 }
 
-// waitsForCaller reports whether a question of the work is open: then it is the caller who is waited for.
+// waitsForCaller reports whether a question of the work is open.
 func (s *Schedule) waitsForCaller(w *pacedWork) bool {
 	return slices.ContainsFunc(s.questions, func(q *askedQuestion) bool { return q.work == w.ID })
 }
 
-// speak says what is worth hearing now, of all works at once.
-func (s *Schedule) speak() {
+// saySpeakable says remarks, new activities and heartbeats that are due, of all works in one utterance.
+func (s *Schedule) saySpeakable() {
 	s.dropStale()
-	if at, ok := s.free(); !ok || s.now.Before(at) {
+	if at, ok := s.speakableFrom(); !ok || s.now.Before(at) {
 		return
 	}
 	var news []wording.WorkNews
@@ -342,7 +345,7 @@ func (s *Schedule) speak() {
 			}
 			w.remarks = nil
 			s.Counts.Remarks++
-			w.heard(s.now)
+			w.postpone(s.now)
 		case beat && s.heartbeatDue(w, heartbeatTogether):
 			n.Age = s.now.Sub(w.began)
 			s.Counts.Heartbeats++
@@ -354,7 +357,7 @@ func (s *Schedule) speak() {
 			}
 		case s.level == handoff.LevelChatty && w.newDoing && !s.waitsForCaller(w):
 			s.Counts.Remarks++
-			w.heard(s.now)
+			w.postpone(s.now)
 		default:
 			continue
 		}
@@ -362,12 +365,12 @@ func (s *Schedule) speak() {
 		news = append(news, n)
 	}
 	if len(news) > 0 {
-		s.spoke = s.now
+		s.lastSpeakable = s.now
 		s.say(&delivery{class: classSpeakable}, s.language.NewsMessage(news))
 	}
 }
 
-// name says which work is meant: its machine, and its session where the machine has several works.
+// name returns the name of a work for speech: its machine, with its session if the machine has several works.
 func (s *Schedule) name(w *pacedWork) string {
 	others := func(o *pacedWork) bool { return o != w && o.server == w.server }
 	if w.title == "" || !slices.ContainsFunc(s.works, others) {
@@ -376,22 +379,22 @@ func (s *Schedule) name(w *pacedWork) string {
 	return s.language.SessionName(w.server, w.title)
 }
 
-// heartbeatDue reports whether the work owes a heartbeat now, or within the time given.
+// heartbeatDue reports whether a heartbeat of the work is due within a time from now.
 func (s *Schedule) heartbeatDue(w *pacedWork, within time.Duration) bool {
 	return !s.now.Add(within).Before(w.heartbeatAt) && !s.waitsForCaller(w)
 }
 
-// free returns when something speakable may be said if nothing happens before. False: not before
-// something happens.
-func (s *Schedule) free() (time.Time, bool) {
+// speakableFrom returns the time from which something speakable may be said, if nothing happens before. It returns
+// false if something must happen first.
+func (s *Schedule) speakableFrom() (time.Time, bool) {
 	unanswered := func(w *pacedWork) bool { return !w.answered }
 	if !s.quiet || s.invited || s.level == handoff.LevelQuiet || s.lost >= maxLost || len(s.lookups) > 0 ||
 		slices.ContainsFunc(s.works, unanswered) {
 		return time.Time{}, false
 	}
-	at := latest(s.since.Add(quietGap), s.spoke.Add(speakableGap))
+	at := latest(s.quietSince.Add(quietGap), s.lastSpeakable.Add(speakableGap))
 	if len(s.questions) > 0 {
-		at = latest(at, s.asked.Add(questionRest))
+		at = latest(at, s.lastQuestion.Add(questionRest))
 	}
 	for _, f := range s.deliveries {
 		if end := f.at.Add(deliveryWait); end.After(s.now) {
@@ -401,10 +404,10 @@ func (s *Schedule) free() (time.Time, bool) {
 	return at, true
 }
 
-// dropStale forgets remarks that are no news any more. Whether the caller has turned to something else is
-// judged only when one could be said: until then their words may turn out to be about the same work.
+// dropStale drops remarks that are too old, or from before the caller turned to something else. The latter is judged
+// only when a remark could be said: until then, the caller's words may turn out to be about the same work.
 func (s *Schedule) dropStale() {
-	at, ok := s.free()
+	at, ok := s.speakableFrom()
 	moved := ok && !s.now.Before(at)
 	for _, w := range s.works {
 		before := len(w.remarks)
@@ -416,8 +419,8 @@ func (s *Schedule) dropStale() {
 	}
 }
 
-// arm asks for a wake at the next time at which something is due, if nothing happens before.
-func (s *Schedule) arm() {
+// setWake asks for a wake at the next time at which something is due, if nothing happens before.
+func (s *Schedule) setWake() {
 	var next time.Time
 	consider := func(at time.Time) {
 		if at.After(s.now) && (next.IsZero() || at.Before(next)) {
@@ -427,9 +430,9 @@ func (s *Schedule) arm() {
 	for _, q := range s.questions {
 		if q.times == 0 {
 			consider(q.opened.Add(urgentHold))
-		} else if !q.told {
-			consider(q.at.Add(s.askAgain))
-			consider(q.at.Add(s.tellAfter(q)))
+		} else if !q.notified {
+			consider(q.lastAsked.Add(s.askAgain))
+			consider(q.lastAsked.Add(s.notifyAfter(q)))
 		}
 	}
 	if len(s.finals) > 0 {
@@ -447,8 +450,8 @@ func (s *Schedule) arm() {
 				rested = rested.Add(unsaidRest)
 			}
 			if !f.stopped.IsZero() && s.quiet {
-				consider(latest(rested, s.since.Add(wordsWait)))
-				consider(latest(rested, s.worded.Add(wordsWait)))
+				consider(latest(rested, s.quietSince.Add(wordsWait)))
+				consider(latest(rested, s.callerWords.Add(wordsWait)))
 			}
 		case classSpeakable:
 			consider(f.at.Add(deliveryWait))
@@ -459,7 +462,7 @@ func (s *Schedule) arm() {
 			consider(l.due)
 		}
 	}
-	if at, ok := s.free(); ok {
+	if at, ok := s.speakableFrom(); ok {
 		for _, w := range s.works {
 			if s.waitsForCaller(w) || s.level == handoff.LevelChatty && (len(w.remarks) > 0 || w.newDoing) {
 				consider(at)

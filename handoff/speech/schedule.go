@@ -12,67 +12,67 @@ import (
 
 // Times of the schedule.
 const (
-	// deadAir is how long after the caller's sentence an open request may be followed by nothing: what is
-	// asked then is heard within two seconds.
+	// deadAir bounds the silence after the caller's sentence while a request is open. The voice model needs some more
+	// time, so that something is heard within two seconds.
 	deadAir = 1400 * time.Millisecond
-	// leastWait is what a request gets however long the caller has waited: what is quick is the answer.
+	// leastWait is the least time in which a result can still be the answer, however long the caller has waited.
 	leastWait = 500 * time.Millisecond
-	// sentenceFresh is how long after their sentence a request is what they wait for.
+	// sentenceFresh is how long after a sentence a request may still be due to that sentence.
 	sentenceFresh = 5 * time.Second
-	// silentCall is how soon a response that only called a function is over; one that ends later spoke.
+	// silentCall is how long a response takes at most that only calls a function; a longer one has spoken.
 	silentCall = 300 * time.Millisecond
-	// quietGap is how long both sides have been quiet before something is said that nobody asked for.
+	// quietGap is how long both sides must be quiet before something speakable is said.
 	quietGap = time.Second
-	// speakableGap lies between two speakable things; with quietGap it keeps silence below ten seconds.
+	// speakableGap is the least time between two speakable things; with quietGap, silence stays below ten seconds.
 	speakableGap = 8 * time.Second
-	// staleAfter is how long a remark is news.
+	// staleAfter is the age at which a remark is not worth saying any more.
 	staleAfter = 20 * time.Second
-	// urgentHold bounds how long a question or an outcome waits here for quiet, so that several become
-	// one; then the floor waits with it.
+	// urgentHold bounds how long questions and outcomes are held for quiet, so that several outcomes become one
+	// message. After that, the floor has them and waits for quiet.
 	urgentHold = 3 * time.Second
-	// questionRest leaves the caller time to answer before anything speakable is said.
+	// questionRest is how long nothing speakable is said after a question, so that the caller can answer.
 	questionRest = 10 * time.Second
-	// deliveryWait is how long something speakable may be on its way before it counts as lost.
+	// deliveryWait is how long something speakable may stay unconfirmed before it counts as lost.
 	deliveryWait = 30 * time.Second
-	// finalsTogether is how long after an outcome another one may come to be told with it, while other work runs.
+	// finalsTogether is how long an outcome waits for another one to be told with it, while other work runs.
 	finalsTogether = 2 * time.Second
-	// wordsWait is how long quiet waits for the words with which the caller interrupted an outcome.
+	// wordsWait is how long an interrupted outcome waits in quiet for the transcript of the interruption.
 	wordsWait = 1500 * time.Millisecond
-	// unsaidRest is how long after the voice model chose to say nothing of an outcome it is told to say it.
+	// unsaidRest is when the voice model is told again to say an outcome, after it chose to say nothing.
 	unsaidRest = 5 * time.Second
 	// finalAgain is when an outcome that nobody confirmed is said again.
 	finalAgain = time.Minute
-	// heartbeatTogether lets a heartbeat that is nearly due ride on another.
+	// heartbeatTogether is how much too early a heartbeat may be said together with another one.
 	heartbeatTogether = 10 * time.Second
 )
 
-// heartbeatTimes is the age of a work at its heartbeats; then one every heartbeatEvery. Set once.
+// heartbeatTimes is the age of a work at its first heartbeats; after these, one is due every heartbeatEvery. Set once.
 var heartbeatTimes = [...]time.Duration{35 * time.Second, 2 * time.Minute, 5 * time.Minute}
 
 const heartbeatEvery = 10 * time.Minute
 
 // Bounds of the schedule.
 const (
-	maxPaced         = 64  // works; when full a new one is not paced, its outcome is told nevertheless
-	maxLookups       = 64  // open lookups; when full a new one gets no filler
-	maxOpenQuestions = 64  // when full a new one is not said: it stands on the page and is told outside of the call
-	maxHeldFinals    = 16  // outcomes waiting for quiet; when full the floor gets them at once
-	maxHeldRemarks   = 4   // a work; when full the oldest goes: it is in the context as a note
-	MaxPacedNotes    = 40  // a work; later remarks do not become notes, so that they do not fill the model's context
-	maxDeliveries    = 192 // said and not confirmed: more than each open question twice; see fly
-	maxTellings      = 2   // an outcome that nobody confirmed or that was not said, a question: never more often
-	maxOffers        = 4   // an outcome that was interrupted: then it waits for the next call
-	maxLost          = 2   // speakable things in a row that nobody confirmed; then only a sign of the caller goes on
+	maxPaced         = 64  // works; of a further one only the outcome is told
+	maxLookups       = 64  // open lookups; a further one gets no filler
+	maxOpenQuestions = 64  // a further one is not said: it is on the page, and a notice is sent
+	maxHeldFinals    = 16  // outcomes that wait for quiet; when full, the floor gets them at once
+	maxHeldRemarks   = 4   // of a work; when full, the oldest is dropped: the model has it as a note
+	MaxPacedNotes    = 40  // of a work; later remarks do not become notes, so that they do not fill the model's context
+	maxDeliveries    = 192 // unconfirmed utterances: more than twice the open questions; see track
+	maxTellings      = 2   // how often a question is said, or an outcome that was not confirmed or not said
+	maxOffers        = 4   // how often an interrupted outcome is said; then it waits for the next call
+	maxLost          = 2   // lost speakable things in a row; after these, none is said until the caller is heard again
 )
 
-// ScheduleCounts is what happened in a call so far.
+// ScheduleCounts counts what happened in a call.
 type ScheduleCounts struct {
-	Notes, Remarks, Heartbeats, Fillers, Questions, Finals int // given
+	Notes, Remarks, Heartbeats, Fillers, Questions, Finals int // given to the voice model
 	Stale, Cut, Lost, Overflow                             int // dropped; interrupted; never confirmed; refused by a bound
 }
 
-// A Schedule decides what one call says of its works, and when. It proposes; the floor decides at the moment of
-// sending. It is pure: events bring the time, and effects say what to do. The loop that serves the call owns it:
+// A Schedule decides what one call says about its works, and when. It proposes utterances; the floor decides when they
+// are sent. It is pure: events bring the time, and effects say what to do. The loop of the call owns it:
 //
 //	s := New(level, askAgain, language)
 //	for each event of the voice, and each event of a work of this call:
@@ -83,9 +83,9 @@ type ScheduleCounts struct {
 //   - Every event of the voice, as it came.
 //   - Of a codex request: [Began] when it is accepted, and again when its names are resolved; [AnsweredEvent] when its
 //     early answer went out; [Doing] for [handoff.ItemStarted]; [Remark] for a message that is certainly not the last;
-//     [Question] and [QuestionClosed]. At the end [Ended] where a message is due, or [Gave] where the outcome was the
-//     answer, or part of a summary.
-//   - Of a side question, whose answer may take a while: the same, and [Lookup] under the same id.
+//     [Question] and [QuestionClosed]. At the end [Ended] if a message is due, or [Gave] if the outcome was the answer or
+//     part of a summary.
+//   - Of a side question, whose answer may take a while: the same, and [Lookup] with the same id.
 //   - Of a request that answers a question: [Claimed], and [Asked] when its output asks the question again.
 //   - Of any other request: [Lookup] and [AnsweredEvent].
 //   - Of a request that steers or queues: [Concerned], for the work that it reached.
@@ -95,38 +95,38 @@ type ScheduleCounts struct {
 //
 //   - [DoNote] and [DoSay] are utterances. Their ids (s1, s2, …) are unique in the call; the call's own utterances
 //     need other ids.
-//   - [DoGiven] with works means "delivered" in the ledger. With a question it tells when the question had been heard.
-//   - [DoNotify] means that nobody answers a question in this call, so that it is told outside of calls as well.
-//   - [DoWake] replaces the one timer of the call. Its [Wake] may come late, or once too often.
+//   - [DoGiven] with works means "delivered" in the ledger. With a question it says when the question was heard.
+//   - [DoNotify] means that nobody answers a question in this call, so that a notice is sent outside of calls.
+//   - [DoWake] sets the one timer of the call. Its [Wake] may come late, or once too often.
 //
-// The answer of a work goes out [Schedule.Within] its request. It asks for the floor unless the response spoke, so that
-// nothing is said twice. An outcome that no [DoGiven] confirms was not heard: whoever holds it tells it again after
-// [handoff.CallEnded], when the schedule says no more.
+// The answer to the request of a work must go out [Schedule.Within] the request. It asks for the floor unless the
+// response with the request spoke, so that nothing is said twice. An outcome without a [DoGiven] was not heard: the
+// router gives it to the next listener after [handoff.CallEnded].
 type Schedule struct {
-	level      handoff.SpeechLevel
-	language   wording.Language // Set once
-	askAgain   time.Duration    // until an unanswered question is asked again, and as long until it is told elsewhere
-	works      []*pacedWork     // oldest first
-	lookups    []*lookup
-	questions  []*askedQuestion
-	finals     []heldFinal // wait for quiet
-	deliveries []*delivery // given, not confirmed, oldest first
-	quiet      bool        // both sides; a call begins quiet
-	invited    bool        // only the client asks: what we say waits for that, so nothing speakable is said
-	since      time.Time   // quiet began
-	epoch      int         // the caller's utterances so far
-	sentence   time.Time   // when their last one was known to be over; zero while they speak
-	voiced     time.Time   // when they last began to speak
-	wordless   bool        // the words of that have not come
-	worded     time.Time   // when they began to say what was no backchannel and no hush
-	hushed     time.Time   // when they last began to ask for quiet
-	spoke      time.Time   // the last speakable thing was said
-	asked      time.Time   // the last question was said
-	lost       int         // speakable things in a row that nobody confirmed
-	over       bool        // the call has ended
-	serial     int
-	wake       time.Time // as last told
-	Counts     ScheduleCounts
+	level         handoff.SpeechLevel
+	language      wording.Language // Set once
+	askAgain      time.Duration    // until an unanswered question is asked again, and as long again until a notice is sent
+	works         []*pacedWork     // oldest first
+	lookups       []*lookup
+	questions     []*askedQuestion
+	finals        []heldFinal // outcomes that wait for quiet
+	deliveries    []*delivery // utterances that are not confirmed, oldest first
+	quiet         bool        // both sides are; a call begins quiet
+	invited       bool        // only the client asks for responses, so nothing speakable is said
+	quietSince    time.Time   // when quiet began
+	epoch         int         // number of the caller's utterances so far
+	sentenceEnd   time.Time   // when their last sentence was known to be over; zero while they speak
+	callerSpoke   time.Time   // when they last began to speak
+	untranscribed bool        // there is no transcript of that yet
+	callerWords   time.Time   // when they last began to say something other than a backchannel or a hush
+	callerHushed  time.Time   // when they last began to ask for quiet
+	lastSpeakable time.Time   // when the last speakable thing was said
+	lastQuestion  time.Time   // when the last question was said
+	lost          int         // number of speakable things in a row that nobody confirmed
+	over          bool        // the call has ended
+	serial        int         // number of the last id
+	wake          time.Time   // of the last [DoWake]
+	Counts        ScheduleCounts
 
 	now time.Time // of the step that runs
 	out []Effect  // of the step that runs
@@ -141,15 +141,15 @@ type pacedWork struct {
 	heartbeats        int       // heartbeats so far
 	heartbeatAt       time.Time // the next one
 	doing             string    // what it does, in words
-	newDoing          bool      // that was not said yet
+	newDoing          bool      // doing was not said yet
 	early             []string  // remarks from before the answer
 	remarks           []heldRemark
-	notes             int
-	concerned         int // epoch in which the caller's words were about it
+	notes             int // number of notes so far
+	concerned         int // the last epoch in which the caller's words were about it
 }
 
 type heldRemark struct {
-	text  string // fit to be said
+	text  string // to be said
 	whole string // for a note; "" once noted
 	at    time.Time
 	epoch int
@@ -160,17 +160,17 @@ type lookup struct {
 	ID, server string
 	opened     time.Time
 	due        time.Time // for the filler
-	spoke      bool      // something was heard meanwhile
+	filled     bool      // something was heard since, so no filler is needed
 }
 
 type askedQuestion struct {
-	ID     handoff.QuestionID
-	work   string
-	text   string
-	opened time.Time
-	times  int       // announced
-	told   bool      // outside of the call as well
-	at     time.Time // last announced or heard
+	ID        handoff.QuestionID
+	work      string
+	text      string
+	opened    time.Time
+	times     int       // how often it was asked
+	notified  bool      // a notice was sent outside of the call
+	lastAsked time.Time // when it was last asked, or heard
 }
 
 type heldFinal struct {
@@ -178,34 +178,34 @@ type heldFinal struct {
 	at  time.Time
 }
 
-// A class says how urgent it is that something is heard.
+// A class says how urgent an utterance is.
 type class int
 
 const (
-	classSpeakable class = iota // worth hearing now or never
+	classSpeakable class = iota // said soon, or dropped
 	classUrgent                 // a question
 	classFinal                  // an outcome
 )
 
-// A delivery is something said that the voice has not confirmed.
+// A delivery is something that was given to the voice model, and that the voice has not confirmed.
 type delivery struct {
-	IDs      []string // of its utterances, the newest last
-	class    class
-	works    []string
-	outcomes int // that it tells, also those that the caller was told elsewhere
-	question handoff.QuestionID
-	text     string
-	at       time.Time // last said
-	calm     bool      // it was quiet then, so that the voice model began it at once
-	stopped  time.Time // when it ended before its meaning had been heard; zero: it did not
-	vague    bool      // perhaps nothing of it had been heard then
-	unsaid   bool      // the voice model chose to say nothing of it then
-	heard    string    // as much of it as had been heard then
-	answer   bool      // to a request: its first utterance is not taken back
+	IDs          []string // of its utterances, the newest last
+	class        class
+	works        []string
+	outcomes     int // number of outcomes that it tells, also those that the caller was told elsewhere
+	question     handoff.QuestionID
+	text         string
+	at           time.Time // when it was last said
+	inQuiet      bool      // it was quiet then, so that the voice model began at once
+	stopped      time.Time // when it ended before its meaning was heard; zero: it did not
+	maybeUnheard bool      // with stopped: perhaps nothing of it was heard
+	unsaid       bool      // with stopped: the voice model chose to say nothing of it
+	heard        string    // with stopped: the part of the text that was heard
+	answer       bool      // it answers a request: its first utterance cannot be taken back
 }
 
-// New returns the schedule of one call. The level is what the caller wants to hear. A question that nobody answers is
-// asked again after askAgain, and told outside of the call after as long again.
+// New returns the schedule of one call. A question that nobody answers is asked again after askAgain, and a notice of
+// it is sent after as long again.
 func New(level handoff.SpeechLevel, askAgain time.Duration, language wording.Language) *Schedule {
 	return &Schedule{level: level, askAgain: askAgain, language: language, quiet: true}
 }
@@ -220,20 +220,20 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case handoff.Spoke:
 		s.heardCaller()
 		s.setQuiet(false)
-		s.sentence, s.voiced, s.wordless = time.Time{}, e.At, true
+		s.sentenceEnd, s.callerSpoke, s.untranscribed = time.Time{}, e.At, true
 	case handoff.Heard:
 		if e.Typed {
 			s.heardCaller()
 		}
-		s.sentence, s.wordless = now, false
-		s.worded = began(e.Began, now)
+		s.sentenceEnd, s.untranscribed = now, false
+		s.callerWords = orNow(e.Began, now)
 	case Backchannel:
-		s.sentence, s.wordless = now, false
+		s.sentenceEnd, s.untranscribed = now, false
 	case Hush:
 		if e.Typed {
 			s.heardCaller()
 		}
-		s.sentence, s.wordless, s.hushed = now, false, began(e.Began, now)
+		s.sentenceEnd, s.untranscribed, s.callerHushed = now, false, orNow(e.Began, now)
 		s.hush()
 	case handoff.Quiet:
 		s.invited = e.Invited
@@ -244,17 +244,17 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		*s = Schedule{over: true, Counts: s.Counts}
 		return nil
 	case Sentence:
-		s.sentence = e.At
+		s.sentenceEnd = e.At
 	case LevelSet:
 		s.level = e.Level
 	case Gave:
 		s.gave(e)
 	case Ended:
-		if s.forget(e.Rec.ID) { // it is told when both sides are quiet, or by the floor a little later
+		if s.forget(e.Rec.ID) {
 			s.finals = append(s.finals, heldFinal{rec: e.Rec, at: s.now})
 		}
 	case Told:
-		s.told(e.ID)
+		s.outcomeTold(e.ID)
 	case Context:
 		s.Counts.Notes++
 		s.emit(Effect{Act: DoNote, ID: s.nextID(), Text: e.Text})
@@ -266,7 +266,7 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		s.closeQuestion(e.ID)
 	case Claimed:
 		if q := s.openQuestion(e.ID); q != nil && q.times > 0 && q.times < maxTellings {
-			q.at = s.now // the caller has turned to it, so it is not repeated into their answer
+			q.lastAsked = s.now // the caller is answering it, so it is not repeated now
 		}
 	case Asked:
 		s.askedByRouter(e)
@@ -297,31 +297,31 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 			w.concerned = s.epoch
 		}
 	}
-	s.expire()
-	s.askQuestions() // the weightier first
+	s.giveUpDeliveries()
+	s.askQuestions() // in the order of importance
 	s.tellFinals()
-	s.fill()
-	s.speak()
+	s.sayFiller()
+	s.saySpeakable()
 	s.noteHeld()
-	s.arm()
+	s.setWake()
 	return s.out
 }
 
-// began is when the caller began to say what was understood now, if nobody knows better.
-func began(known, now time.Time) time.Time {
+// orNow returns the time known, or now if it is zero.
+func orNow(known, now time.Time) time.Time {
 	if known.IsZero() {
 		return now
 	}
 	return known
 }
 
-// heardCaller notes that the caller turned to something: what waited may no longer matter, and somebody
-// is there.
+// heardCaller notes that the caller said something: somebody is there, and what is held may not matter to them any
+// more.
 func (s *Schedule) heardCaller() {
 	s.epoch++
 	s.lost = 0
 	for _, l := range s.lookups {
-		l.spoke = true
+		l.filled = true
 	}
 }
 
@@ -331,10 +331,10 @@ func (s *Schedule) setQuiet(on bool) {
 	}
 	s.quiet = on
 	if on {
-		s.since = s.now
+		s.quietSince = s.now
 	}
-	for _, l := range s.lookups { // the model spoke: now, or in the response that held the request
-		l.spoke = l.spoke || !on || s.now.Sub(l.opened) > silentCall
+	for _, l := range s.lookups { // the model spoke: now, or in the response with the request
+		l.filled = l.filled || !on || s.now.Sub(l.opened) > silentCall
 	}
 }
 
@@ -352,15 +352,15 @@ func (s *Schedule) began(e Began) {
 	s.works = append(s.works, w)
 }
 
-// Within returns how long a request that comes now may stay unanswered: then something must follow.
+// Within returns how long a request that comes now may stay unanswered.
 func (s *Schedule) Within(now time.Time) time.Duration {
-	if now.Sub(s.sentence) > sentenceFresh { // it was never told, or the model talked first
+	if now.Sub(s.sentenceEnd) > sentenceFresh { // no sentence end is known, or the model talked first
 		return deadAir
 	}
-	return max(s.sentence.Add(deadAir).Sub(now), leastWait)
+	return max(s.sentenceEnd.Add(deadAir).Sub(now), leastWait)
 }
 
-// answered closes a request. What the agent said before is context now: the answer came first.
+// answered closes a request. Earlier remarks of the agent become notes, since the answer had to come first.
 func (s *Schedule) answered(id string) {
 	s.lookups = slices.DeleteFunc(s.lookups, func(l *lookup) bool { return l.ID == id })
 	w := s.work(id)
@@ -425,11 +425,11 @@ func (s *Schedule) question(e Question) {
 	s.questions = append(s.questions, &askedQuestion{ID: e.ID, work: e.Work, text: e.Text, opened: s.now})
 }
 
-// closeQuestion forgets a question, and takes it back where it waits to be said. Its work waited and now works again,
-// so that its heartbeats begin anew.
+// closeQuestion removes a question, and takes back its utterance if that is not said yet. Its work goes on now, so the
+// next heartbeat is postponed.
 func (s *Schedule) closeQuestion(id handoff.QuestionID) {
 	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
-		asks := f.class == classUrgent && f.question == id && f.text != "" // the output of a request stays one
+		asks := f.class == classUrgent && f.question == id && f.text != "" // not the output of a request, see [Asked]
 		if asks {
 			s.emit(Effect{Act: DoTakeBack, ID: f.IDs[len(f.IDs)-1], Question: id})
 		}
@@ -437,7 +437,7 @@ func (s *Schedule) closeQuestion(id handoff.QuestionID) {
 	})
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool {
 		if w := s.work(q.work); q.ID == id && w != nil {
-			w.heard(s.now)
+			w.postpone(s.now)
 		}
 		return q.ID == id
 	})
@@ -451,15 +451,15 @@ func (s *Schedule) work(id string) *pacedWork {
 	return s.works[i]
 }
 
-// heard moves the next sign of life: something else of the work was just heard.
-func (w *pacedWork) heard(now time.Time) {
+// postpone postpones the next heartbeat, because something else about the work was just heard.
+func (w *pacedWork) postpone(now time.Time) {
 	next := now.Add(heartbeatAge(w.heartbeats) - heartbeatAge(w.heartbeats-1))
 	if next.After(w.heartbeatAt) {
 		w.heartbeatAt = next
 	}
 }
 
-// heartbeatAge is the age of a work at its nth heartbeat, from 0.
+// heartbeatAge returns the age of a work at its nth heartbeat, from 0.
 func heartbeatAge(n int) time.Duration {
 	switch {
 	case n < 0:
