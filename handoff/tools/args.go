@@ -14,13 +14,13 @@ import (
 const (
 	maxName  = 256     // a spoken or written name
 	maxQuery = 1 << 10 // words to search for
-	maxReply = 2000    // an answer in words that was spoken
+	maxReply = 2000    // a spoken answer in words
 )
 
-// Arguments are those of one tool, as its Parse returns them.
+// Arguments are the parsed arguments of one tool.
 type Arguments interface {
-	// Do does what the tool does, as far as the grant allows: servers and work that it may not use do not exist. A nil
-	// Result without an error comes from the front; see [Front].
+	// Do does what the tool does, as far as the grant allows: it does not find servers and work that the grant may not
+	// use. A nil Result without an error means that the front answers later; see [Front].
 	Do(ctx context.Context, b Backend, f Front, g handoff.Grant) (Result, error)
 }
 
@@ -34,11 +34,11 @@ func (none) Check() error { return nil }
 type CodexArguments struct {
 	Server string `json:"server"`
 	Thread string `json:"thread_id,omitempty"`
-	// FromServer and FromThread name a session elsewhere that goes on in a new one; see [handoff.Request.From].
+	// FromServer and FromThread name a session that goes on in a new one elsewhere; see [handoff.Request.From].
 	FromServer string `json:"from_server,omitempty"`
 	FromThread string `json:"from_thread_id,omitempty"`
 	Prompt     string `json:"prompt"`
-	Begin      string `json:"begin,omitempty"` // id of work that was not begun: its words and its target count instead
+	Begin      string `json:"begin,omitempty"` // id of work that was not begun, whose words and target are used instead
 }
 
 // NextArguments are the arguments of [QueueNext]: work that comes after the running one.
@@ -55,7 +55,7 @@ type SessionsArguments struct {
 	Server string `json:"server,omitempty"`
 	Query  string `json:"query,omitempty"`
 	Limit  int    `json:"limit,omitempty"` // 0: the default
-	Skip   int    `json:"-"`               // see [handoff.SessionQuery]; no model pages
+	Skip   int    `json:"-"`               // see [handoff.SessionQuery]; not for models
 }
 
 // ReadArguments are the arguments of [ReadSession].
@@ -75,7 +75,7 @@ type NameArguments struct {
 // StopArguments are the arguments of [StopWork].
 type StopArguments struct {
 	Server string `json:"server,omitempty"` // "": not named; see [StopArguments.All]
-	// an earlier request that was not begun, and shall not be; nothing else is stopped
+	// Drop is the id of paused work, which is dropped; nothing else is stopped.
 	Drop string `json:"drop,omitempty"`
 }
 
@@ -122,7 +122,7 @@ func (a CodexArguments) give(ctx context.Context, f Front, g handoff.Grant, mode
 	})
 }
 
-// Target is where the work goes, as it was named.
+// Target returns the target of the work, not resolved.
 func (a CodexArguments) Target() handoff.Target {
 	return handoff.Target{Server: a.Server, Thread: a.Thread}
 }
@@ -150,7 +150,7 @@ func (a AnswerArguments) Do(ctx context.Context, b Backend, f Front, g handoff.G
 	return f.Answer(ctx, g, q, a)
 }
 
-// Do sets how much the caller hears.
+// Do sets the speech level of the caller.
 func (a UpdatesArguments) Do(ctx context.Context, b Backend, f Front, g handoff.Grant) (Result, error) {
 	if err := f.SetLevel(ctx, g, a.Level); err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (a *NameArguments) Check() error {
 	return names(&a.Server, &a.Thread, &a.Name)
 }
 
-// Check trims the name, bounds how many there shall be, and reports what is wrong.
+// Check trims the name, bounds the limit, and reports what is wrong.
 func (a *SessionsArguments) Check() error {
 	a.Limit = clamp(a.Limit, handoff.DefaultSessions, handoff.MaxSessions)
 	if len(a.Query) > maxQuery {
@@ -194,7 +194,7 @@ func (a *SessionsArguments) Check() error {
 	return names(&a.Server)
 }
 
-// Check trims the names, bounds how many lines there shall be, and reports what is wrong.
+// Check trims the names, bounds the limit, and reports what is wrong.
 func (a *ReadArguments) Check() error {
 	a.Limit = clamp(a.Limit, handoff.DefaultReadLines, handoff.MaxReadLines)
 	if strings.TrimSpace(a.Thread) == "" {
@@ -206,7 +206,7 @@ func (a *ReadArguments) Check() error {
 // Check trims the names and reports what is wrong.
 func (a *StopArguments) Check() error { return names(&a.Server, &a.Drop) }
 
-// All reports whether the work on every machine is meant.
+// All reports whether Server means all machines.
 func (a StopArguments) All() bool {
 	switch strings.ToLower(a.Server) {
 	case "all", "everything", "every machine", "all of them", "both":
@@ -232,7 +232,7 @@ func (a *AnswerArguments) Check() error {
 	return names(&a.Question)
 }
 
-// Check reports whether there is such a level.
+// Check returns an error if the level is unknown.
 func (a *UpdatesArguments) Check() error {
 	if _, ok := handoff.ParseSpeechLevel(string(a.Level)); !ok || a.Level == "" {
 		return handoff.Fault(handoff.CodeMalformed, "level must be quiet, milestones or chatty", "")
@@ -261,9 +261,9 @@ func clamp(n, zero, most int) int {
 	return min(n, most)
 }
 
-// ReadTarget reads where work will go from the beginning of a function call's arguments. The schema's
-// properties come in the order server, thread_id, prompt, so it is known once the thread is complete or
-// the prompt begins. It is a guess: what counts is the whole request.
+// ReadTarget reads the target from the beginning of a function call's arguments, and reports whether it is readable.
+// The schema's properties come in the order server, thread_id, prompt, so that is so once the thread is complete or the
+// prompt begins. The target is a guess: only the whole request counts.
 func ReadTarget(partial string) (CodexArguments, bool) {
 	var args CodexArguments
 	d := json.NewDecoder(strings.NewReader(partial))

@@ -9,49 +9,51 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// A Backend is what the tools look at and act on, the same for every front. What nobody asks for may be nil.
+// A Backend has what the tools read and act on, the same for every front. Fields that a front's tools do not use may be
+// nil.
 type Backend struct {
-	Language  wording.Language // of what is said; "": English
+	Language  wording.Language // of sentences; "": English
 	Directory handoff.Directory
 	Resolver  Resolver
 	Namer     Namer
 	Work      Work
 	Questions Questions
-	Giver     Giver        // for a [Direct] that does not wait
-	Runs      handoff.Runs // for one that does
-	Decisions Decisions    // for both, like Levels
-	Levels    Levels
-	WorkIDs   bool // whether [Status] names work by its id, for a front with a tool that takes one
+	Giver     Giver        // for a [Direct] without Wait
+	Runs      handoff.Runs // for a [Direct] with Wait
+	Decisions Decisions    // for any [Direct]
+	Levels    Levels       // for any [Direct]
+	WorkIDs   bool         // [Status] has the ids of work, for a front with a tool that takes one
 }
 
-// A Resolver finds what a name means.
+// A Resolver finds the target that a name means.
 type Resolver interface {
 	Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error)
 }
 
 // A Namer gives sessions names.
 type Namer interface {
-	// RenameSession gives the session of a resolved target a name. [handoff.CodeUnsupported]: its agent names sessions
-	// itself.
+	// RenameSession gives the session of a resolved target a name. [handoff.CodeUnsupported] means that its agent names
+	// sessions itself.
 	RenameSession(ctx context.Context, g handoff.Grant, t handoff.Target, name string) error
 }
 
-// Work is what callers asked for. Lists hold what the grant may see.
+// Work lists and stops the work of callers, as far as a grant may see it.
 type Work interface {
-	// Handoffs returns a caller's work, newest first. With an error it returns what is known, and there may be more.
+	// Handoffs returns a caller's work, newest first. With an error the list may be incomplete.
 	Handoffs(g handoff.Grant) ([]handoff.Record, error)
 	Questions(g handoff.Grant) []handoff.RecordQuestion
 	// Stop returns at once. Work that somebody else began is not stopped: [handoff.CodeJoined].
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 }
 
-// Questions are what agents wait for.
+// Questions finds open questions of agents.
 type Questions interface {
-	// Question finds an open question by its label or id; "" means the only one that is open.
+	// Question finds an open question by its label or id; "" finds the only one.
 	Question(g handoff.Grant, name string) (handoff.OpenQuestion, error)
 }
 
-// A Giver gives work and waits until it is promised. What cannot be begun is an error, and counts as told.
+// A Giver gives work and waits until it is promised. If the work cannot be begun, Give returns an error, and the
+// outcome counts as told.
 type Giver interface {
 	Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error)
 }
@@ -63,37 +65,37 @@ type Decisions interface {
 	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error
 }
 
-// Levels keeps how much callers want to hear of work.
+// Levels stores the speech levels of callers.
 type Levels interface {
 	SetLevel(ctx context.Context, c handoff.Caller, level handoff.SpeechLevel) error
 }
 
-// A Front is who passes one request on to the table. It does what depends on who asks. A nil [Result] without an error
-// says that the answer comes later, from the front itself.
+// A Front is the part of a tool call that depends on the front, for one request. If a method returns a nil [Result]
+// without an error, the front itself answers later.
 type Front interface {
-	// Give has work done. The request holds what the tool knows: target, input, mode and the work it begins.
+	// Give has work done. The request has what the tool knows: target, input, mode and the work that it begins.
 	Give(ctx context.Context, g handoff.Grant, req handoff.Request) (Result, error)
 	// Answer answers an open question of an agent.
 	Answer(ctx context.Context, g handoff.Grant, q handoff.OpenQuestion, a AnswerArguments) (Result, error)
-	// SetLevel sets how much the caller hears of work.
+	// SetLevel sets the speech level of the caller.
 	SetLevel(ctx context.Context, g handoff.Grant, level handoff.SpeechLevel) error
 }
 
 // Direct is the [Front] of a program that waits for its answer.
 type Direct struct {
 	Backend  Backend
-	Complete func(*handoff.Request) // adds the key, and what the agent is told beside the prompt; nil: nothing
+	Complete func(*handoff.Request) // adds the key, and context for the agent; nil: nothing
 	// Wait bounds how long Give and Await wait for the outcome of work, or for a question of its agent. Zero: Give
 	// waits until the work is promised.
 	Wait time.Duration
-	// Asked says that the caller knows what is open already: a question that only the page answers, and that stands
-	// when Await begins, does not end its wait.
+	// Asked says that the caller knows the open questions. Then a question that can only be answered on the page, and
+	// is open when Await begins, does not end its wait.
 	Asked    bool
-	Progress func(handoff.RunEvent) // what happens to the work meanwhile; nil: nobody looks
+	Progress func(handoff.RunEvent) // called with each event of the work; may be nil
 }
 
-// Give implements [Front]. Its result is a [WorkResult]. With a Wait, work that could not be begun is one too, with a
-// failed outcome; else it is an error.
+// Give implements [Front]. Its result is a [WorkResult]. Work that could not be begun is a WorkResult with a failed
+// outcome if Wait is set, and an error if not.
 func (d Direct) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (Result, error) {
 	if d.Complete != nil {
 		d.Complete(&req)
@@ -112,14 +114,14 @@ func (d Direct) Give(ctx context.Context, g handoff.Grant, req handoff.Request) 
 	return d.Await(ctx, g, id)
 }
 
-// Await waits for the outcome of work, for a question of its agent that is open, or for the end of Wait: then the
-// result says how the work stands. Work that the grant may not see is [handoff.CodeNotFound].
+// Await waits for the outcome of work, for an open question of its agent, or until Wait is over. It returns the state
+// of the work then. Work that the grant may not see is [handoff.CodeNotFound].
 func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (Result, error) {
 	waiting, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
-	var stands handoff.QuestionID
+	var known handoff.QuestionID
 	if q := d.asked(g, id); d.Asked && q != nil && q.Tap != "" {
-		stands = q.ID
+		known = q.ID
 	}
 	var w WorkResult
 	for e, err := range d.Backend.Runs.Follow(waiting, g.Caller, id, 0) {
@@ -144,7 +146,7 @@ func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (R
 		case handoff.RunSteered:
 			w.Into = k.Into
 		case handoff.RunAsked, handoff.RunSnapshot:
-			if q := d.asked(g, id); q != nil && q.ID != stands {
+			if q := d.asked(g, id); q != nil && q.ID != known {
 				w.Question = q
 			}
 		}
@@ -155,7 +157,7 @@ func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (R
 	return w, nil
 }
 
-// asked returns the oldest question of a work that is open now, or nil. Where no yes of the grant counts, it says so.
+// asked returns the oldest open question of a work, or nil. If no yes of the grant counts, the question's Tap says so.
 func (d Direct) asked(g handoff.Grant, id handoff.RunID) *handoff.RecordQuestion {
 	var oldest *handoff.RecordQuestion
 	for _, q := range d.Backend.Work.Questions(g) {
@@ -169,7 +171,7 @@ func (d Direct) asked(g handoff.Grant, id handoff.RunID) *handoff.RecordQuestion
 	return oldest
 }
 
-// Answer implements [Front]: the answer counts as one by the API, or as a tap where the grant is the page's.
+// Answer implements [Front]: the answer counts as one by the API, or, if the grant is a page's, as a tap.
 func (d Direct) Answer(
 	ctx context.Context, g handoff.Grant, q handoff.OpenQuestion, a AnswerArguments,
 ) (Result, error) {

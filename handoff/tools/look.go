@@ -11,11 +11,11 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// lookTimeout bounds a question to the fleet. It is longer than the directory's own deadline for one server, so
-// that a dead one costs its entry and not the answer.
+// lookTimeout bounds a request to the fleet. It is longer than the directory's own deadline for one server, so that
+// only the entry of a dead server is missing.
 const lookTimeout = 5 * time.Second
 
-// ServersResult is the result of [ListServers]. More counts the machines that are left out.
+// ServersResult is the result of [ListServers]. More is the number of machines that are left out.
 type ServersResult struct {
 	Items []handoff.ServerInfo `json:"items"`
 	More  int                  `json:"more,omitempty"`
@@ -56,7 +56,7 @@ func (r ServersResult) Text() string {
 	return out.left(r.More)
 }
 
-// askedThere are questions that others answer, each with its session.
+// askedThere returns the questions that are answered elsewhere, each with its session.
 func askedThere(all []handoff.AskedThere) string {
 	var texts []string
 	for _, q := range all {
@@ -65,7 +65,8 @@ func askedThere(all []handoff.AskedThere) string {
 	return strings.Join(texts, ", ")
 }
 
-// thinner leaves out what is said of every machine, the least useful first, so that all of them can be named.
+// thinner has the steps that shorten the entries of all machines, the least useful parts first, so that all machines
+// can be named.
 var thinner = []func(*handoff.ServerInfo){
 	func(s *handoff.ServerInfo) {
 		s.Version, s.Note, s.Next, s.AskedThere = "", "", clip(s.Next, maxWord), nil
@@ -144,7 +145,7 @@ func (r SessionsResult) Text() string {
 	return out.left(r.More)
 }
 
-// within leaves out the oldest sessions first; whom they could not be asked of goes last.
+// within leaves out the oldest sessions first, and the errors last.
 func (r SessionsResult) within(limit int) Result {
 	r.Errors = slices.Clone(r.Errors[:min(len(r.Errors), maxErrors)])
 	r.Items, r.Say = slices.Clone(r.Items), clip(r.Say, maxSummary)

@@ -12,18 +12,19 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// A Result is what a tool gives back. Its JSON is the structured output.
+// A Result is the result of a tool. Its JSON is the structured output.
 type Result interface {
-	// Text says all that the JSON says that a reader needs, ids among it.
+	// Text returns all of the JSON that a reader needs, as text, ids included.
 	Text() string
-	// within cuts long texts and leaves out whole entries until the JSON has at most limit bytes, where it has more.
+	// within returns the result with long texts cut, and whole entries left out, until its JSON has at most limit
+	// bytes.
 	within(limit int) Result
 }
 
-// Answer is the result of a tool that does something: a sentence, and what else there is to know.
+// Answer is the result of a tool that does something: a sentence, and details.
 type Answer struct{ wording.Answer }
 
-// What the status of an answer of [StopWork] may be, beside that it is done or refused.
+// Statuses of an answer of [StopWork], beside "done" and "refused".
 const (
 	StatusUnclear  = "unclear"  // the caller is asked which work they mean
 	StatusStopping = "stopping" // it stops, and has not stopped yet
@@ -44,23 +45,23 @@ func (a Answer) Text() string {
 	return out.String()
 }
 
-// WorkResult is the result of a tool that gives work: how the work stands when the front stops waiting.
+// WorkResult is the result of a tool that gives work: the state of the work when the front stops waiting.
 type WorkResult struct {
 	Record   handoff.Record
 	Waits    handoff.Wait            // what it waits for before it begins
-	Into     handoff.RunID           // the work that took its words; its outcome is that one's; "": it goes by itself
-	Question *handoff.RecordQuestion // what its agent asks, and waits for; nil: nothing is open
-	Again    bool                    // the same request was made before, and nothing was begun for this one
+	Into     handoff.RunID           // the other work that took its words, and has the outcome; "": none
+	Question *handoff.RecordQuestion // the open question of its agent; nil: none
+	Again    bool                    // the request is a repetition, and began nothing
 }
 
 // workOutput is the JSON of a [WorkResult].
 type workOutput struct {
 	Answer
 	Work     handoff.RunID `json:"work_id"`
-	Question string        `json:"question,omitempty"` // the name by which it is answered
+	Question string        `json:"question,omitempty"` // its label
 }
 
-// output is what is told of the work, with all that its agent said.
+// output returns the JSON of the result, with the agent's whole answer.
 func (w WorkResult) output() workOutput {
 	out := workOutput{Work: cmp.Or(w.Into, handoff.RunID(w.Record.ID))}
 	switch {
@@ -107,7 +108,7 @@ func (w workOutput) within(limit int) Result {
 	return w
 }
 
-// minResult is what is kept of an agent's words in any case, in bytes.
+// minResult is how many bytes of an agent's answer are kept in any case.
 const minResult = 64
 
 // lines is a text that grows line by line.
@@ -120,7 +121,7 @@ func (l *lines) add(lead, text string) {
 	}
 }
 
-// left returns the text, with how many entries are left out.
+// left returns the text, with the number of entries that are left out.
 func (l lines) left(more int) string {
 	if more > 0 {
 		l.add("", fmt.Sprintf("%d more are left out.", more))
@@ -130,19 +131,19 @@ func (l lines) left(more int) string {
 
 func (l lines) String() string { return strings.Join(l, "\n") }
 
-// Bounds of texts in a result that does not fit as a whole, in bytes of JSON: a long one must not hide the other
-// entries. Ids are never cut.
+// Bounds of texts in a result that is too long as a whole, in bytes of JSON, so that one long text does not push out
+// the other entries. Ids are never cut.
 const (
 	maxTitle    = 160
 	maxWord     = 80  // a label, a branch, a version, the name of a project
 	maxPath     = 200 // a directory, a problem in words
 	maxLine     = 2 << 10
-	maxSummary  = 1200 // what is to be said
-	maxProjects = 20   // of one machine
-	maxErrors   = 8    // machines that could not be asked
+	maxSummary  = 1200 // the sentences to be said
+	maxProjects = 20   // number of projects of one machine
+	maxErrors   = 8    // number of machines that did not answer
 )
 
-// fit leaves entries out until what build makes of the first keep of n is small enough.
+// fit returns the result of build with the most entries, of n, whose JSON has at most limit bytes.
 func fit(n, limit int, build func(keep int) Result) Result {
 	return build(sort.Search(n, func(keep int) bool { return len(handoff.Encode(build(keep+1))) > limit }))
 }

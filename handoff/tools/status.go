@@ -10,10 +10,10 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// finishedLately is how old an outcome may be to be told as news by the status tool.
+// finishedLately bounds the age of outcomes in the result of the status tool.
 const finishedLately = time.Hour
 
-// maxFinished is how many outcomes the status tool tells.
+// maxFinished bounds the number of outcomes in the result of the status tool.
 const maxFinished = 5
 
 // StatusResult is the result of [Status].
@@ -23,25 +23,25 @@ type StatusResult struct {
 	Paused   []StatusWork `json:"paused,omitempty"` // not begun until the caller says so
 	Finished []StatusWork `json:"finished"`
 	More     int          `json:"more,omitempty"`
-	// Incomplete tells that work from before a restart is not known yet.
+	// Incomplete says that work from before a restart is not known yet.
 	Incomplete bool   `json:"incomplete,omitempty"`
 	Say        string `json:"say"`
 }
 
-// StatusWork is what [StatusResult] tells of one piece of work.
+// StatusWork is one piece of work in a [StatusResult].
 type StatusWork struct {
 	Work     string `json:"work_id,omitempty"` // with [Backend.WorkIDs]
 	Server   string `json:"server"`
 	Session  string `json:"session,omitempty"`
 	For      string `json:"for,omitempty"`      // how long it has taken, in words
 	Ago      string `json:"ago,omitempty"`      // when it ended, in words
-	Question string `json:"question,omitempty"` // the name of what it waits for
-	Begin    string `json:"begin,omitempty"`    // the name by which what was not begun is begun or dropped
-	Outcome  string `json:"outcome,omitempty"`  // as [wording.OutcomeWord] has it
+	Question string `json:"question,omitempty"` // the label of its open question
+	Begin    string `json:"begin,omitempty"`    // the name by which paused work is begun or dropped
+	Outcome  string `json:"outcome,omitempty"`  // from [wording.OutcomeWord]
 	Said     string `json:"said,omitempty"`     // the agent's words: data, not instructions
 }
 
-// Do tells what runs, what waits for an answer and what finished lately, in sentences. It needs Work.
+// Do returns what runs, what waits for an answer and what finished lately, with sentences about it. It needs Work.
 func (StatusArguments) Do(_ context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	records, unread := b.Work.Handoffs(g)
 	out := status(b.Language, records, b.Work.Questions(g), time.Now())
@@ -79,21 +79,13 @@ func status(
 			paused = append(paused, rec)
 			out.Paused = append(out.Paused,
 				StatusWork{Server: rec.Server, Session: rec.Title, Begin: rec.ID, Said: handoff.Clip(rec.Prompt, 200)})
-		case rec.NotBegun(): // it was begun since, and stands here as that work
+		case rec.NotBegun(): // it was dropped, or the work that was begun in its place is in the list
 		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded &&
 			len(ended) < maxFinished:
 			ended = append(ended, rec)
-			out.Finished = append(
-				out.Finished,
-				StatusWork{
-					Work:    rec.ID,
-					Server:  rec.Server,
-					Session: rec.Title,
-					Outcome: wording.OutcomeWord(rec.Outcome),
-					Ago:     handoff.Ago(now, *rec.EndedAt),
-					Said:    handoff.Clip(rec.Spoken, 300),
-				},
-			)
+			out.Finished = append(out.Finished,
+				StatusWork{Work: rec.ID, Server: rec.Server, Session: rec.Title, Outcome: wording.OutcomeWord(rec.Outcome),
+					Ago: handoff.Ago(now, *rec.EndedAt), Said: handoff.Clip(rec.Spoken, 300)})
 		}
 	}
 	out.Say = l.StatusSummary(questions, running, paused, ended, now)
@@ -124,7 +116,7 @@ func (r StatusResult) Text() string {
 	return out.left(r.More)
 }
 
-// within leaves out what ended first, then what is paused, then what runs, then what waits.
+// within leaves out finished work first, then paused, running and waiting work.
 func (r StatusResult) within(limit int) Result {
 	r.Waiting, r.Running = clipped(r.Waiting), clipped(r.Running)
 	r.Paused, r.Finished = clipped(r.Paused), clipped(r.Finished)
@@ -150,7 +142,7 @@ func clipped(list []StatusWork) []StatusWork {
 	return list
 }
 
-// firstOf returns the first n of a list, and how many of n are left.
+// firstOf returns the first n of a list, and n less their number.
 func firstOf(list []StatusWork, n int) ([]StatusWork, int) {
 	k := min(n, len(list))
 	return list[:k], n - k

@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// Do stops what the caller means, or asks which work that is. It needs a Resolver and Work.
+// Do stops the work that the caller means, or asks which one they mean. It needs a Resolver and Work.
 func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -36,14 +36,14 @@ func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Gra
 		return unclearStop(b.Language, running), nil
 	}
 	var stopped, shared []handoff.Record
-	for _, rec := range slices.Backward(running) { // what waits first: it must not begin because the other has stopped
+	for _, rec := range slices.Backward(running) { // waiting work first, so that it does not begin when the other stops
 		if err := b.Work.Stop(ctx, g, rec.ID); err != nil && handoff.AsError(err).Code == handoff.CodeJoined {
 			shared = append(shared, rec)
-		} else { // it may have ended this moment, which is as good
+		} else { // another error means that it has just ended
 			stopped = append(stopped, rec)
 		}
 	}
-	if unread != nil && len(stopped) == 0 { // what they mean may run since before a restart
+	if unread != nil && len(stopped) == 0 { // they may mean work from before a restart, which is not known yet
 		return nil, unread
 	}
 	slices.Reverse(shared)
@@ -55,7 +55,7 @@ func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Gra
 	return out, nil
 }
 
-// dropPaused closes work that was not begun: it will not be.
+// dropPaused drops paused work.
 func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Result, error) {
 	all, unread := b.Work.Handoffs(g)
 	i := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == id && rec.Paused })
@@ -73,14 +73,14 @@ func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Res
 	}}, nil
 }
 
-// withoutQueued leaves out what waits behind work of the list: when that is stopped, it is paused.
+// withoutQueued leaves out work that waits for other work of the list: it is paused when the other is stopped.
 func withoutQueued(running []handoff.Record) []handoff.Record {
 	return slices.DeleteFunc(slices.Clone(running), func(rec handoff.Record) bool {
 		return slices.ContainsFunc(running, rec.Behind)
 	})
 }
 
-// unclearStop asks which of several works shall be stopped.
+// unclearStop returns the question which of several works shall be stopped.
 func unclearStop(l wording.Language, running []handoff.Record) Answer {
 	var choices []string
 	for _, rec := range running {
@@ -92,7 +92,7 @@ func unclearStop(l wording.Language, running []handoff.Record) Answer {
 	}}
 }
 
-// stopAnswer tells what stops, what belongs to somebody else, and where nothing runs.
+// stopAnswer says what stops, what belongs to somebody else, and where nothing runs.
 func stopAnswer(l wording.Language, stopped, shared []handoff.Record, where string) Answer {
 	a := wording.Answer{Say: l.Stopping(serversOf(stopped), serversOf(shared))}
 	switch {
