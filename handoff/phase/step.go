@@ -2,8 +2,8 @@ package phase
 
 import "switchboard/handoff"
 
-// Step takes a fact and returns the next state and what to do, in order. Facts that cannot matter any
-// more change nothing.
+// Step takes a fact and returns the next state, and the actions to do, in order. Facts that do not matter in this state
+// change nothing.
 func (s State) Step(f Fact) (State, []Action) {
 	if s.Phase == Ended {
 		return s, nil
@@ -17,7 +17,7 @@ func (s State) Step(f Fact) (State, []Action) {
 	case FactNoted:
 		return s.noted()
 	case FactUnnoted:
-		if s.Noted || s.Phase >= Starting { // whether the words are sent decides what is written before it
+		if s.Noted || s.Phase >= Starting { // from Starting on, the ledger step before the start decides
 			return s, nil
 		}
 		return s.end(handoff.OutcomeFailed)
@@ -73,13 +73,13 @@ func (s State) resolving(f Fact) (State, []Action) {
 	return s, nil
 }
 
-// branch makes a copy that was asked for with the words: nobody is asked.
+// branch makes a copy that the request asks for. The caller is not asked again.
 func (s State) branch() (State, []Action) {
 	s.Phase, s.Sticky = Attaching, false
 	return s, []Action{ActCopy}
 }
 
-// joining: the words go into our own running turn, or wait until nobody of ours uses the thread.
+// joining: the words go into a running turn of ours, or wait until no other work of ours uses the thread.
 func (s State) joining(f Fact) (State, []Action) {
 	switch f {
 	case FactOursRuns:
@@ -87,16 +87,16 @@ func (s State) joining(f Fact) (State, []Action) {
 		return s, []Action{ActSteer}
 	case FactQueued:
 		return s.waits()
-	case FactPaused: // nothing begins because something was stopped: they are asked
+	case FactPaused: // the caller is asked whether to begin it
 		return s.end(handoff.OutcomeCancelled)
-	case FactThreadFree: // what is sticky may have changed meanwhile
+	case FactThreadFree: // the sticky thread may have changed meanwhile
 		s.Phase = Resolving
 		return s, []Action{ActResolve}
 	}
 	return s, nil
 }
 
-// steering: refused words were certainly not taken, so they may be given again.
+// steering: words that were refused may be sent again.
 func (s State) steering(f Fact) (State, []Action) {
 	switch f {
 	case FactSteered:
@@ -126,11 +126,11 @@ func (s State) attaching(f Fact) (State, []Action) {
 		return s.branch()
 	case FactTurnOver:
 		if s.Phase == Waiting {
-			return s, []Action{ActAttach} // still waiting: the next turn may be somebody else's too
+			return s, []Action{ActAttach} // still in Waiting: the next turn may be somebody else's, too
 		}
 	case FactThreadGone:
 		switch {
-		case s.Sticky: // nobody named it, so a fresh thread is what they would want; the answer says so
+		case s.Sticky: // the caller did not name it, so they get a new thread; the answer says so
 			s.Phase, s.Sticky, s.Replaced = Attaching, false, true
 			return s, []Action{ActForget, ActCreate}
 		case s.Fresh, s.Replaced: // it was gone before it ran
@@ -140,7 +140,7 @@ func (s State) attaching(f Fact) (State, []Action) {
 		return s.end(handoff.OutcomeFailed)
 	case FactAttachHeld:
 		return s.offer()
-	case FactAttachAway: // words that were told to begin by themselves are not given up because of that
+	case FactAttachAway: // words that wait for a turn were promised, and are not given up because of a lost machine
 		if s.Phase == Waiting {
 			return s, []Action{ActAwait}
 		}
@@ -151,8 +151,8 @@ func (s State) attaching(f Fact) (State, []Action) {
 	return s, nil
 }
 
-// offer asks the caller: nothing is copied on the word of the voice model. Words that are not noted yet are
-// asked about when they are.
+// offer asks the caller whether to copy: the voice model alone cannot decide that. The question comes once the words
+// are noted.
 func (s State) offer() (State, []Action) {
 	wasDue := s.Due
 	s.Phase, s.Sticky, s.Fresh = Offering, false, false
@@ -199,8 +199,8 @@ func (s State) starting(f Fact) (State, []Action) {
 	return s, nil
 }
 
-// unsent: only when the words were to be sent it showed that the thread is not attached any more. Nothing was
-// run; what was lost is attached again, once.
+// unsent: the start failed because the thread is not attached any more. Nothing ran. A lost thread is attached again,
+// once.
 func (s State) unsent(f Fact) (State, []Action) {
 	lost := f == FactStartUnsent || f == FactThreadGone && (s.Fresh || s.Replaced)
 	switch {
@@ -219,25 +219,25 @@ func (s State) unsent(f Fact) (State, []Action) {
 	return s, []Action{ActAttach}
 }
 
-// await waits for the turn of somebody else, and says so once.
+// await waits for the turn of somebody else, and publishes that once.
 func (s State) await() (State, []Action) {
-	told := s.Phase == Waiting
+	published := s.Phase == Waiting
 	s.Phase = Waiting
-	if told {
+	if published {
 		return s, []Action{ActAwait}
 	}
 	next, acts := s.waits()
 	return next, append(acts, ActAwait)
 }
 
-// merged: the words are in a turn of somebody else.
+// merged follows a turn of somebody else, which took the words.
 func (s State) merged() (State, []Action) {
 	s.Merged = true
 	next, acts := s.follow(ActRemember)
 	return next, append(acts, ActPublishJoined)
 }
 
-// follow watches the turn after something else, and stops it where a stop came before.
+// follow follows the turn, after the actions first. If a stop came before, it interrupts the turn.
 func (s State) follow(first ...Action) (State, []Action) {
 	s.Phase = Running
 	acts := append(first, ActFollow)
@@ -247,8 +247,7 @@ func (s State) follow(first ...Action) (State, []Action) {
 	return s, acts
 }
 
-// reconciling: a start is sent again only when it certainly never ran, only once, and only by the process
-// that sent it.
+// reconciling: a start is sent again only if it certainly never ran, only once, and only by the process that sent it.
 func (s State) reconciling(f Fact) (State, []Action) {
 	s.Merged = s.Merged && f != FactAdopted && f != FactNeverRan
 	switch f {
@@ -319,8 +318,8 @@ func (s State) reconnecting(f Fact) (State, []Action) {
 	return s, nil
 }
 
-// stop before the start cancels; with the start on its way, or the agent out of reach, it waits, because
-// only an acknowledged turn that can be reached can be stopped.
+// stop cancels a run before its start, and interrupts a running turn. While a start is on its way, or the agent is
+// lost, the stop waits for an acknowledged turn that can be reached.
 func (s State) stop() (State, []Action) {
 	switch s.Phase {
 	case Starting, Steering, Reconciling, Reconnecting:
@@ -330,7 +329,7 @@ func (s State) stop() (State, []Action) {
 		if s.Merged {
 			return s, nil
 		}
-		s.Stopping = true // lost and found again, it is still to be stopped
+		s.Stopping = true // so that it is interrupted again after a reconnect
 		return s, []Action{ActInterrupt}
 	case Writing:
 		return s, nil
@@ -339,25 +338,25 @@ func (s State) stop() (State, []Action) {
 	}
 }
 
-// shutdown tells at once of work that is not over; for the ledger it goes on, in the next life of the
-// process. An outcome that is on its way into the ledger follows within a second.
+// shutdown publishes an outcome of open work at once. In the ledger the work stays open, for the next life of the
+// process. An outcome that is being written follows within a second.
 func (s State) shutdown() (State, []Action) {
 	switch {
 	case s.Phase < Starting:
 		s.Outcome = handoff.OutcomeCancelled
 	case s.Phase < Writing:
-		s.Outcome = handoff.OutcomeUnknown // the work goes on where it runs; we only stop watching
+		s.Outcome = handoff.OutcomeUnknown // the turn goes on, and is no longer followed
 	default:
 		return s, nil
 	}
 	return s.give()
 }
 
-// moved leaves what the ledger has to the next home: words that wait stay accepted, and what runs goes on. What it does
-// not have ends here, as nobody else would tell of it.
+// moved leaves work that is in the ledger to the next home: waiting words stay accepted, and running turns go on. Other
+// work ends here, since no other home knows of it.
 func (s State) moved() (State, []Action) {
 	switch {
-	case s.Phase >= Writing: // an outcome that is on its way into the ledger follows within a second
+	case s.Phase >= Writing: // the outcome follows within a second
 		return s, nil
 	case !s.Noted:
 		return s.shutdown()
@@ -366,8 +365,8 @@ func (s State) moved() (State, []Action) {
 	return s, []Action{ActYield}
 }
 
-// due promises that the words are taken care of: only when they are noted, so that no crash makes it a lie.
-// Words that are on their way are noted by what is written before them.
+// due promises the work, once it is noted, so that a crash does not break the promise. From Starting on, the ledger
+// step before the start notes it.
 func (s State) due() (State, []Action) {
 	switch {
 	case s.Due:
@@ -383,7 +382,7 @@ func (s State) due() (State, []Action) {
 	return s, []Action{ActNote}
 }
 
-// noted gives what waited for the entry: the promise, and the question whether to copy.
+// noted publishes what waits for the entry: the promise, and the question whether to copy.
 func (s State) noted() (State, []Action) {
 	if s.Noted {
 		return s, nil
@@ -410,14 +409,14 @@ func (s State) waits() (State, []Action) {
 	return s.due()
 }
 
-// end closes the work. The outcome is written before it is told: a crash between the two then tells it
-// again in the next call, but never loses it and never makes another one of it.
+// end closes the work. The outcome is written before it is told, so that a crash in between never loses it or makes
+// another outcome: the next call tells it again.
 func (s State) end(o handoff.Outcome) (State, []Action) {
 	s.Phase, s.Outcome = Writing, o
 	return s, []Action{ActWriteOutcome}
 }
 
-// writing: a ledger that is away delays what the caller waits for, it does not hold it.
+// writing: a ledger that is away delays the outcome for a short time only.
 func (s State) writing(f Fact) (State, []Action) {
 	switch f {
 	case FactWritten, FactUnwritten:
