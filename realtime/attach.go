@@ -58,8 +58,7 @@ func (f *Front) serveAttached(
 	ctx, staying context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
 	state *attached, answered func(),
 ) *handoff.Error {
-	f.endHeld(r.Context(), grant)
-	pass, fault := f.quota.enter(r.Context(), grant)
+	pass, fault := f.enter(r.Context(), grant)
 	if fault != nil {
 		return fault
 	}

@@ -218,8 +218,8 @@ func (c *Call) run(ctx context.Context, r Router) error {
 		}
 		c.legs.leaveClient()
 	})
-	if heir := c.renewal.successor; heir != nil {
-		closing.Go(func() { heir.Close(nil) })
+	if next := c.renewal.successor; next != nil {
+		closing.Go(func() { next.Close(nil) })
 	}
 	c.handOver(left)
 	grace := time.AfterFunc(serveGrace, func() { cancel(handoff.Fault(handoff.CodeShutdown, "", "the call has ended")) })

@@ -41,8 +41,7 @@ func (f *Front) direct(r *http.Request) bool {
 func (f *Front) serveDirect(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
 ) *handoff.Error {
-	f.endHeld(r.Context(), grant)
-	pass, fault := f.quota.enter(r.Context(), grant)
+	pass, fault := f.enter(r.Context(), grant)
 	if fault != nil {
 		return fault
 	}
@@ -99,7 +98,7 @@ func (f *Front) serveInstead(
 ) *handoff.Error {
 	c, a := f.live.get(r.URL.Query().Get("call_id"))
 	if c == nil || a.pass == nil || !c.grant.MayJoin(grant) {
-		return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
+		return noSuchCall()
 	}
 	c.do(func() {
 		c.legs.vanishedAt = time.Now() // nobody hung up

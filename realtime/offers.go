@@ -75,8 +75,7 @@ func (f *Front) ServeCalls(w http.ResponseWriter, r *http.Request, grant handoff
 func (f *Front) serveOffer(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, grant handoff.Grant, offer rtcOffer, answered func(),
 ) *handoff.Error {
-	f.endHeld(r.Context(), grant)
-	pass, fault := f.quota.enter(r.Context(), grant)
+	pass, fault := f.enter(r.Context(), grant)
 	if fault != nil {
 		return fault
 	}

@@ -237,7 +237,7 @@ func (p *provider) rejoin(ctx context.Context, id string, header http.Header, be
 // join opens a sideband: a second socket on the session of a call. At OpenAI and Inworld it has the address of the
 // model with ?call_id= in place of ?model=, needs the project's own key, and gives 404 for a call that is not there.
 func (p *provider) join(ctx context.Context, id string, header http.Header) (connection, *handoff.Error) {
-	query := p.without("model")
+	query := p.withoutModel()
 	query.Set("call_id", id)
 	conn, response, err := p.dial(ctx, query, header)
 	if err == nil {
@@ -260,7 +260,7 @@ func (p *provider) post(
 	to := *p.address
 	to.Scheme = strings.Replace(to.Scheme, "ws", "http", 1)
 	to.Path = strings.TrimSuffix(to.Path, "/") + "/calls" + below
-	to.RawQuery = p.without("model").Encode()
+	to.RawQuery = p.withoutModel().Encode()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), body)
 	if err != nil {
 		return nil, err
@@ -271,10 +271,10 @@ func (p *provider) post(
 	return client.Do(r)
 }
 
-// without returns the query of the model's address without one parameter.
-func (p *provider) without(name string) url.Values {
+// withoutModel returns the query of the server's address without the parameter model.
+func (p *provider) withoutModel() url.Values {
 	query := p.address.Query()
-	query.Del(name)
+	query.Del("model")
 	return query
 }
 

@@ -93,7 +93,7 @@ func (r *registry) rejoinable(grant handoff.Grant, id string, browser bool) (*Ca
 	r.mu.Unlock()
 	switch {
 	case c == nil || !c.grant.MayJoin(grant) || c.over.Load():
-		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
+		return nil, noSuchCall()
 	case c.legs.hold == 0:
 		return nil, handoff.Malformed("call_id",
 			"the client of this call did not say, as it began, that it comes back (rejoin=1)")
@@ -117,7 +117,7 @@ func (r *registry) enterBeside(grant handoff.Grant, id string) (*Call, *handoff.
 	c := r.calls[id]
 	switch {
 	case c == nil || !c.grant.MayJoin(grant):
-		return nil, &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
+		return nil, noSuchCall()
 	case c.besides >= maxBeside:
 		return nil, &handoff.Error{Code: handoff.CodeLimited, Subject: "more sockets on this call", Param: "call_id"}
 	}

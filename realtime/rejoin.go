@@ -154,8 +154,8 @@ func (s *session) clientBack() {
 	s.saying.tell(floor.Away{})
 }
 
-// overAlready returns the error for a client that came back to a call which has ended meanwhile.
-func overAlready() *handoff.Error {
+// noSuchCall returns the error for a call_id of no open call of the caller.
+func noSuchCall() *handoff.Error {
 	return &handoff.Error{Code: handoff.CodeNotFound, Subject: "such call", Param: "call_id"}
 }
 
@@ -178,7 +178,7 @@ func (f *Front) openRejoined(
 		defer running.Wait()
 		c.do(func() { c.hearing.yielding.lowers = lowered && c.legs.takesOurs })
 		if !c.place(s, &running) {
-			s.End(overAlready())
+			s.End(noSuchCall())
 		}
 		s.Run(c.takeFrom(s))
 	}, nil
@@ -214,7 +214,7 @@ func (f *Front) serveReoffer(
 	c.do(func() { c.hearing.yielding.lowers = offer.lowers })
 	if !c.place(l, &running) {
 		l.Abandon()
-		return overAlready()
+		return noSuchCall()
 	}
 	running.Go(func() {
 		defer answered()
@@ -255,16 +255,17 @@ func replyAnswer(w http.ResponseWriter, id, answer string) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// endHeld ends the calls of the same caller and key that wait for their client: a caller who begins a new call does not
-// come back to them. It returns when they no longer count in the quota.
-func (f *Front) endHeld(ctx context.Context, grant handoff.Grant) {
-	ctx, cancel := context.WithTimeout(ctx, endHeldLimit)
+// enter admits a new call. First it ends the calls of the same caller and key that wait for their client, as a caller
+// who begins a new call does not come back to them, and waits until they no longer count in the quota.
+func (f *Front) enter(ctx context.Context, grant handoff.Grant) (*admission, *handoff.Error) {
+	ending, cancel := context.WithTimeout(ctx, endHeldLimit)
 	defer cancel()
 	held := slices.DeleteFunc(f.live.held(grant), func(c *Call) bool { return !c.endIfHeld() })
 	for _, c := range held {
 		select {
 		case <-c.pass.left:
-		case <-ctx.Done():
+		case <-ending.Done():
 		}
 	}
+	return f.quota.enter(ctx, grant)
 }

@@ -46,8 +46,8 @@ var renewPauses = []time.Duration{0, 250 * time.Millisecond, time.Second, 2 * ti
 
 // A renewal is how a call continues when its model session ends: another session, the successor, is given what the old
 // one knew and takes its place under the lock. The client sees one session. While there is none, the model's leg is
-// nobody{} and events for it are lost. What the next session must still get is known to whoever waits for the answer:
-// the mask knows the updates, the floor the asks, and recall all other events and the caller's sound.
+// nobody{} and events for it are lost. What the next session must still get is remembered by the part that waits for
+// the answer: updates by the mask, asks by the floor, and all other events and the caller's sound by recall.
 type renewal struct {
 	*core
 	legs    *legs
@@ -241,9 +241,9 @@ func (r *renewal) reached(l leg, fault *handoff.Error) (taken bool) {
 
 // dropSuccessor gives up a successor that began no session, or ended before it was needed.
 func (r *renewal) dropSuccessor(now time.Time) {
-	heir := r.successor
+	old := r.successor
 	r.successor, r.created = nil, nil
-	r.spawn(func(context.Context) { heir.Close(nil) })
+	r.spawn(func(context.Context) { old.Close(nil) })
 	r.retry(now)
 }
 

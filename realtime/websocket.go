@@ -60,8 +60,7 @@ func (f *Front) openWebSocket(
 		return nil, noUpgrade()
 	}
 	grant = withLanguage(r, grant)
-	f.endHeld(r.Context(), grant)
-	pass, fault := f.quota.enter(r.Context(), grant)
+	pass, fault := f.enter(r.Context(), grant)
 	if fault != nil {
 		return nil, fault
 	}

@@ -7,8 +7,8 @@ package codec
 
 // A G722Encoder encodes PCM at 16 kHz as G.722. The zero value is not usable: see [NewG722Encoder].
 type G722Encoder struct {
-	low, high band    // Owned by whoever encodes
-	split     mirror  // Owned by whoever encodes
+	low, high band    // Owned by the caller of Encode, as all here
+	split     mirror  // splits the sound into the bands
 	odd       []int16 // a sample whose pair has not come yet
 }
 
@@ -41,8 +41,8 @@ func (e *G722Encoder) pair(first, second int16) byte {
 
 // A G722Decoder decodes G.722 to PCM at 16 kHz. The zero value is not usable: see [NewG722Decoder].
 type G722Decoder struct {
-	low, high band   // Owned by whoever decodes
-	join      mirror // Owned by whoever decodes
+	low, high band   // Owned by the caller of Decode, as all here
+	join      mirror // joins the bands
 }
 
 // NewG722Decoder returns a decoder in its resting state.

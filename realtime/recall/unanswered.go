@@ -51,8 +51,8 @@ func (r *Recall) Sent(kind string, event []byte) {
 	r.unanswered = append(r.unanswered, a)
 }
 
-// answered handles an answer of the model. For an item to which the client gave no id, that is any item which nobody
-// else made.
+// answered handles an answer of the model. An item that the client sent without an id is answered by any new item that
+// the model did not make.
 func (r *Recall) answered(kind, id string) {
 	if kind == events.TypeItemCreated {
 		kind = events.TypeItemAdded

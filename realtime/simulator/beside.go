@@ -21,14 +21,22 @@ func (m *Model) keep(id string, c *conn) {
 	}
 }
 
-// join adds a second socket to a call. It gets the session, and then all events but sound; its own events count as the
-// client's. It ends with the call, but the call does not end with it.
-func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
+// find returns an open call. If there is none it answers the request and returns nil.
+func (m *Model) find(w http.ResponseWriter, id string) *conn {
 	m.mu.Lock()
 	call := m.calls[id]
 	m.mu.Unlock()
 	if call == nil {
 		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "No session found for the provided call_id")
+	}
+	return call
+}
+
+// join adds a second socket to a call. It gets the session, and then all events but sound; its own events count as the
+// client's. It ends with the call, but the call does not end with it.
+func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
+	call := m.find(w, id)
+	if call == nil {
 		return
 	}
 	ws, err := m.upgrader.Upgrade(w, r, nil)

@@ -109,14 +109,9 @@ var errSession = handoff.Fault(handoff.CodeMalformed, "the session is not a JSON
 
 // hangUp serves POST /v1/realtime/calls/{id}/hangup.
 func (m *Model) hangUp(w http.ResponseWriter, r *http.Request) {
-	m.mu.Lock()
-	c := m.calls[r.PathValue("id")]
-	m.mu.Unlock()
-	if c == nil {
-		refuseHTTP(w, http.StatusNotFound, "invalid_request_error", "No session found for the provided call_id")
-		return
+	if c := m.find(w, r.PathValue("id")); c != nil {
+		c.do(func(s *session) { s.close(Close{Code: websocket.CloseNormalClosure, Reason: "hung up"}) })
 	}
-	c.do(func(s *session) { s.close(Close{Code: websocket.CloseNormalClosure, Reason: "hung up"}) })
 }
 
 // listen passes events of a browser to the run loop until the browser has gone.
