@@ -14,71 +14,71 @@ import (
 
 // Bounds of evidence.
 const (
-	// evidenceFresh is how long after a question was heard a reply to it counts, and how long a reply weighs
-	// against a later one. Later nobody remembers what it was for.
-	evidenceFresh = 2 * time.Minute
-	// readIn is how long a question has been on the page, at least, when somebody who types has read it.
-	readIn = 1500 * time.Millisecond
-	// transcriptWait is how long an answer waits for the transcript of what the caller just said.
+	// freshFor is how long after a question was heard a reply to it may begin, and how long a reply counts. After that
+	// nobody remembers what it was for.
+	freshFor = 2 * time.Minute
+	// readingTime is how long a question must have been on the page before typed words count as a reply to it.
+	readingTime = 1500 * time.Millisecond
+	// transcriptWait is how long a claim waits for the transcript of what the caller just said.
 	transcriptWait = 4 * time.Second
-	// lastWord is how long after a claim a yes is held: a voice tells so late that the caller speaks again, and
-	// what they say may be "wait, don't".
+	// lastWord is how long after a claim a spoken yes is held: the voice may report only then that the caller speaks
+	// again, and they may say "wait, don't".
 	lastWord = 300 * time.Millisecond
-	// maxAsked is how often a question is heard; then it waits on the page.
+	// maxAsked is how often a question is said; then it waits on the page.
 	maxAsked = 2
-	// maxCut is how often it is begun again because the caller spoke into it.
+	// maxCut is how often a question is said again because the caller interrupted it.
 	maxCut = 2
-	// maxUtterances is how many utterances of the caller are kept; the oldest is of no use any more.
+	// maxUtterances bounds the caller's utterances that are kept, the newest.
 	maxUtterances = 16
-	// maxGone is how many closed questions are remembered as what a reply may have been for.
-	maxGone = 16
-	// maxEvidence is how many open questions one call can answer; further ones are answered on the page.
+	// maxClosed bounds the closed questions that are kept, since a reply may have been for one of them.
+	maxClosed = 16
+	// maxEvidence bounds the open questions of one call; further ones are answered on the page.
 	maxEvidence = 64
 )
 
-// Evidence holds which questions the caller of one call has heard, and what they have said since. A yes
-// counts only when it began after the whole question had been heard, or was typed by somebody to whom a page shows it,
-// for one question, once.
+// Evidence has the questions that the caller of one call has heard, and what they have said since. A yes counts for one
+// question, once, and only if it began after the whole question was heard, or was typed by somebody to whom a page
+// shows the question.
 //
-// The loop of a call owns it and drives it, in the order of its events:
+// The loop of a call owns it, and calls it for each event, in order:
 //
 //	Open      an agent asks (update [handoff.Question]); level is [handoff.Attached].VoiceApprovals
 //	Announced an utterance that names act and machine went to the voice model; each time it is asked
 //	Said      every [handoff.Said]
 //	Spoke     every [handoff.Spoke]
-//	Heard     every [handoff.Heard], before anything else is made of it
-//	Closed    [handoff.QuestionClosed], or it was answered, by a tap or anybody else; a yes is then for nothing
-//	Judge     the voice model calls answer_agent, and again while the ruling is [RulingWait]: at the next
+//	Heard     every [handoff.Heard], before it is used otherwise
+//	Closed    [handoff.QuestionClosed], or the question was answered, by a tap or by anybody else
+//	Judge     the voice model calls answer_agent; and again while the ruling is [RulingWait]: at the next
 //	          event, and at [Judgment].Until
 //
 // It knows no clock: times come with the events. The zero value is ready.
 type Evidence struct {
-	open  []*askedOf
-	gone  []*askedOf  // closed lately, oldest first: what is said before they closed may be for them
-	heard []utterance // oldest first
-	due   []time.Time // when the caller began to speak and no transcript has come, oldest first
-	lost  []time.Time // when they began to say what could not be transcribed, oldest first
+	open          []*question
+	closed        []*question // closed lately, oldest first: earlier replies may be for them
+	heard         []utterance // oldest first
+	untranscribed []time.Time // when the caller began to speak, without a transcript so far, oldest first
+	lost          []time.Time // when they began to say something that has no transcript, oldest first
 }
 
-// askedOf is an open question.
-type askedOf struct {
-	ID        handoff.QuestionID
-	words     bool // it is answered in words
-	hash      string
-	about     consent.Question
-	tier      risk.Tier
-	level     string
-	given     string    // the utterance that asks now
-	firstAt   time.Time // when it first went to the voice model; zero: not asked yet
-	askedAt   time.Time // when it last went there
-	heardAt   time.Time // when it had been heard to the end; zero: not yet
-	asked     int       // times it was heard
-	cut       int       // times the caller spoke into it
-	closed    time.Time // when it was; zero: it is open
-	reworded  int       // answers in words that were not the caller's
-	mayAccept bool      // the agent offers it
-	sayable   bool      // a voice can say all of it
-	named     bool      // it was heard with machine and act
+// question is an open question, or one that was closed lately.
+type question struct {
+	ID         handoff.QuestionID
+	takesWords bool // it is answered in words
+	hash       string
+	asks       consent.Question
+	tier       risk.Tier
+	level      string
+	utterance  string    // id of the utterance that asks it now; "": none
+	firstAsked time.Time // when it first went to the voice model; zero: it has not
+	lastAsked  time.Time // when it last went there
+	heardAt    time.Time // when it was heard to the end; zero: it was not
+	timesHeard int       // how often it was said to the end
+	timesCut   int       // how often the caller interrupted it
+	closed     time.Time // when it was closed; zero: it is open
+	reworded   int       // claims of words that were not the caller's
+	mayAccept  bool      // the agent offers to accept
+	sayable    bool      // a voice can say all of it
+	named      bool      // it was heard with machine and act
 }
 
 // utterance is what the caller said.
@@ -87,34 +87,33 @@ type utterance struct {
 	used bool // it has decided a question
 }
 
-// Open adds a question. One that is known already, or one too many, changes nothing. One that was closed is
-// Open again, because its answer could not be given: it has to be heard anew, and a yes may be for it. text is how we
-// ask it.
+// Open adds a question; text is how we ask it. A question that is open already, or one too many, is ignored. A question
+// that was closed opens again, since its answer could not be given: it has to be heard again before an answer counts.
 func (e *Evidence) Open(o handoff.OpenQuestion, text string) {
 	if e.find(o.Question.ID) != nil || len(e.open) >= maxEvidence {
 		return
 	}
 	hash := handoff.CommandHash(o.Question, o.Shown.Server)
-	if i := slices.IndexFunc(e.gone, func(q *askedOf) bool { return q.ID == o.Question.ID && q.hash == hash }); i >= 0 {
-		q := e.gone[i]
-		e.gone = slices.Delete(e.gone, i, i+1)
-		q.given, q.askedAt, q.heardAt, q.closed, q.named = "", time.Time{}, time.Time{}, time.Time{}, false
+	if i := slices.IndexFunc(e.closed, func(q *question) bool { return q.ID == o.Question.ID && q.hash == hash }); i >= 0 {
+		q := e.closed[i]
+		e.closed = slices.Delete(e.closed, i, i+1)
+		q.utterance, q.lastAsked, q.heardAt, q.closed, q.named = "", time.Time{}, time.Time{}, time.Time{}, false
 		e.open = append(e.open, q)
 		return
 	}
-	e.open = append(e.open, &askedOf{
-		ID: o.Question.ID, words: o.Shown.Words && o.Shown.Tap == "", hash: hash,
-		about: AskedAbout(o.Question, o.Names, o.Project, text), tier: risk.Of(o.Question, o.Workspace), level: o.Level,
+	e.open = append(e.open, &question{
+		ID: o.Question.ID, takesWords: o.Shown.Words && o.Shown.Tap == "", hash: hash,
+		asks: AskedAbout(o.Question, o.Names, o.Project, text), tier: risk.Of(o.Question, o.Workspace), level: o.Level,
 		mayAccept: slices.Contains(o.Question.Decisions, handoff.DecisionAccept), sayable: o.Question.Sayable(),
 	})
 }
 
-// Announced notes that an utterance asks the question. What was said before it no longer counts for it.
+// Announced notes that an utterance asks the question. Earlier replies no longer count for it.
 func (e *Evidence) Announced(id handoff.QuestionID, utterance string, at time.Time) {
 	if q := e.find(id); q != nil {
-		q.given, q.askedAt, q.heardAt = utterance, at, time.Time{}
-		if q.firstAt.IsZero() {
-			q.firstAt = at
+		q.utterance, q.lastAsked, q.heardAt = utterance, at, time.Time{}
+		if q.firstAsked.IsZero() {
+			q.firstAsked = at
 		}
 	}
 }
@@ -122,56 +121,57 @@ func (e *Evidence) Announced(id handoff.QuestionID, utterance string, at time.Ti
 // Said notes that an utterance was heard, or cut by the caller.
 func (e *Evidence) Said(s handoff.Said) {
 	for _, q := range e.open {
-		if q.given == "" || q.given != s.ID || !q.heardAt.IsZero() {
+		if q.utterance == "" || q.utterance != s.ID || !q.heardAt.IsZero() {
 			continue
 		}
 		if s.Cut || s.At.IsZero() { // or the voice model chose to say nothing
-			q.cut++
-			q.given = ""
+			q.timesCut++
+			q.utterance = ""
 			continue
 		}
-		q.asked++
-		if !q.isAskedBy(s.Text) { // something else was asked, whatever it was
-			q.given = ""
+		q.timesHeard++
+		if !q.isAskedBy(s.Text) { // the voice said something else
+			q.utterance = ""
 			continue
 		}
 		q.heardAt, q.named = s.At, true
 		if s.Text != "" {
-			q.about.Said = s.Text // what the microphone may have heard back
+			q.asks.Said = s.Text // the microphone may have picked it up
 		}
 	}
 }
 
-// isAskedBy reports whether what the voice said asks the question: it names machine and act, or asks once more for a
-// plain answer after they had been named. A voice of which the words are not known is believed.
-func (q *askedOf) isAskedBy(said string) bool {
-	return q.words || said == "" || q.about.NamesMachine(said) && q.about.NamesAct(said) ||
+// isAskedBy reports whether what the voice said asks the question: it names machine and act, or, if these were named
+// before, asks once more for a plain answer. If the voice's words are not known, they are assumed to ask it.
+func (q *question) isAskedBy(said string) bool {
+	return q.takesWords || said == "" || q.asks.NamesMachine(said) && q.asks.NamesAct(said) ||
 		q.named && consent.AsksAgain(said)
 }
 
 // Spoke notes that the caller began to speak.
 func (e *Evidence) Spoke(s handoff.Spoke) {
-	e.due = newest(append(e.due, s.At), maxUtterances)
+	e.untranscribed = newest(append(e.untranscribed, s.At), maxUtterances)
 }
 
-// Heard notes what the caller said. Where nobody knows when they began, it is the earliest time that is due; where none
-// is, the beginning stays unknown, and the utterance is no evidence: it may be from before the question was heard.
+// Heard notes what the caller said. If it is not known when they began, that is the earliest beginning without a
+// transcript. Without such a beginning, the time stays unknown, and the utterance is no evidence: it may be from before
+// the question was heard.
 func (e *Evidence) Heard(h handoff.Heard) {
 	switch {
 	case h.Typed:
-	case !h.Began.IsZero(): // the last that is due: a begin is told once more with its transcript, perhaps a little later
-		for i, at := range slices.Backward(e.due) {
+	case !h.Began.IsZero(): // Spoke may have given the same beginning a little earlier: the last one before it
+		for i, at := range slices.Backward(e.untranscribed) {
 			if !at.After(h.Began) {
-				e.due = slices.Delete(e.due, i, i+1)
+				e.untranscribed = slices.Delete(e.untranscribed, i, i+1)
 				break
 			}
 		}
-	case len(e.due) > 0:
-		h.Began = e.due[0]
-		e.due = slices.Delete(e.due, 0, 1)
+	case len(e.untranscribed) > 0:
+		h.Began = e.untranscribed[0]
+		e.untranscribed = slices.Delete(e.untranscribed, 0, 1)
 	}
 	if h.Lost {
-		if h.Began.IsZero() { // it may take back what they began last
+		if h.Began.IsZero() { // it may take back their last utterance
 			for _, u := range e.heard {
 				h.Began = latest(h.Began, u.Began.Add(1))
 			}
@@ -184,8 +184,8 @@ func (e *Evidence) Heard(h handoff.Heard) {
 	e.heard = newest(append(e.heard, utterance{Heard: h}), maxUtterances)
 }
 
-// newest keeps at most so many of a list, the last ones.
-func newest[T any](list []T, most int) []T { return slices.Delete(list, 0, max(0, len(list)-most)) }
+// newest returns the last elements of a list, limit at most.
+func newest[T any](list []T, limit int) []T { return slices.Delete(list, 0, max(0, len(list)-limit)) }
 
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
@@ -194,62 +194,63 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// lostTo reports whether something that may be the reply to a question could not be transcribed: it began after that
-// had been heard, or was asked last.
-func (e *Evidence) lostTo(q *askedOf) bool {
-	from := latest(q.heardAt, q.askedAt)
+// replyLost reports whether something that may be the reply to a question has no transcript: it began after the
+// question was heard, or was last asked.
+func (e *Evidence) replyLost(q *question) bool {
+	from := latest(q.heardAt, q.lastAsked)
 	return !from.IsZero() && e.isLost(from)
 }
 
-// isLost reports whether something that began after a time could not be transcribed.
+// isLost reports whether something that began after a time has no transcript, and will have none.
 func (e *Evidence) isLost(after time.Time) bool {
 	return slices.ContainsFunc(e.lost, func(at time.Time) bool { return at.After(after) })
 }
 
-// isUnknown reports whether nobody knows yet, or ever will, all that the caller began to say after a time.
-func (e *Evidence) isUnknown(after time.Time) bool { return e.isDue(after) || e.isLost(after) }
-
-// isDue reports whether the transcript of something that began after a time has not come.
-func (e *Evidence) isDue(after time.Time) bool {
-	return slices.ContainsFunc(e.due, func(at time.Time) bool { return at.After(after) })
+// isUnknown reports whether something that the caller began to say after a time has no transcript, yet or at all.
+func (e *Evidence) isUnknown(after time.Time) bool {
+	return e.isUntranscribed(after) || e.isLost(after)
 }
 
-// Closed ends a question. What the caller said before may have been for it, so it alone decides no other.
+// isUntranscribed reports whether something that began after a time has no transcript so far.
+func (e *Evidence) isUntranscribed(after time.Time) bool {
+	return slices.ContainsFunc(e.untranscribed, func(at time.Time) bool { return at.After(after) })
+}
+
+// Closed closes a question. Earlier replies may have been for it, so they need more to decide another one, see rivals.
 func (e *Evidence) Closed(id handoff.QuestionID, at time.Time) {
 	q := e.find(id)
 	if q == nil {
 		return
 	}
 	q.closed = at
-	e.open = slices.DeleteFunc(e.open, func(o *askedOf) bool { return o == q })
-	e.gone = newest(append(e.gone, q), maxGone)
+	e.open = slices.DeleteFunc(e.open, func(o *question) bool { return o == q })
+	e.closed = newest(append(e.closed, q), maxClosed)
 }
 
 // Knows reports whether a question is open in this call.
 func (e *Evidence) Knows(id handoff.QuestionID) bool { return e.find(id) != nil }
 
-func (e *Evidence) find(id handoff.QuestionID) *askedOf {
-	if i := slices.IndexFunc(e.open, func(q *askedOf) bool { return q.ID == id }); i >= 0 {
+func (e *Evidence) find(id handoff.QuestionID) *question {
+	if i := slices.IndexFunc(e.open, func(q *question) bool { return q.ID == id }); i >= 0 {
 		return e.open[i]
 	}
 	return nil
 }
 
-// since returns the utterances that may answer a question, in the order in which they were spoken: they
-// began after it had been heard, or read by somebody who typed them, soon, and decided nothing yet. Echoes of the
-// question are none.
-func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
-	known := e.known(q)
+// replies returns the utterances that may answer a question, in the order in which they were spoken. They began after
+// the question was known, not too long after that, and decided nothing yet. Echoes of the question are left out.
+func (e *Evidence) replies(q *question, now time.Time) []*utterance {
+	known := e.knownFrom(q)
 	if known.IsZero() {
 		return nil
 	}
 	var out []*utterance
 	for i := range e.heard {
 		u := &e.heard[i]
-		if u.used || !u.Began.After(known) || u.Began.Sub(known) > evidenceFresh || now.Sub(u.Began) > evidenceFresh {
+		if u.used || !u.Began.After(known) || u.Began.Sub(known) > freshFor || now.Sub(u.Began) > freshFor {
 			continue
 		}
-		if consent.Read(u.Text, q.about) != consent.Echo {
+		if consent.Read(u.Text, q.asks) != consent.Echo {
 			out = append(out, u)
 		}
 	}
@@ -257,13 +258,13 @@ func (e *Evidence) since(q *askedOf, now time.Time) []*utterance {
 	return out
 }
 
-// known returns from when on the caller knew a question: when it had been heard, or just before the first words of
-// somebody who typed them and had read it on the page. Zero: they do not know it.
-func (e *Evidence) known(q *askedOf) time.Time {
+// knownFrom returns the time from which the caller knew a question: when it was heard, or right before their first
+// typed words after they could read it on the page. Zero: they do not know it.
+func (e *Evidence) knownFrom(q *question) time.Time {
 	from := q.heardAt
 	for i := range e.heard {
 		u := &e.heard[i]
-		read := u.Typed && u.Shown && !u.used && !q.askedAt.IsZero() && u.Began.After(q.askedAt.Add(readIn))
+		read := u.Typed && u.Shown && !u.used && !q.lastAsked.IsZero() && u.Began.After(q.lastAsked.Add(readingTime))
 		if read && (from.IsZero() || u.Began.Before(from)) {
 			from = u.Began.Add(-1)
 		}
@@ -271,57 +272,57 @@ func (e *Evidence) known(q *askedOf) time.Time {
 	return from
 }
 
-// typedInto reports whether something was typed since the question was last asked. It came at once and as a whole, so
-// where it is no answer there is nothing to wait for.
-func (e *Evidence) typedInto(q *askedOf) bool {
+// typedSince reports whether something was typed since the question was last asked. Typed text comes as a whole, so if
+// it is no answer, none is to be waited for.
+func (e *Evidence) typedSince(q *question) bool {
 	return slices.ContainsFunc(e.heard, func(u utterance) bool {
-		return u.Typed && !u.used && !q.askedAt.IsZero() && u.Began.After(q.askedAt)
+		return u.Typed && !u.used && !q.lastAsked.IsZero() && u.Began.After(q.lastAsked)
 	})
 }
 
-// rivals are the other questions that a reply could be for: first asked before it began, heard not long
-// ago, and open then. That one is asked again later changes nothing of what the reply may have meant.
-func (e *Evidence) rivals(q *askedOf, began time.Time) []*askedOf {
-	var out []*askedOf
-	if began.IsZero() { // nobody knows when: it may be for any that is open
-		return slices.DeleteFunc(slices.Clone(e.open), func(other *askedOf) bool {
-			return other == q || other.firstAt.IsZero()
+// rivals returns the other questions that a reply could be for: those that were open when it began, were first asked
+// before, and were heard not long ago. Whether one is asked again later does not matter.
+func (e *Evidence) rivals(q *question, began time.Time) []*question {
+	var out []*question
+	if began.IsZero() { // it may be for any open question that was asked
+		return slices.DeleteFunc(slices.Clone(e.open), func(other *question) bool {
+			return other == q || other.firstAsked.IsZero()
 		})
 	}
-	for _, other := range slices.Concat(e.open, e.gone) {
-		if other == q || other.firstAt.IsZero() || !other.firstAt.Before(began) ||
+	for _, other := range slices.Concat(e.open, e.closed) {
+		if other == q || other.firstAsked.IsZero() || !other.firstAsked.Before(began) ||
 			!other.closed.IsZero() && other.closed.Before(began) {
 			continue
 		}
-		if other.heardAt.IsZero() || began.Sub(other.heardAt) <= evidenceFresh {
+		if other.heardAt.IsZero() || began.Sub(other.heardAt) <= freshFor {
 			out = append(out, other)
 		}
 	}
 	return out
 }
 
-// means reports whether a reply is for this question and for no other one that is open.
-func (e *Evidence) means(q *askedOf, u *utterance, reply consent.Reply) bool {
+// isFor reports whether a reply is for this question, and for no other open one.
+func (e *Evidence) isFor(q *question, u *utterance, reply consent.Reply) bool {
 	rivals := e.rivals(q, u.Began)
 	if len(rivals) == 0 {
 		return true
 	}
-	if !q.about.Names(u.Text) {
+	if !q.asks.Names(u.Text) {
 		return false
 	}
-	return !slices.ContainsFunc(rivals, func(other *askedOf) bool {
-		return other.about.Names(u.Text) && (reply == consent.No || consent.Read(u.Text, other.about) == consent.Yes)
+	return !slices.ContainsFunc(rivals, func(other *question) bool {
+		return other.asks.Names(u.Text) && (reply == consent.No || consent.Read(u.Text, other.asks) == consent.Yes)
 	})
 }
 
-// Bounds of what a question is known by.
+// Bounds of the words of a command.
 const (
-	maxAskedActs = 8 // words of a command that a yes may repeat
-	keyWords     = 2 // words of each of its parts that have to be heard: the program and its first operand
+	maxAskedActs = 8 // words that a yes may repeat
+	keyWords     = 2 // words of each part that must have been heard: the program and its first operand
 )
 
-// AskedAbout returns what a question asks, for [consent.Read]: the words of its command or files, the
-// machine's names, those of the project, and the text with which we asked.
+// AskedAbout returns what a question asks, for [consent.Read]: the words of its command or files, the names of the
+// machine and the project, and the text with which we ask.
 func AskedAbout(q handoff.Question, machines []string, project, text string) consent.Question {
 	asked := consent.Question{Machines: machines, Text: text}
 	if project != "" {
@@ -341,12 +342,12 @@ func AskedAbout(q handoff.Question, machines []string, project, text string) con
 	return asked
 }
 
-// wrappers are programs that run another one: nobody names them when they say what is run.
+// wrappers are programs that run another program. People leave them out when they say what is run.
 var wrappers = strings.Fields("sh bash zsh dash fish env sudo doas nohup nice time exec command lc c xargs cmd " +
 	"powershell pwsh cd")
 
-// commandActs returns the words of a command that name what it does, and those without which nobody has said what it
-// does: of each of its parts the program and the first operand.
+// commandActs returns the words that name what a command does, and the key words, without which that was not named: of
+// each part of the command the program and the first operand.
 func commandActs(command string) (acts, key []string) {
 	part := 0
 	for field := range strings.FieldsSeq(handoff.Clip(command, 400)) {

@@ -9,7 +9,7 @@ import (
 	"switchboard/handoff/risk"
 )
 
-// A Ruling is what becomes of an answer that the voice model brings.
+// A Ruling is the decision about a [Claim].
 type Ruling int
 
 // The rulings.
@@ -17,12 +17,12 @@ const (
 	RulingWait     Ruling = iota // not yet: judge again at the next event and at [Judgment].Until
 	RulingAccept                 // write the audit record, then accept
 	RulingDecline                // decline
-	RulingAskAgain               // announce the question again; nothing was decided
-	RulingLater                  // they asked for time: say nothing, leave it open
-	RulingTap                    // only the page can answer it
-	RulingClosed                 // there is no such question any more
+	RulingAskAgain               // ask the question again; nothing was decided
+	RulingLater                  // the caller asked for time: say nothing, and leave the question open
+	RulingTap                    // the question can only be answered on the page
+	RulingClosed                 // the question is not open any more
 	RulingWords                  // write the audit record, then give the words to the agent
-	RulingReword                 // the words are not the caller's: the voice model has to give theirs
+	RulingReword                 // the words are not the caller's: the voice model has to give the caller's
 	rulingCount
 )
 
@@ -32,28 +32,28 @@ var rulingNames = [rulingCount]string{"wait", "accept", "decline", "ask again", 
 // String returns the ruling as tests and logs name it.
 func (r Ruling) String() string { return rulingNames[r] }
 
-// A Claim is what the voice model says the caller decided.
+// A Claim is an answer of the caller, as the voice model reports it.
 type Claim struct {
 	Question handoff.QuestionID
 	Hash     string           // [handoff.CommandHash] of the question as it is now
-	Wants    handoff.Decision // what the voice model understood; it is never enough by itself
-	Words    string           // instead of that, an answer in words
+	Wants    handoff.Decision // the decision that the voice model understood, which is never enough by itself
+	Words    string           // or an answer in words; "": none
 	Came     time.Time        // when the claim came
 }
 
-// A Judgment is the ruling on a claim, with what an audit record needs.
+// A Judgment is the ruling on a claim, with the data for an audit record.
 type Judgment struct {
 	Ruling Ruling
-	// What was decided, by which reply, with [RulingAccept], [RulingDecline] and [RulingWords].
+	// With [RulingAccept], [RulingDecline] and [RulingWords]: the decision, and the reply that made it.
 	handoff.Decided
-	// why not, with [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]; its Spoken can be said
+	// With [RulingAskAgain], [RulingLater], [RulingTap] and [RulingClosed]: the reason; its Spoken can be said.
 	Fault *handoff.Error
-	Again string    // the words that ask for a plain answer, with [RulingAskAgain] after a reply that was none
+	Again string    // with [RulingAskAgain] after an unclear reply: words that ask for a plain answer; "": ask in full
 	Until time.Time // with [RulingWait]: when it is decided at the latest
 	Tier  risk.Tier
 }
 
-// Why a claim is not enough, fit to be said after the phrase of its code.
+// Reasons why a claim is not enough. They can be said after the phrase of their code.
 const (
 	whySession   = "allowing it for the whole session cannot be done by voice"
 	whyChanged   = "it changed after I asked"
@@ -70,11 +70,10 @@ const (
 	whyNotTheirs = "those are not the words that I heard"
 )
 
-// Judge rules on a claim. An accept stands on what the caller said, never on the claim: it says only
-// which question is meant. A decline stands on less, as it does no harm: on a no into the question, or on
-// words of which no transcript comes. Silence and a reply that is neither are asked again, for both. What
-// decided once decides nothing again, and after [RulingAskAgain] only what is said after the next
-// [Evidence.Announced] counts.
+// Judge rules on a claim. To accept, it needs the caller's own words; the claim says only which question is meant. To
+// decline it needs less, since that does no harm: a no while the question was still being said, or words without a
+// transcript. After silence or an unclear reply the question is asked again, whatever was claimed. A reply decides one
+// question only, and after [RulingAskAgain] only replies after the next [Evidence.Announced] count.
 func (e *Evidence) Judge(c Claim, now time.Time) Judgment {
 	q := e.find(c.Question)
 	if q == nil {
@@ -92,8 +91,8 @@ func (e *Evidence) Judge(c Claim, now time.Time) Judgment {
 	return e.judgeAccept(q, c, now)
 }
 
-// tapOnly is why a question can only be allowed on the page, or "".
-func (q *askedOf) tapOnly(c Claim) string {
+// tapOnly returns why a question can only be allowed on the page; "": it can be allowed by voice.
+func (q *question) tapOnly(c Claim) string {
 	switch {
 	case c.Hash != q.hash:
 		return whyChanged
@@ -108,62 +107,62 @@ func (q *askedOf) tapOnly(c Claim) string {
 	return handoff.WhyLong
 }
 
-// comes reports whether something may still come: the question is being asked, or a transcript is due.
-func (e *Evidence) comes(q *askedOf, said []*utterance) bool {
+// mayStillCome reports whether a reply may still come: the question is being asked, or a transcript is missing.
+func (e *Evidence) mayStillCome(q *question, said []*utterance) bool {
 	switch {
 	case !q.heardAt.IsZero():
-		return len(said) == 0 && !e.lostTo(q) || e.isDue(q.heardAt)
+		return len(said) == 0 && !e.replyLost(q) || e.isUntranscribed(q.heardAt)
 	case len(said) > 0:
-		return e.isDue(q.askedAt)
+		return e.isUntranscribed(q.lastAsked)
 	}
-	return q.given != "" && !e.typedInto(q)
+	return q.utterance != "" && !e.typedSince(q)
 }
 
-func (e *Evidence) judgeAccept(q *askedOf, c Claim, now time.Time) Judgment {
-	said := e.since(q, now)
-	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
+func (e *Evidence) judgeAccept(q *question, c Claim, now time.Time) Judgment {
+	said := e.replies(q, now)
+	if due := c.Came.Add(transcriptWait); e.mayStillCome(q, said) && now.Before(due) {
 		return Judgment{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	if q.heardAt.IsZero() && len(said) == 0 {
-		return e.again(q, whyNotHeard)
+		return e.askAgain(q, whyNotHeard)
 	}
 	var last *utterance
 	var final consent.Reply
 	no := false
 	for _, u := range said {
-		if r := consent.Read(u.Text, q.about); r != consent.Nothing {
+		if r := consent.Read(u.Text, q.asks); r != consent.Nothing {
 			no = no || r == consent.No || r == consent.Later
 			last, final = u, r
 		}
 	}
 	switch {
-	case last == nil && e.lostTo(q):
-		return e.again(q, whySpeaking)
+	case last == nil && e.replyLost(q):
+		return e.askAgain(q, whySpeaking)
 	case last == nil:
-		return e.again(q, whySilent)
-	case e.isUnknown(last.Began): // their last word is not known
-		return e.again(q, whySpeaking)
+		return e.askAgain(q, whySilent)
+	case e.isUnknown(last.Began): // what they said after that is not known
+		return e.askAgain(q, whySpeaking)
 	case final == consent.Later:
 		return e.later(q)
 	case final == consent.Unclear:
 		return e.unclear(q, last, whyUnclear)
-	case !e.means(q, last, final):
-		return e.again(q, whyWhich)
+	case !e.isFor(q, last, final):
+		return e.askAgain(q, whyWhich)
 	case final == consent.No:
 		return e.decide(q, last, said, RulingDecline, handoff.DecisionDecline, now)
 	case no:
 		return e.unclear(q, last, whyMixed)
 	case now.Sub(last.Began) > handoff.YesFor:
-		return e.again(q, handoff.WhyOld)
+		return e.askAgain(q, handoff.WhyOld)
 	case last.Loose:
-		return e.again(q, whyLoose)
+		return e.askAgain(q, whyLoose)
 	}
 	return e.allow(q, c, last, said, RulingAccept, handoff.DecisionAccept, now)
 }
 
-// allow decides for something, once nothing of the caller can be on its way that speaks against it.
+// allow decides to allow something, after [lastWord], in which the caller may take a spoken yes back.
 func (e *Evidence) allow(
-	q *askedOf, c Claim, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time,
+	q *question, c Claim, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time,
 ) Judgment {
 	if until := c.Came.Add(lastWord); !by.Typed && now.Before(until) {
 		return Judgment{Ruling: RulingWait, Until: until, Tier: q.tier}
@@ -171,16 +170,16 @@ func (e *Evidence) allow(
 	return e.decide(q, by, said, r, d, now)
 }
 
-func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Judgment {
-	said := e.since(q, now)
+func (e *Evidence) judgeDecline(q *question, c Claim, now time.Time) Judgment {
+	said := e.replies(q, now)
 	if due := c.Came.Add(transcriptWait); now.Before(due) &&
-		(len(said) == 0 && !e.lostTo(q) && (!q.heardAt.IsZero() || !e.typedInto(q)) || e.isDue(q.heardAt)) {
+		(len(said) == 0 && !e.replyLost(q) && (!q.heardAt.IsZero() || !e.typedSince(q)) || e.isUntranscribed(q.heardAt)) {
 		return Judgment{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	var no, last *utterance
 	final := consent.Nothing
 	for _, u := range said {
-		switch r := consent.Read(u.Text, q.about); r {
+		switch r := consent.Read(u.Text, q.asks); r {
 		case consent.Nothing:
 		case consent.No:
 			no, last, final = u, u, r
@@ -189,43 +188,43 @@ func (e *Evidence) judgeDecline(q *askedOf, c Claim, now time.Time) Judgment {
 		}
 	}
 	if final == consent.Nothing {
-		no = e.denied(q, now)
+		no = e.earlyNo(q, now)
 	}
 	switch {
 	case final == consent.Yes:
 		return e.unclear(q, last, whyMixed)
 	case final == consent.Later:
 		return e.later(q)
-	case no != nil && !e.means(q, no, consent.No):
-		return e.again(q, whyWhich)
+	case no != nil && !e.isFor(q, no, consent.No):
+		return e.askAgain(q, whyWhich)
 	case no != nil:
 		return e.decide(q, no, said, RulingDecline, c.Wants, now)
 	case final == consent.Unclear:
 		return e.unclear(q, last, whyUnclear)
-	case !q.heardAt.IsZero() && e.isUnknown(q.heardAt): // what they said cannot be had
+	case !q.heardAt.IsZero() && e.isUnknown(q.heardAt): // there is no transcript of what they said
 		return e.decide(q, nil, said, RulingDecline, c.Wants, now)
 	case q.heardAt.IsZero():
-		return e.again(q, whyNotHeard)
+		return e.askAgain(q, whyNotHeard)
 	}
-	return e.again(q, whySilent)
+	return e.askAgain(q, whySilent)
 }
 
-// denied returns the last no that may be for a question although it began before that had been heard to its end:
-// into it, or before it was asked in this call, or nobody knows when.
-func (e *Evidence) denied(q *askedOf, now time.Time) *utterance {
+// earlyNo returns the last no that may be for a question although it began before the question was heard to its end:
+// after it was first asked, or at a time that is not known.
+func (e *Evidence) earlyNo(q *question, now time.Time) *utterance {
 	for i := range slices.Backward(e.heard) {
 		u := &e.heard[i]
-		stale := !u.Began.IsZero() && (!u.Began.After(q.firstAt) || now.Sub(u.Began) > evidenceFresh)
-		if !u.used && !stale && consent.Read(u.Text, q.about) == consent.No {
+		stale := !u.Began.IsZero() && (!u.Began.After(q.firstAsked) || now.Sub(u.Began) > freshFor)
+		if !u.used && !stale && consent.Read(u.Text, q.asks) == consent.No {
 			return u
 		}
 	}
 	return nil
 }
 
-// decide uses up what was said.
+// decide decides a question, and marks the replies as used.
 func (e *Evidence) decide(
-	q *askedOf, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time,
+	q *question, by *utterance, said []*utterance, r Ruling, d handoff.Decision, now time.Time,
 ) Judgment {
 	for _, u := range said {
 		u.used = true
@@ -242,69 +241,68 @@ func (e *Evidence) decide(
 	return v
 }
 
-// again lets the question be asked anew, while it has not been asked too often.
-func (e *Evidence) again(q *askedOf, why string) Judgment {
-	q.given, q.askedAt, q.heardAt = "", time.Time{}, time.Time{}
-	if q.asked >= maxAsked || q.cut > maxCut {
+// askAgain has the question asked again, unless it was asked too often.
+func (e *Evidence) askAgain(q *question, why string) Judgment {
+	q.utterance, q.lastAsked, q.heardAt = "", time.Time{}, time.Time{}
+	if q.timesHeard >= maxAsked || q.timesCut > maxCut {
 		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyTwice, why)}
 	}
 	return Judgment{Ruling: RulingAskAgain, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, why, "")}
 }
 
-// unclear lets the question be asked once more in few words, in the language of the reply that was no answer. Where the
-// reply may have been for another question, it is asked in full.
-func (e *Evidence) unclear(q *askedOf, u *utterance, why string) Judgment {
-	v := e.again(q, why)
+// unclear has the question asked again in few words, in the language of the unclear reply. If the reply may have been
+// for another question, this one is asked in full.
+func (e *Evidence) unclear(q *question, u *utterance, why string) Judgment {
+	v := e.askAgain(q, why)
 	if v.Ruling == RulingAskAgain && len(e.rivals(q, u.Began)) == 0 {
-		v.Again = q.about.Again(u.Text)
+		v.Again = q.asks.Again(u.Text)
 	}
 	return v
 }
 
-// later leaves the question as it is: the reply that asked for time decides nothing, and the next one may.
-func (e *Evidence) later(q *askedOf) Judgment {
+// later leaves the question open after a reply that asked for time. All replies so far are used up.
+func (e *Evidence) later(q *question) Judgment {
 	for i := range e.heard {
 		e.heard[i].used = e.heard[i].used || e.heard[i].Began.After(q.heardAt)
 	}
 	return Judgment{Ruling: RulingLater, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, whyLater, "")}
 }
 
-// maxReworded is how often the voice model may bring words that the caller did not say.
+// maxReworded bounds how often the voice model may report words that the caller did not say.
 const maxReworded = 2
 
-// judgeWords rules on an answer in words: the agent gets what the caller said after they had heard the
-// question, never what the voice model makes of it.
-func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Judgment {
+// judgeWords rules on an answer in words. It must quote what the caller said after they had heard the question.
+func (e *Evidence) judgeWords(q *question, c Claim, now time.Time) Judgment {
 	switch {
-	case !q.words:
+	case !q.takesWords:
 		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoWords, "")}
 	case c.Hash != q.hash:
 		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyChanged, "")}
 	}
-	said := e.since(q, now)
-	if due := c.Came.Add(transcriptWait); e.comes(q, said) && now.Before(due) {
+	said := e.replies(q, now)
+	if due := c.Came.Add(transcriptWait); e.mayStillCome(q, said) && now.Before(due) {
 		return Judgment{Ruling: RulingWait, Until: due, Tier: q.tier}
 	}
 	if q.heardAt.IsZero() && len(said) == 0 {
-		return e.again(q, whyNotHeard)
+		return e.askAgain(q, whyNotHeard)
 	}
-	if len(said) == 0 && e.lostTo(q) {
-		return e.again(q, whySpeaking)
+	if len(said) == 0 && e.replyLost(q) {
+		return e.askAgain(q, whySpeaking)
 	}
 	if len(said) == 0 {
-		return e.again(q, whySilent)
+		return e.askAgain(q, whySilent)
 	}
 	last := said[len(said)-1]
-	final := consent.Read(last.Text, q.about)
+	final := consent.Read(last.Text, q.asks)
 	switch {
 	case e.isUnknown(last.Began):
-		return e.again(q, whySpeaking)
+		return e.askAgain(q, whySpeaking)
 	case now.Sub(last.Began) > handoff.YesFor:
-		return e.again(q, handoff.WhyOld)
+		return e.askAgain(q, handoff.WhyOld)
 	case final == consent.Later:
 		return e.later(q)
 	case e.wordsForAnother(q, last):
-		return e.again(q, whyWhich)
+		return e.askAgain(q, whyWhich)
 	case !theirWords(c.Words, said):
 		if q.reworded++; q.reworded > maxReworded {
 			return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyNotTheirs, "")}
@@ -314,15 +312,15 @@ func (e *Evidence) judgeWords(q *askedOf, c Claim, now time.Time) Judgment {
 	return e.allow(q, c, last, said, RulingWords, handoff.DecisionWords, now)
 }
 
-// wordsForAnother reports whether a reply could as well be meant for another open question: for another one
-// that takes words, or for an approval if it is a yes or a no to that.
-func (e *Evidence) wordsForAnother(q *askedOf, u *utterance) bool {
-	return !q.about.Names(u.Text) && slices.ContainsFunc(e.rivals(q, u.Began), func(other *askedOf) bool {
-		return other.words || consent.Read(u.Text, other.about) != consent.Unclear
+// wordsForAnother reports whether a reply may be for another open question: one that takes words, too, or an approval,
+// if the reply is a yes or a no to that.
+func (e *Evidence) wordsForAnother(q *question, u *utterance) bool {
+	return !q.asks.Names(u.Text) && slices.ContainsFunc(e.rivals(q, u.Began), func(other *question) bool {
+		return other.takesWords || consent.Read(u.Text, other.asks) != consent.Unclear
 	})
 }
 
-// theirWords reports whether words are the caller's.
+// theirWords reports whether the words quote the caller.
 func theirWords(words string, said []*utterance) bool {
 	texts := make([]string, len(said))
 	for i, u := range said {
