@@ -14,16 +14,16 @@ type Result string
 // The results.
 const (
 	Applied  Result = "applied"  // the entry changes
-	Same     Result = "same"     // the same owner wrote the same before; nothing changes
-	Conflict Result = "conflict" // something else was asked under this key
-	Taken    Result = "taken"    // somebody else owns the entry
-	Past     Result = "past"     // the entry is further already
+	Same     Result = "same"     // the same owner wrote the same step before; nothing changes
+	Conflict Result = "conflict" // another request has this key
+	Taken    Result = "taken"    // the entry has another owner
+	Past     Result = "past"     // the entry has a later status already
 	Missing  Result = "missing"  // there is no entry, and the step does not make one
-	Illegal  Result = "illegal"  // no edge leads there
+	Illegal  Result = "illegal"  // there is no such edge
 )
 
-// Check returns the step with its texts cut to their bounds and its time to milliseconds, or what is
-// wrong with it whatever the entry is.
+// Check returns the step with its texts cut to their bounds and its time to milliseconds, or an error if no entry could
+// take the step.
 func (s Step) Check() (Step, error) {
 	bad := func(why string) (Step, error) {
 		return Step{}, handoff.Fault(handoff.CodeInternal, "", "a step of the ledger "+why)
@@ -68,7 +68,7 @@ func (s Step) Check() (Step, error) {
 	return s, nil
 }
 
-// bounded cuts what is only shown or said, all of it where no words are kept.
+// bounded cuts the texts that are only shown or said; if no words are kept, to nothing.
 func (f Facts) bounded() Facts {
 	if f.Unkept {
 		f.Prompt, f.Title, f.Spoken = "", "", ""
@@ -78,8 +78,8 @@ func (f Facts) bounded() Facts {
 	return f
 }
 
-// Apply returns the entry after the step. When nothing changes because the owner wrote the same before,
-// that is no error; otherwise the entry comes back as it was, with the error of [Result.Fault].
+// Apply returns the entry after the step. If the owner wrote the same step before, nothing changes and that is no
+// error. Any other step that does not apply returns the unchanged entry and the error of [Result.Fault].
 func (e Entry) Apply(s Step) (Entry, error) {
 	s, err := s.Check()
 	if err != nil {
@@ -107,24 +107,24 @@ func (e Entry) Apply(s Step) (Entry, error) {
 	return e, nil
 }
 
-// Free reports whether the key of an entry that is over may be asked under again: nothing of it was ever sent to an
-// agent, and that was nobody's wish. What was paused or dropped is not begun because it is asked for once more.
+// Free reports whether a new run may have the key of an entry that is over: nothing was sent to an agent, and nobody
+// wanted that. Work that the caller stopped, paused or dropped is not begun because the request is repeated.
 func (e Entry) Free() bool {
 	switch {
 	case e.Outcome == "", e.Turn != "":
 		return false
-	case e.Code == handoff.CodeStoreDown: // without the step to dispatching nothing is sent
+	case e.Code == handoff.CodeStoreDown: // nothing is sent before the step to dispatching is written
 		return true
 	case e.Attempt > 0:
 		return false
-	case e.Code == handoff.CodeNotBegun: // delivered, the caller has decided
+	case e.Code == handoff.CodeNotBegun: // if it is delivered, the caller has decided
 		return e.Status == handoff.StatusCompleted
 	}
 	return e.Outcome == handoff.OutcomeFailed || e.Code == handoff.CodeShutdown
 }
 
-// Anew reports whether a step makes the entry anew, as if there were none: its key is free, and it is asked for once
-// more. What its former owner still says does not.
+// Anew reports whether a step replaces the entry, as if there were none: the key is free, and a repeated request has a
+// new owner. Late steps of the former owner do not.
 func (e Entry) Anew(s Step) bool {
 	return s.New && s.Again && e.Owner != s.Owner && e.Caller == s.Caller && e.Free() && slices.Contains(s.From(false), "")
 }

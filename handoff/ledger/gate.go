@@ -6,18 +6,18 @@ import (
 	"switchboard/handoff"
 )
 
-// GateFor is how long the start gate of a thread is held after it was taken, and how long it is known afterwards which
-// turn began: whoever had it may be gone.
+// GateFor is how long a start gate is held after it was taken, since its holder may be gone, and how long Last is kept
+// after that.
 const GateFor = 40 * time.Second
 
-// A Gate is the start gate of a thread: whoever has it may start a turn there. It stands between instances that share a
-// store, since some agents put two starts that come at the same moment into one turn. The zero Gate is free.
+// A Gate is the start gate of a thread: only its holder may start a turn there. Instances that share a store need it,
+// since some agents put two starts that come at the same moment into one turn. The zero Gate is free.
 type Gate struct {
-	Holder string         // who has it; "": nobody
-	Last   handoff.TurnID // that began in the thread last, as far as whoever had the gate knows; "": not known
+	Holder string         // "": it is free
+	Last   handoff.TurnID // the newest turn that a holder began; "": not known
 }
 
-// Take gives the gate to whoever asks, unless somebody else has it. Taking it again is harmless.
+// Take returns the gate after a holder asked for it: it gets the gate, unless another has it.
 func (g Gate) Take(holder string) Gate {
 	if g.Holder == "" {
 		g.Holder = holder
@@ -25,8 +25,8 @@ func (g Gate) Take(holder string) Gate {
 	return g
 }
 
-// Free ends that a holder has the gate, and notes which turn began, if that is known. The gate of somebody else stays
-// as it is.
+// Free returns the gate after a holder has freed it, with the turn that began, if that is known. The gate of another
+// holder stays as it is.
 func (g Gate) Free(holder string, last handoff.TurnID) Gate {
 	if g.Holder != "" && g.Holder != holder {
 		return g

@@ -7,22 +7,22 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of what is remembered of handoffs that are over.
+// Bounds of handoffs that are over.
 const (
-	// MaxUnheard is how many outcomes wait for one caller until they are heard; older ones become history.
+	// MaxUnheard bounds the outcomes of one caller that wait to be heard; older ones become history.
 	MaxUnheard = 1000
-	// MaxHistoryPage is how many handoffs one page of history has at most.
+	// MaxHistoryPage bounds the handoffs in one page of history.
 	MaxHistoryPage = 100
 	// MaxBody bounds each text of a [Body] but the request, in bytes.
 	MaxBody = 256 << 10
-	// MaxRequest bounds a whole request whose words wait, in bytes: pictures may be in it.
+	// MaxRequest bounds a whole request that waits, in bytes, pictures included.
 	MaxRequest = 9 << 20
-	// KeyFor is how long the key of a handoff is known at least, also where nothing else of it is kept.
+	// KeyFor is how long the key of a handoff is kept at least, even if nothing else of it is.
 	KeyFor = 24 * time.Hour
 )
 
-// Waits returns how many outcomes wait for a caller until they are heard: none for one whom nobody named, who
-// can hear of them in that call alone. They are history from the start.
+// Waits returns how many outcomes may wait for a caller until they are heard. It is 0 for a nameless caller, who can
+// hear outcomes only in their call: then outcomes are history at once.
 func Waits(c handoff.Caller) int {
 	if c.Nameless() {
 		return 0
@@ -30,55 +30,54 @@ func Waits(c handoff.Caller) int {
 	return MaxUnheard
 }
 
-// What a handoff that is history keeps in its entry, in bytes; its body has the whole. Together with its names
-// and ids such an entry has about a kilobyte.
+// Bounds of the texts in an entry that is history, in bytes; the body has the whole texts. With names and ids, such an
+// entry has about a kilobyte.
 const (
 	HistoryPrompt = 160
 	HistoryTitle  = 100
 	HistorySpoken = 300
 )
 
-// A Body is the words of a handoff that are too long for its entry.
+// A Body has the texts of a handoff that are too long for its entry.
 type Body struct {
-	Prompt string `json:"prompt"` // the whole prompt, so that words which wait are kept until they are sent
-	Text   string `json:"text"`   // the agent's whole answer, "" before there is one
-	// Did is what was done, as the router wrote it down for itself. Longer than [MaxBody] it is not kept.
+	Prompt string `json:"prompt"` // the whole prompt
+	Text   string `json:"text"`   // the agent's whole answer; "": there is none yet
+	// Did has the details of the handoff, in the router's own format. If it is longer than [MaxBody], it is not kept.
 	Did string `json:"-"`
-	// Request is the whole of what was asked, as the router wrote it down for itself. It is kept while [Step.Keeps]
-	// says so; longer than [MaxRequest] it is not kept.
+	// Request has the whole request, in the router's own format. It is kept while [Step.Keeps] says so, unless it is
+	// longer than [MaxRequest].
 	Request string `json:"-"`
 }
 
-// A History gives what a caller's handoffs were. Handoffs get there when their outcome was heard, or as the
-// oldest of more than wait ([Waits]); they leave it when they are as old as the store keeps any. Those of which no
-// words are kept are in no page.
+// A History has the handoffs of callers that are over. A handoff becomes history when its outcome was heard, or if more
+// than [Waits] outcomes wait and it is the oldest. A store deletes history after some time. Pages leave out handoffs of
+// which no words are kept.
 type History interface {
-	// History returns a page, what was heard last first.
+	// History returns a page, in which the handoff whose outcome was heard last comes first.
 	History(ctx context.Context, c handoff.Caller, q HistoryQuery) (HistoryPage, error)
-	// Body returns the whole words of a handoff of the caller, also of one that is not history yet; false
-	// when there is none under this key.
+	// Body returns the body of a handoff of the caller, also if it is not history yet; false if there is none.
 	Body(ctx context.Context, c handoff.Caller, key string) (Body, bool, error)
-	// Find returns the entry of a key of the caller, whether it is history or not; false when there is none.
+	// Find returns the entry of a handoff of the caller, also if it is not history yet; false if there is none.
 	Find(ctx context.Context, c handoff.Caller, key string) (Entry, bool, error)
 }
 
 // HistoryQuery narrows a page of history. Zero values mean the newest of everything.
 type HistoryQuery struct {
-	// Search has words; each must begin a word of the server, project, title, prompt or outcome as the entry
-	// keeps them. Case does not matter.
+	// Search has words; each must be the beginning of a word in the entry's server, project, title, prompt or outcome,
+	// in any case.
 	Search string
 	Limit  int    // at most [MaxHistoryPage]; 0 is that many
 	Before string // from [HistoryPage.Next]
 }
 
-// A HistoryPage is some of a caller's history. An entry that is delivered was heard; any other was not.
+// A HistoryPage is one page of a caller's history. The outcomes of entries that are not delivered were never heard.
 type HistoryPage struct {
 	Entries []Entry
-	Next    string // asks for the page after this one, which may be empty; "": there is none
+	Next    string // the Before of the next page, which may be empty; "": there is none
 }
 
-// Told is what is said of an entry that is history. That work is paused holds only while it waits: where nothing else
-// was written of it, nothing is said.
+// Told returns the sentence about an entry that is history. Work that is history is not paused any more, so if the
+// sentence still says so, Told returns "".
 func (e Entry) Told() string {
 	if e.Code == handoff.CodePaused && e.Spoken == handoff.Fault(e.Code, e.Target.Server, "").Spoken() {
 		return ""
@@ -86,8 +85,7 @@ func (e Entry) Told() string {
 	return e.Spoken
 }
 
-// History returns an entry as it is kept when it is over: what went on at the wire is forgotten, and texts
-// are cut to what a list shows.
+// History returns the entry as it is kept when it is history: without CallID and Watermark, and with shorter texts.
 func (e Entry) History() Entry {
 	e.CallID, e.Watermark = "", ""
 	e.Prompt, e.Title = handoff.Cut(e.Prompt, HistoryPrompt), handoff.Cut(e.Title, HistoryTitle)

@@ -7,24 +7,24 @@ import (
 	"switchboard/handoff"
 )
 
-// MaxOwned bounds of how many threads it is kept for whom they were made; beyond it the oldest are forgotten, and
-// seen by everybody who may use their server.
+// MaxOwned bounds the threads whose owners are kept. Beyond it the oldest are forgotten; everybody who may use the
+// server then sees these threads.
 const MaxOwned = 100_000
 
-// Owned says for whom a thread was made.
+// Owned says for which caller a thread was made.
 type Owned struct {
 	Server, Thread string
 	Caller         handoff.Caller
 }
 
-// Owners knows for whom threads were made: each step to dispatching that names such a thread is written with it, so
-// that it is known before the thread is used. The first one keeps it.
+// Owners knows for which callers threads were made. The store writes the owner together with the step to dispatching
+// that names the thread, so before the thread is used. The first owner of a thread stays.
 type Owners interface {
-	// Owned returns what is known, the oldest first.
+	// Owned returns all owners, the oldest first.
 	Owned(ctx context.Context) ([]Owned, error)
 }
 
-// Made reports whether a thread that is used for a reason was made for its caller.
+// Made reports whether a thread with this Why was made for its caller.
 func Made(why string) bool {
 	return slices.Contains([]string{handoff.WhyNew, handoff.WhyReplaced, handoff.WhyCopy, handoff.WhyAside}, why)
 }

@@ -6,20 +6,21 @@ import (
 	"strings"
 )
 
-// A Search visits every state of a model that follows from a beginning, each once. M is how one state follows another.
+// A Search visits every reachable state of a model, each once. An M describes a move from one state to the next.
 type Search[S comparable, M any] struct {
 	States []S
-	Broken int32 // the first state that is bad, or -1
-	Edges  int   // moves without a fault
+	Broken int32 // index of the first bad state, or -1
+	Edges  int   // number of moves without a fault
 
 	index   map[S]int32
 	parents []int32
 	moves   []M
-	into    [][]int32 // by state, those from which a move without a fault leads there
-	from    int32     // the state whose successors are made
+	into    [][]int32 // by state: the states from which a move without a fault leads there
+	from    int32     // the state whose successors are being added
 }
 
-// Visit visits every state from a beginning on, or stops at the first bad one. next adds the states that follow one.
+// Visit visits every state that is reachable from begin, or stops at the first bad one. next adds the successors of a
+// state.
 func (m *Search[S, M]) Visit(begin S, next func(S)) {
 	m.Broken, m.index = -1, map[S]int32{}
 	var none M
@@ -29,7 +30,7 @@ func (m *Search[S, M]) Visit(begin S, next func(S)) {
 	}
 }
 
-// Add adds a state that follows from the present one.
+// Add adds a successor of the present state.
 func (m *Search[S, M]) Add(s S, how M, fault, bad bool) {
 	at, seen := m.index[s]
 	if !seen {
@@ -47,7 +48,7 @@ func (m *Search[S, M]) Add(s S, how M, fault, bad bool) {
 	}
 }
 
-// Path tells how a state came about.
+// Path returns the moves that lead to a state.
 func (m *Search[S, M]) Path(at int32) string {
 	var lines []string
 	for ; at > 0; at = m.parents[at] {
@@ -57,7 +58,7 @@ func (m *Search[S, M]) Path(at int32) string {
 	return strings.Join(lines, "\n")
 }
 
-// Lost returns a state from which, without another fault, nothing leads to a good end; -1 when there is none.
+// Lost returns a state from which no moves without a fault lead to a good end; -1 if there is none.
 func (m *Search[S, M]) Lost(endsWell func(S) bool) int32 {
 	good := make([]bool, len(m.States))
 	var queue []int32

@@ -7,13 +7,13 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// Statuses are those that an entry passes, in their order; the first stands for no entry.
+// Statuses are the statuses of an entry, in order; the first means that there is no entry.
 var Statuses = []handoff.Status{
 	"", handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted,
 	handoff.StatusDelivered,
 }
 
-// StepTo is a valid step of an owner to a status, for the entry "key"; to "" it adopts the entry.
+// StepTo returns a valid step of an owner to a status, for the entry "key"; to "" it adopts the entry.
 func StepTo(owner string, to handoff.Status) ledger.Step {
 	s := ledger.Step{
 		Key: "key", Caller: handoff.Caller{Principal: "owner"}, Owner: owner, Args: "args", To: to,

@@ -9,7 +9,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// A LedgerEventKind says what a [Event] recorded.
+// A LedgerEventKind is the kind of an [Event].
 type LedgerEventKind int
 
 // The kinds of recorded events.
@@ -19,11 +19,11 @@ const (
 	TracePromise                        // a voice session was told that the work will be done
 	TraceSaid                           // an outcome was said in a voice session
 	TraceEmpty                          // the store came back empty
-	TraceEnd                            // everything that is open had the time to end: nothing may be lost
+	TraceEnd                            // all open work had time to end: nothing may be lost
 )
 
-// A Event is one line of a recorded run: what the store answered, and what was counted at the agent
-// and at the voice model, where the truth is. Events of one handoff are in the order in which they happened.
+// An Event is one line of a trace: an answer of the store, or what really happened at an agent or a voice model. The
+// events of one handoff are in the order in which they happened.
 type Event struct {
 	Kind LedgerEventKind
 
@@ -32,14 +32,13 @@ type Event struct {
 	Code  handoff.Code // of its error, "" for none; with unreachable the step may be written or not
 
 	ClientID string // of a turn: the [handoff.Turn.ID] that it carries
-	Key      string // of what was said or promised
-	Session  string // where it was said
+	Key      string // of the outcome that was said, or of the promise
+	Session  string // in which the outcome was said
 }
 
-// CheckTrace tells what is wrong with a recorded run: an answer of the store that the table does not allow,
-// a turn that ran twice or that nobody was allowed to start, an outcome that was said before it was written
-// although the store answered, that counts as delivered and was not said, that was said twice in one session
-// or, by the end, never.
+// CheckTrace returns what is wrong with a trace: an answer of the store that the table does not allow; a turn that ran
+// twice, or without a step to dispatching; or an outcome that was said before it was written although the store
+// answered, that is delivered and was not said, that was said twice in one session, or that was never said.
 func CheckTrace(events []Event) error {
 	c := &traceCheck{
 		entries: map[string][]ledger.Entry{}, granted: map[string]bool{}, ran: map[string]bool{},
@@ -97,7 +96,7 @@ func (c *traceCheck) take(e Event) error {
 	return nil
 }
 
-// Step finds out which of the possible entries give this answer.
+// Step keeps those of the possible entries that agree with the store's answer.
 func (c *traceCheck) Step(e Event) error {
 	before := c.entries[e.Step.Key]
 	if before == nil {
@@ -136,8 +135,8 @@ func (c *traceCheck) Step(e Event) error {
 	return nil
 }
 
-// added reports whether an entry is words that went into other work, of which nobody has to be told: that work has an
-// outcome of its own.
+// added reports whether the words of an entry went into other work. Then nobody is told: the other work has the
+// outcome.
 func added(e ledger.Entry) bool {
 	return e.Why == handoff.WhyAdded && e.Outcome == handoff.OutcomeResult
 }
