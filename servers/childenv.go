@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// passed are the variables of ours that a child gets without being asked: what a program needs to find its
-// files, its language and the network. Whatever else ours hold (keys, tokens, addresses with passwords) is
-// not for the commands that an agent runs. One that ends in "*" is a beginning. Set once.
+// passed are the variables of ours that every child gets: a program needs them to find its files, its language and the
+// network. Others may hold keys, tokens or addresses with passwords, which an agent's commands must not see. A name
+// that ends in "*" is a prefix. Set once.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "LANG", "LC_*", "XDG_*", "SSL_CERT_*",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 }
 
-// ChildEnv makes the environment of a child out of ours and what its entry lists: NAME passes a variable of ours on,
-// NAME=value sets one. What is Switchboard's own is never passed on. A kind may pass more on to its own programs, as
-// patterns.
+// ChildEnv makes the environment of a child from ours and from the list of its entry: NAME passes a variable of ours
+// on, NAME=value sets one. Settings of Switchboard are never passed on because of the list. more are patterns of
+// variables that the kind passes on to its programs.
 func ChildEnv(ours, listed []string, more ...string) []string {
-	env := []string{} // not nil: that would be all of ours
+	env := []string{} // not nil: to exec, nil means all of ours
 	for _, pair := range ours {
 		name, _, _ := strings.Cut(pair, "=")
 		if slices.ContainsFunc(slices.Concat(passed, more), func(p string) bool { return fits(p, name) }) ||
@@ -45,10 +45,10 @@ func fits(pattern, name string) bool {
 	return name == pattern
 }
 
-// variableName matches what a variable may be called.
+// variableName matches names of variables.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// CheckEnv reports what is wrong in what is listed for [ChildEnv].
+// CheckEnv reports what is wrong in a list for [ChildEnv].
 func CheckEnv(listed []string, to Report) {
 	for i, entry := range listed {
 		name, _, _ := strings.Cut(entry, "=")

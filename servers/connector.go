@@ -17,64 +17,62 @@ import (
 // Times of a warm connection.
 const (
 	dialTimeout = 10 * time.Second // for connecting and the handshake
-	// waitConnecting is how long a request waits for the attempt that is under way.
+	// waitConnecting is how long a request waits for an attempt to connect.
 	waitConnecting = 3 * time.Second
-	// lostRecently is how long after the loss of a connection its server counts as being on its way back:
-	// a request then waits for it as long as for an attempt, also when attempts are refused meanwhile.
+	// lostRecently is how long after the loss of a connection the server is expected back: a request then waits up to
+	// waitConnecting, also while attempts fail.
 	lostRecently = 15 * time.Second
-	// holdsAfter is how long a connection has to last for its loss to be the first: one that is lost earlier,
-	// again and again, counts like an attempt that failed.
+	// holdsAfter is how long a connection has to last for its loss not to count as a failed attempt.
 	holdsAfter = 10 * time.Second
 )
 
-// redials says how long to wait before dialing again after so many failures in a row.
+// redials are the pauses before the next attempt, by the number of failures in a row.
 var redials = handoff.Backoff{First: 250 * time.Millisecond, Longest: 30 * time.Second}
 
-// A view is what is known of a server at one time. It is replaced, never changed.
+// A view is the state of a server at one time. It is replaced, never changed.
 type view struct {
 	health   handoff.Health
-	trying   bool           // an attempt is under way or due at once
+	trying   bool           // an attempt is going on or due at once
 	attempts uint64         // that have ended
 	link     *Link          // while up
 	version  string         // the last one seen
-	note     string         // likewise, what its agents may do
+	note     string         // the last one seen, see [Link.Note]
 	fault    *handoff.Error // why it is not up; nil before the first attempt has ended
 	lost     time.Time      // when the last connection was lost; zero before that
-	due      time.Time      // while down: when the next attempt is made unless somebody needs it earlier
-	ended    bool           // the connector has stopped: nothing better will come
+	due      time.Time      // while down: when the next attempt is made, unless a request needs it earlier
+	ended    bool           // the connector has stopped: no other view will come
 	next     chan struct{}  // closed when another view has replaced this one
 }
 
-// A connector holds one warm connection to a server. Its run owns the connection; everybody else reads the
-// view.
+// A connector keeps one warm connection to a server. Its run owns the connection; others read the view.
 type connector struct {
-	spec    Spec                 // Set once
-	log     *zap.Logger          // Set once
-	changed func()               // Set once; never blocks
-	news    func(server string)  // Set once; never blocks: see [Link.Changed]
-	now     atomic.Pointer[view] // written by run alone
-	wake    chan struct{}        // capacity 1: full means that run is awake already
-	dials   uint64               // Owned by run: attempts so far
-	lost    time.Time            // Owned by run: when the last connection was lost
+	spec        Spec                 // Set once
+	log         *zap.Logger          // Set once
+	changed     func()               // Set once; never blocks
+	listChanged func(server string)  // Set once; never blocks: see [Link.Changed]
+	now         atomic.Pointer[view] // written by run alone
+	wake        chan struct{}        // capacity 1: a token shortens the pause of run
+	dials       uint64               // Owned by run: attempts so far
+	lost        time.Time            // Owned by run: when the last connection was lost
 
-	held atomic.Pointer[chan struct{}] // closed when nobody holds it any more; nil: nobody does; see [Fleet.Hold]
+	hold atomic.Pointer[chan struct{}] // closed at the release, see [Fleet.Hold]; nil: it is not held
 
-	removed atomic.Bool             // it is not in the fleet any more: nobody gets its connection
+	removed atomic.Bool             // it is not in the fleet any more: its connection must not be used
 	ended   chan struct{}           // closed when run has returned
-	after   <-chan struct{}         // Set once: closed when it may run; nil: at once
+	after   <-chan struct{}         // Set once: run begins when it is closed; nil: at once
 	leave   context.CancelCauseFunc // Guarded by Fleet.mu: ends run
 
 	dialed, failed, losses atomic.Uint64 // attempts, those that failed, and connections lost
 }
 
-func newConnector(spec Spec, log *zap.Logger, changed func(), news func(server string)) *connector {
-	k := &connector{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed, news: news,
+func newConnector(spec Spec, log *zap.Logger, changed func(), listChanged func(server string)) *connector {
+	k := &connector{spec: spec, log: log.With(zap.String("server", spec.Name)), changed: changed, listChanged: listChanged,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), leave: func(error) {}}
 	k.now.Store(&view{health: handoff.HealthConnecting, trying: true, next: make(chan struct{})})
 	return k
 }
 
-// publish replaces the view. Only run calls it.
+// publish replaces the view, and logs a change of health. Only run calls it.
 func (k *connector) publish(v view) {
 	v.next, v.attempts, v.lost = make(chan struct{}), k.dials, k.lost
 	old := k.now.Swap(&v)
@@ -83,10 +81,10 @@ func (k *connector) publish(v view) {
 		level, next := zap.InfoLevel, ""
 		var problem error
 		if v.fault != nil {
-			told := k.spec.Explain(v.fault, v.lost)
-			problem, next = told, told.NextStep()
-			// One that was never up may have to be started by somebody.
-			if needsSomebody(told.Reason) || v.health == handoff.HealthDown && k.lost.IsZero() && !v.ended {
+			explained := k.spec.Explain(v.fault, v.lost)
+			problem, next = explained, explained.NextStep()
+			// A server that was never up may have to be started by a person.
+			if needsSomebody(explained.Reason) || v.health == handoff.HealthDown && k.lost.IsZero() && !v.ended {
 				level = zap.WarnLevel
 			}
 		}
@@ -96,7 +94,7 @@ func (k *connector) publish(v view) {
 	}
 }
 
-// needsSomebody reports whether a server stays away until somebody sets something right, there or here.
+// needsSomebody reports whether a server stays down until a person repairs something, there or here.
 func needsSomebody(reason handoff.Reason) bool {
 	switch reason {
 	case handoff.ReasonTokenRefused, handoff.ReasonTokenUnread, handoff.ReasonWorkspace, handoff.ReasonOutdated,
@@ -109,8 +107,7 @@ func needsSomebody(reason handoff.Reason) bool {
 	return false
 }
 
-// run keeps the connection until ctx ends, then closes it and returns when everything it started has
-// ended.
+// run keeps the connection until ctx ends, then closes it, and returns when all goroutines that it started have ended.
 func (k *connector) run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -159,11 +156,11 @@ func (k *connector) run(ctx context.Context) {
 	}
 }
 
-// watch passes on what a connection tells, until it is lost or ctx ends. It reports whether it was lost. Nobody told
-// what changed before it.
+// watch passes on the changes that a connection reports, until the connection is lost or ctx ends. It reports whether
+// the connection was lost. Changes from before the connection were not reported: so it begins with one.
 func (k *connector) watch(ctx context.Context, link *Link) bool {
 	if link.Changed != nil {
-		k.news(k.spec.Name)
+		k.listChanged(k.spec.Name)
 	}
 	for {
 		select {
@@ -172,7 +169,7 @@ func (k *connector) watch(ctx context.Context, link *Link) bool {
 		case <-ctx.Done():
 			return false
 		case <-link.Changed:
-			k.news(k.spec.Name)
+			k.listChanged(k.spec.Name)
 		}
 	}
 }
@@ -194,9 +191,9 @@ func (k *connector) dial(ctx context.Context) (*Link, *handoff.Error) {
 	return nil, DialFault(k.spec.Name, err)
 }
 
-// pause waits before the next attempt. After a lost connection that had held the server counts as connecting
-// until an attempt has failed; after that it is down. Somebody who needs it cuts the wait short, though never
-// below the first step, so that a refusing server is not hammered.
+// pause waits before the next attempt. After the loss of a connection that had lasted, the server counts as connecting
+// until an attempt has failed; then it is down. A request that needs the server shortens the wait, but not below the
+// first step of redials.
 func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fault *handoff.Error) {
 	last := k.now.Load()
 	if !lost {
@@ -227,10 +224,9 @@ func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fa
 	}
 }
 
-// link returns the connection. While an attempt is under way it waits for it, at most [waitConnecting].
-// A server that is down is not waited for unless hurry is set: then an attempt is made at once, and more of
-// them within that time when its connection was lost just before, as by a restart. While the server is held it
-// waits for the release.
+// link returns the connection. It waits for an attempt that is going on, at most [waitConnecting]. It does not wait for
+// a server that is down, unless hurry is set: then it causes an attempt at once, and more within waitConnecting if the
+// connection was lost recently, as by a restart. While the server is held (see [Fleet.Hold]) it waits for the release.
 func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
 	timer := time.NewTimer(waitConnecting)
 	defer timer.Stop()
@@ -239,7 +235,7 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 		v := k.now.Load()
 		justLost := !v.lost.IsZero() && time.Since(v.lost) < lostRecently
 		var released <-chan struct{}
-		if held := k.held.Load(); held != nil {
+		if held := k.hold.Load(); held != nil {
 			released = *held
 		}
 		switch {
@@ -262,16 +258,16 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 	}
 }
 
-// hurry cuts the wait before the next attempt short.
+// hurry shortens the wait before the next attempt.
 func (k *connector) hurry() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // it is awake already
+	default: // run is awake already
 	}
 }
 
-// unreachable names the server and says why it cannot be used. What was noticed when it was dialled last is why; where
-// that is nothing, late is, if it did not answer in time.
+// unreachable returns the error for a server that cannot be used. The reason is that of the last attempt; if there is
+// none, the server is silent. late is the detail if there is no other.
 func (k *connector) unreachable(v *view, late string) *handoff.Error {
 	if v.fault == nil {
 		return k.spec.Explain(
@@ -279,17 +275,17 @@ func (k *connector) unreachable(v *view, late string) *handoff.Error {
 				Code: handoff.CodeUnreachable, Subject: k.spec.Name, Detail: late, Reason: handoff.ReasonSilent,
 			}, v.lost)
 	}
-	told := k.spec.Explain(v.fault, v.lost)
+	explained := k.spec.Explain(v.fault, v.lost)
 	switch {
-	case v.ended, told.Code == handoff.CodeUnreachable, told.Code == handoff.CodeTokenRefused,
-		told.Code == handoff.CodeOutdated:
-	default: // what it said is no reason to refuse the work for good
-		told.Code, told.Subject, told.Detail = handoff.CodeUnreachable, k.spec.Name, v.fault.Error()
+	case v.ended, explained.Code == handoff.CodeUnreachable, explained.Code == handoff.CodeTokenRefused,
+		explained.Code == handoff.CodeOutdated:
+	default: // other codes would refuse the work for good
+		explained.Code, explained.Subject, explained.Detail = handoff.CodeUnreachable, k.spec.Name, v.fault.Error()
 	}
-	if told.Detail == "" {
-		told.Detail = late
+	if explained.Detail == "" {
+		explained.Detail = late
 	}
-	return told
+	return explained
 }
 
 func closed(done <-chan struct{}) bool {
@@ -301,7 +297,7 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-// Metrics yields how the servers are, and what became of connections to them.
+// Metrics yields the health of the servers, the counts of their connections, and the metrics of their kinds.
 func (f *Fleet) Metrics() iter.Seq[handoff.Metric] {
 	var all []iter.Seq[handoff.Metric]
 	for _, k := range f.now.Load().connectors {

@@ -11,34 +11,34 @@ import (
 	"switchboard/handoff"
 )
 
-// findThread resolves a thread name in a place. A full id may come from the last list; everything else needs a
-// fresh one, because a newer thread may fit as well.
+// findThread resolves a thread name in a place. A full id is looked up in the last list; any other name needs a new
+// list, because a newer thread may match too.
 func (f *Fleet) findThread(
 	ctx context.Context, g handoff.Grant, k *connector, at place, said string,
 ) (string, *handoff.Error) {
-	if t, ok := byID(said, f.seen(ctx, g, at.server, f.lists.cached(at.server).threads)); ok {
+	if t, ok := byID(said, f.visible(ctx, g, at.server, f.lists.cached(at.server).threads)); ok {
 		return t.ID, k.checkWithin(at.project, t.Dir, sayable(spokenTitle(t)))
 	}
 	list, fault := f.lists.list(ctx, k, nameTimeout)
 	if fault != nil {
 		return "", fault
 	}
-	newest := nameSearch{list: f.seen(ctx, g, at.server, list), now: time.Now()}
-	if found := newest.match(said, sureSearches); len(found) == 0 { // an older one may fit better
+	newest := nameSearch{list: f.visible(ctx, g, at.server, list), now: time.Now()}
+	if found := newest.match(said, sureSearches); len(found) == 0 { // an older thread may match better
 		if list, fault = f.lists.widen(ctx, k, list, nameTimeout); fault != nil {
 			return "", fault
 		}
-		newest.list = f.seen(ctx, g, at.server, list)
+		newest.list = f.visible(ctx, g, at.server, list)
 	}
 	return k.findWithin(at.project, said, newest)
 }
 
-// findWithin finds a thread of a project; "" is the whole server. What clearly names a session of another place
-// is refused with that place, never taken.
+// findWithin finds a thread of a project; "" is the whole server. If the name clearly means a thread of another place,
+// it returns an error with that place.
 func (k *connector) findWithin(project, said string, all nameSearch) (string, *handoff.Error) {
 	dir := k.spec.Projects[project]
 	within := nameSearch{now: all.now}
-	within.list = slices.DeleteFunc(slices.Clone(all.list), func(t named) bool { return !inside(t.Dir, dir) })
+	within.list = slices.DeleteFunc(slices.Clone(all.list), func(t namedThread) bool { return !inside(t.Dir, dir) })
 	id, fault := within.find(said)
 	if fault == nil || fault.Code != handoff.CodeUnknownSession {
 		return id, fault
@@ -55,7 +55,7 @@ func (k *connector) findWithin(project, said string, all nameSearch) (string, *h
 	return "", fault
 }
 
-// checkWithin refuses a thread whose directory lies outside of a project. title is what it is called.
+// checkWithin returns an error for a thread whose directory lies outside of a project. title is the thread's title.
 func (k *connector) checkWithin(project, dir, title string) *handoff.Error {
 	if project == "" || inside(dir, k.spec.Projects[project]) {
 		return nil
@@ -65,7 +65,7 @@ func (k *connector) checkWithin(project, dir, title string) *handoff.Error {
 	return fault
 }
 
-// whereIs says where a directory is: in the innermost project, else by its last element.
+// whereIs returns words for the place of a directory: its innermost project, or else its last element.
 func (k *connector) whereIs(dir string) string {
 	at := place{server: k.spec.Name}
 	for project, root := range k.spec.Projects {
@@ -79,8 +79,8 @@ func (k *connector) whereIs(dir string) string {
 	return at.say()
 }
 
-// Servers implements [handoff.Directory]. What each works on is asked of those that are up, for a short
-// time.
+// Servers implements [handoff.Directory]. It asks the servers that are up for their working sessions, for at most
+// workTimeout.
 func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerInfo {
 	now := f.now.Load()
 	connectors := now.allowed(g)
@@ -98,13 +98,13 @@ func (f *Fleet) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerIn
 	return infos
 }
 
-// Bounds of what is told of questions that others answer.
+// Bounds of questions that others answer.
 const (
 	maxAskedThere = 5   // of a server
 	maxAskedRunes = 300 // of a question
 )
 
-// askedThere returns what the agents of a server ask others, as far as a grant may see it.
+// askedThere returns the questions of a server's agents that others answer, as far as the grant may see them.
 func (f *Fleet) askedThere(g handoff.Grant, k *connector) (all []handoff.AskedThere) {
 	link := k.now.Load().link
 	if link == nil {
@@ -122,7 +122,7 @@ func (f *Fleet) askedThere(g handoff.Grant, k *connector) (all []handoff.AskedTh
 	return all
 }
 
-// info is what is known of a server without asking it.
+// info returns what is known of a server without asking it.
 func (k *connector) info() handoff.ServerInfo {
 	v := k.now.Load()
 	info := handoff.ServerInfo{
@@ -130,13 +130,13 @@ func (k *connector) info() handoff.ServerInfo {
 		Version: v.version, Note: v.note,
 	}
 	if v.health != handoff.HealthUp && v.fault != nil {
-		told := k.spec.Explain(v.fault, v.lost)
-		info.Reason, info.Problem, info.Next = told.Reason, told.Why, told.NextStep()
+		explained := k.spec.Explain(v.fault, v.lost)
+		info.Reason, info.Problem, info.Next = explained.Reason, explained.Why, explained.NextStep()
 	}
 	return info
 }
 
-// Known returns what is known of each server without asking any.
+// Known returns what is known of all servers without asking them.
 func (f *Fleet) Known() []handoff.ServerInfo {
 	var all []handoff.ServerInfo
 	for _, k := range f.now.Load().connectors {
@@ -156,7 +156,7 @@ func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []st
 		}
 	}
 	var titles []string
-	for _, t := range f.seen(ctx, g, k.spec.Name, list) {
+	for _, t := range f.visible(ctx, g, k.spec.Name, list) {
 		if t.Status == handoff.SessionRunning || t.Status == handoff.SessionWaiting {
 			titles = append(titles, t.Title)
 		}
@@ -164,10 +164,10 @@ func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []st
 	return titles
 }
 
-// Sessions implements [handoff.Directory]: all servers at once, each with its own deadline.
+// Sessions implements [handoff.Directory]. It asks all servers at once, each with its own deadline.
 func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.SessionQuery) (handoff.SessionList, error) {
 	registered := f.now.Load()
-	asked := registered.allowed(g)
+	asked := registered.allowed(g) // the servers to ask
 	var within place
 	if strings.TrimSpace(q.Server) != "" {
 		var fault *handoff.Error
@@ -176,28 +176,28 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 		}
 		asked = []*connector{registered.byName[within.server]}
 	}
-	lists := make([][]named, len(asked))
+	lists := make([][]namedThread, len(asked))
 	faults := make([]*handoff.Error, len(asked))
 	var asks sync.WaitGroup
 	for i, k := range asked {
 		asks.Go(func() {
 			lists[i], faults[i] = f.lists.listed(ctx, k)
-			byAPI := func(t named) bool { return t.API }
+			byAPI := func(t namedThread) bool { return t.API }
 			if q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" ||
-				slices.ContainsFunc(f.seen(ctx, g, k.spec.Name, lists[i]), byAPI) {
+				slices.ContainsFunc(f.visible(ctx, g, k.spec.Name, lists[i]), byAPI) {
 				timeout := searchTimeout
 				if faults[i] != nil {
 					timeout = silentTimeout
 				}
-				list, fault := f.lists.widen(ctx, k, lists[i], timeout) // what is meant may be older
+				list, fault := f.lists.widen(ctx, k, lists[i], timeout) // older threads may match too
 				lists[i], faults[i] = list, cmp.Or(faults[i], fault)
 			}
 		})
 	}
 	asks.Wait()
 	var result handoff.SessionList
-	var all []named
-	now, seen := time.Now(), map[string][]named{} // by server
+	var all []namedThread
+	now, seen := time.Now(), map[string][]namedThread{} // by server
 	for i, k := range asked {
 		if faults[i] != nil {
 			result.Errors = append(result.Errors, handoff.ServerProblem{
@@ -205,9 +205,9 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			})
 		}
 		dir := k.spec.Projects[within.project]
-		list := f.seen(ctx, g, k.spec.Name, lists[i])
+		list := f.visible(ctx, g, k.spec.Name, lists[i])
 		seen[k.spec.Name] = list
-		all = append(all, slices.DeleteFunc(slices.Clone(list), func(t named) bool { return !inside(t.Dir, dir) })...)
+		all = append(all, slices.DeleteFunc(slices.Clone(list), func(t namedThread) bool { return !inside(t.Dir, dir) })...)
 	}
 	for _, t := range sought(all, q.Text, now) {
 		result.Items = append(result.Items, handoff.SessionInfo{
@@ -223,10 +223,10 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 	return result, nil
 }
 
-// sought returns the threads in which every word of a query stands. If there is none, the words may have been
-// misheard: then those whose titles sound like them, at most [maxChoices].
-func sought(all []named, text string, now time.Time) []named {
-	found := slices.DeleteFunc(slices.Clone(all), func(t named) bool { return !mentions(t, text) })
+// sought returns the threads that contain every word of a query. If there is none, the words may have been misheard:
+// then it returns at most [maxChoices] threads whose titles sound like them.
+func sought(all []namedThread, text string, now time.Time) []namedThread {
+	found := slices.DeleteFunc(slices.Clone(all), func(t namedThread) bool { return !mentions(t, text) })
 	if len(found) > 0 || strings.TrimSpace(text) == "" {
 		return found
 	}
@@ -234,7 +234,7 @@ func sought(all []named, text string, now time.Time) []named {
 	return found[:min(len(found), maxChoices)]
 }
 
-// cut sorts newest first, what programs made behind the rest, and keeps limit sessions after those that are skipped.
+// cut sorts sessions newest first, those of programs last, and returns limit of them after the first skip.
 func cut(list handoff.SessionList, skip, limit int) handoff.SessionList {
 	if limit <= 0 {
 		limit = handoff.DefaultSessions
@@ -253,14 +253,14 @@ func cut(list handoff.SessionList, skip, limit int) handoff.SessionList {
 	return list
 }
 
-// inside reports whether a thread's directory is dir or below it. Without dir everything is.
+// inside reports whether a thread's directory is dir or below it. It is true if dir is "".
 func inside(have, dir string) bool {
 	dir = strings.TrimRight(dir, "/")
 	return dir == "" || have == dir || strings.HasPrefix(have, dir+"/")
 }
 
-// mentions reports whether every word of a query stands in the title, label, directory or branch.
-func mentions(t named, query string) bool {
+// mentions reports whether title, label, directory and branch together contain every word of a query.
+func mentions(t namedThread, query string) bool {
 	text := strings.ToLower(strings.Join([]string{t.Title, t.Label, t.Dir, t.Branch}, "\n"))
 	for word := range strings.FieldsSeq(strings.ToLower(query)) {
 		if !strings.Contains(text, word) {

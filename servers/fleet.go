@@ -16,22 +16,23 @@ import (
 type Config struct {
 	Specs []Spec
 	Log   *zap.Logger // nil: nothing is logged
-	// Changed, when set, is called after the health of a server, or what it tells by itself, has changed, from one
-	// goroutine and with no lock held. Several changes may be told by one call.
+	// Changed, if it is set, is called after a change of a server's health, and after a change that a server reports
+	// (see [Link.Changed]), from one goroutine and without a lock. One call may stand for several changes.
 	Changed func()
-	// Hidden, when set, reports whether a thread is none of a caller's: it was started for somebody else. It is
+	// Hidden, if it is set, reports whether a thread is hidden from a caller: it was started for somebody else. It is
 	// called from any goroutine and must not wait.
 	Hidden func(c handoff.Caller, server, thread string) bool
-	// ByAPI, when set, tells which threads a caller's programs made, each one of many.
+	// ByAPI, if it is set, returns a function that reports whether a program of the caller made a thread. Programs make
+	// many threads, and people rarely mean one of these.
 	ByAPI func(ctx context.Context, c handoff.Caller) func(server, thread string) bool
 }
 
 // A Fleet is all servers. It implements [handoff.Fleet] and [handoff.Directory].
 type Fleet struct {
-	log     *zap.Logger              // Set once
-	now     atomic.Pointer[registry] // written by New and Change
-	told    func()                   // Set once: Config.Changed
-	changes chan struct{}            // capacity 1: full means that a call is due already
+	log      *zap.Logger              // Set once
+	now      atomic.Pointer[registry] // written by New and Change
+	onChange func()                   // Set once: Config.Changed
+	changes  chan struct{}            // capacity 1: full means that a call is due already
 
 	hidden func(c handoff.Caller, server, thread string) bool                     // Set once: Config.Hidden
 	byAPI  func(context.Context, handoff.Caller) func(server, thread string) bool // Set once: Config.ByAPI
@@ -47,8 +48,8 @@ func New(c Config) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{
-		log: c.Log, told: c.Changed, changes: make(chan struct{}, 1), hidden: c.Hidden, byAPI: c.ByAPI,
-		lists: lists{newest: map[string]listing{}, wider: map[string]listing{}, underway: map[askedFor]*asking{}},
+		log: c.Log, onChange: c.Changed, changes: make(chan struct{}, 1), hidden: c.Hidden, byAPI: c.ByAPI,
+		lists: lists{newest: map[string]listing{}, wider: map[string]listing{}, underway: map[listKey]*listRequest{}},
 	}
 	if f.byAPI == nil {
 		f.byAPI = func(context.Context, handoff.Caller) func(string, string) bool {
@@ -63,22 +64,22 @@ func New(c Config) (*Fleet, error) {
 	}
 	var connectors []*connector
 	for _, s := range c.Specs {
-		connectors = append(connectors, newConnector(s, f.log, f.change, f.news))
+		connectors = append(connectors, newConnector(s, f.log, f.change, f.listChanged))
 	}
 	f.now.Store(newRegistry(connectors))
 	return f, nil
 }
 
-// change notes that a health has changed.
+// change has onChange called.
 func (f *Fleet) change() {
 	select {
 	case f.changes <- struct{}{}:
-	default: // a call is due already and will see this change too
+	default: // a call is due already, and is made after this change
 	}
 }
 
-// news has the older threads of a server listed anew, and its caller look: see [Link.Changed].
-func (f *Fleet) news(server string) {
+// listChanged handles a change that a server reports, see [Link.Changed]: older threads are listed anew.
+func (f *Fleet) listChanged(server string) {
 	f.lists.outdateOlder(server)
 	f.change()
 }
@@ -87,8 +88,8 @@ func (f *Fleet) tell(stop <-chan struct{}) {
 	for {
 		select {
 		case <-f.changes:
-			if f.told != nil {
-				f.told()
+			if f.onChange != nil {
+				f.onChange()
 			}
 		case <-stop:
 			return
@@ -96,9 +97,9 @@ func (f *Fleet) tell(stop <-chan struct{}) {
 	}
 }
 
-// Resolve implements [handoff.Fleet]. Where a project is named, only its sessions are found. A full thread id
-// passes untouched, also when its server is down; where it is of another project, that shows at the latest when
-// it is attached.
+// Resolve implements [handoff.Fleet]. If a project is named, it finds only the project's threads. It returns a full
+// thread id as it is, also while the server is down. If that thread is of another project, attaching it fails at the
+// latest.
 func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
 	now := f.now.Load()
 	at, fault := now.place(g, t)
@@ -111,7 +112,7 @@ func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) 
 	if done && f.hidden(g.Caller, at.server, thread) {
 		return handoff.Target{}, handoff.Fault(handoff.CodeUnknownSession, sayable(t.Thread), "")
 	}
-	if known, ok := byID(thread, f.lists.cached(at.server).threads); done && ok { // else attaching it tells
+	if known, ok := byID(thread, f.lists.cached(at.server).threads); done && ok { // else Attach checks it
 		fault = k.checkWithin(at.project, known.Dir, sayable(spokenTitle(known)))
 	} else if !done {
 		thread, fault = f.findThread(ctx, g, k, at, t.Thread)
@@ -123,8 +124,7 @@ func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) 
 	return resolved, nil
 }
 
-// Attach implements [handoff.Fleet]. A connection lost meanwhile is waited for once: attaching runs
-// nothing and may be repeated.
+// Attach implements [handoff.Fleet]. If the connection is lost meanwhile, it tries once more: attaching runs nothing.
 func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
 	k, fault := f.now.Load().connector(t.Server)
 	if fault != nil {
@@ -154,8 +154,8 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	return k.describe(a), nil
 }
 
-// replaced reports whether an error says only that another server has come into the place of one, by [Fleet.Change]:
-// that one is asked instead.
+// replaced reports whether a server's error only means that [Fleet.Change] has replaced it. Then the caller asks the
+// new one.
 func (f *Fleet) replaced(k *connector, err error) bool {
 	if handoff.CodeOf(err) != handoff.CodeUnknownServer {
 		return false
@@ -164,7 +164,7 @@ func (f *Fleet) replaced(k *connector, err error) bool {
 	return now != nil && now != k
 }
 
-// overLoss asks a server for a thread. A connection lost meanwhile is waited for once.
+// overLoss asks a server for a thread, and once more if the connection is lost meanwhile.
 func (k *connector) overLoss(ctx context.Context, ask func(Conn) (handoff.Attached, error)) (handoff.Attached, error) {
 	for again := false; ; again = true {
 		link, fault := k.link(ctx, true)
@@ -178,9 +178,9 @@ func (k *connector) overLoss(ctx context.Context, ask func(Conn) (handoff.Attach
 	}
 }
 
-// Create implements [handoff.Fleet]. The thread begins in the project's directory, else in the server's. A
-// connection lost meanwhile is waited for once: nobody sees a thread that never ran, so one too many does no
-// harm.
+// Create implements [handoff.Fleet]. The thread begins in the project's directory, or else in the server's. If the
+// connection is lost meanwhile, it tries once more: a thread too many does no harm, since threads that never ran are in
+// no list.
 func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
 	return f.create(ctx, t, Conn.Create)
 }
@@ -222,7 +222,7 @@ func (f *Fleet) create(
 	return k.describe(a), nil
 }
 
-// Fork implements [handoff.Forker]: it copies the thread of a resolved target. The copy is one try.
+// Fork implements [handoff.Forker]: it copies the thread of a resolved target, in one try.
 func (f *Fleet) Fork(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
 	return f.fork(ctx, t, func(c Conn) (handoff.Attached, error) {
 		if forker, ok := c.(Forker); ok {
@@ -279,13 +279,13 @@ func (f *Fleet) fork(
 	return k.describe(a), nil
 }
 
-// describe adds what is configured of the server.
+// describe adds settings of the server.
 func (k *connector) describe(a handoff.Attached) handoff.Attached {
 	a.VoiceApprovals = cmp.Or(k.spec.VoiceApprovals, "medium")
 	return a
 }
 
-// lostGrace is how long a failed request may come before the news that its connection is lost.
+// lostGrace is how long after a failed request the loss of its connection may be noticed.
 const lostGrace = 100 * time.Millisecond
 
 // lost reports whether the connection is lost.
@@ -301,7 +301,7 @@ func lost(ctx context.Context, link *Link) bool {
 	return false
 }
 
-// detach gives an agent back that nobody will use.
+// detach closes an agent that will not be used.
 func detach(log *zap.Logger, a handoff.Agent) {
 	if a == nil {
 		return

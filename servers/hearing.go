@@ -9,17 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// A word is one word of a name, as it is compared.
+// A word is one word of a name, in the form for comparing.
 type word struct {
-	text  string // lower case, without diacritics; a number in figures without leading zeros
-	sound string // its consonants by how they sound; "" of a number or a word without any
+	text  string // lower case, without diacritics; a number in digits without leading zeros
+	sound string // the sounds of its consonants; "": a number, or no consonants
 }
 
 // figures reports whether the word is a number.
 func (w word) figures() bool { return w.text != "" && unicode.IsDigit(rune(w.text[0])) }
 
-// spell splits a name into words as they are compared: numbers in figures, letters that were spelled out joined
-// ("g p u"), diacritics gone.
+// spell splits a name into words for comparing: numbers in digits, single letters joined ("g p u"), without diacritics.
 func spell(name string) []word {
 	var folded strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -33,7 +32,7 @@ func spell(name string) []word {
 	return compose(words(folded.String()))
 }
 
-// compose joins letters that were spelled out, and numbers.
+// compose joins single letters, and the parts of numbers.
 func compose(in []string) []word {
 	var joined []string
 	letters := 0 // single letters at the end of joined, in one word
@@ -65,14 +64,14 @@ func compose(in []string) []word {
 	return out
 }
 
-// vowels tell how the letter before them sounds, and part what is heard twice.
+// vowels separate two equal sounds. A vowel at the end of a rule of soundRules is not consumed by the rule.
 const vowels = "aeiouy"
 
-// soundOf folds a word to the consonants that are heard, those that are often confused alike. It is a coarse kind
-// of Metaphone that leans to no language.
+// soundOf returns the sounds of a word's consonants. Consonants that are often confused have the same sound. It is a
+// coarse kind of Metaphone for all languages.
 func soundOf(w string) string {
 	var out []byte
-	parted := true // from the last sound
+	separated := true // a vowel came since the last sound
 	for w != "" {
 		if unicode.IsDigit(rune(w[0])) {
 			return ""
@@ -82,34 +81,34 @@ func soundOf(w string) string {
 			if !strings.HasPrefix(w, rule.letters) {
 				continue
 			}
-			if rule.sound != "" && (parted || out[len(out)-1] != rule.sound[0]) {
+			if rule.sound != "" && (separated || out[len(out)-1] != rule.sound[0]) {
 				out = append(out, rule.sound...)
 			}
-			parted = false
+			separated = false
 			if step = len(rule.letters); step > 1 && strings.IndexByte(vowels, w[step-1]) >= 0 {
 				step--
 			}
 			break
 		}
-		parted = parted || strings.IndexByte(vowels, w[0]) >= 0
+		separated = separated || strings.IndexByte(vowels, w[0]) >= 0
 		w = w[step:]
 	}
 	return string(out)
 }
 
-// How alike two words are, from 0 to 1.
+// The likeness of two words, from 0 to 1.
 const (
 	same   = 1.0
 	stem   = 0.9  // another form of the word
-	sounds = 0.85 // it sounds the same, or one letter of a long word differs: as sure as hearing is
-	heard  = 0.8  // from here on a name may be taken
-	likely = 0.6  // from here on it may be asked about
+	sounds = 0.85 // the same sound, or one other letter in a long word: as sure as a recogniser is
+	heard  = 0.8  // the least for a name to be taken
+	likely = 0.6  // the least for a name to be asked about
 )
 
-// minSure is how many letters a word needs to be taken for another that only sounds like it.
+// minSure is how many letters a word needs to be taken for another word that only sounds like it.
 const minSure = 4
 
-// alike compares two words, of which one may be joined of several. Numbers are the same or they are not.
+// alike returns the likeness of two words. joined: one of them is joined from several. Numbers are equal or unlike.
 func alike(a, b word, joined bool) float64 {
 	n, m := utf8.RuneCountInString(a.text), utf8.RuneCountInString(b.text)
 	short, long := min(n, m), max(n, m)
@@ -130,11 +129,11 @@ func alike(a, b word, joined bool) float64 {
 	default:
 		bonus = 0.1
 	}
-	const asked = 0.6 // a score below it is none
+	const least = 0.6 // a lower score counts as 0
 	stemmed := !joined && common >= minSure && 5*common >= 3*long
-	if least := min(lacking(a.text, b.text), long/2+1); least > 2 && !homophones && !doubled && !stemmed &&
-		1-float64(least)/float64(long)+bonus < asked {
-		return 0 // most words end here, quickly
+	if edits := min(missingLetters(a.text, b.text), long/2+1); edits > 2 && !homophones && !doubled && !stemmed &&
+		1-float64(edits)/float64(long)+bonus < least {
+		return 0 // the quick way out for most words
 	}
 	spelled := distance([]rune(a.text), []rune(b.text), long/2)
 	switch {
@@ -149,7 +148,7 @@ func alike(a, b word, joined bool) float64 {
 		return sounds
 	}
 	score := 1 - float64(spelled)/float64(long)
-	if score+bonus < asked {
+	if score+bonus < least {
 		return 0
 	}
 	if bonus > 0 {
@@ -157,15 +156,15 @@ func alike(a, b word, joined bool) float64 {
 		between := distance([]rune(a.sound), []rune(b.sound), most)
 		score = max(score, min(score+bonus, 0.95-float64(between)/float64(most)))
 	}
-	if score < asked {
+	if score < least {
 		return 0
 	}
 	return min(score, heard-0.05)
 }
 
-// lacking counts the letters of one word that the other lacks: their distance is no less.
-func lacking(a, b string) int {
-	var counts [64]int // letters that share a place only make it smaller
+// missingLetters returns how many letters of one word the other one lacks. The distance of the words is not less.
+func missingLetters(a, b string) int {
+	var counts [64]int // letters with the same index may only lower the result
 	for _, r := range a {
 		counts[r%64]++
 	}
@@ -179,13 +178,13 @@ func lacking(a, b string) int {
 	return max(ofA, ofB)
 }
 
-// undouble leaves out letters that are written twice.
+// undouble replaces double letters by single ones.
 func undouble(text string) string {
 	letters := []rune(text)
 	return string(slices.Compact(letters))
 }
 
-// commonPrefix counts the letters with which two words begin alike.
+// commonPrefix returns the length of the common prefix of two words, in letters.
 func commonPrefix(a, b string) int {
 	n, rest := 0, []rune(b)
 	for _, r := range a {
@@ -197,10 +196,10 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// maxSpan is how many words are heard as one, or one as so many: "sir o gate".
+// maxSpan is how many words may have been one word, or the other way round: "sir o gate".
 const maxSpan = 3
 
-// spans are the runs of up to maxSpan words, each joined to one.
+// spans returns all runs of at most maxSpan words, each joined to one word.
 func spans(in []word) (out []span) {
 	for from := range in {
 		joined := word{}
@@ -218,11 +217,13 @@ func spans(in []word) (out []span) {
 	return out
 }
 
+// A span is a run of words, from and up to but not with an index, joined to one word.
 type span struct {
 	word
 	from, to int
 }
 
+// squeeze joins two sounds, without a double sound between them.
 func squeeze(a, b string) string {
 	if a != "" && b != "" && a[len(a)-1] == b[0] {
 		return a + b[1:]
@@ -230,51 +231,52 @@ func squeeze(a, b string) string {
 	return a + b
 }
 
-// A hearing is what somebody said, compared with many names.
-type hearing struct {
+// An utterance is a spoken name in one of its readings, to be compared with many names.
+type utterance struct {
 	said  []word
 	spans []span
-	known [2]map[string][]float64 // how alike a span of a name is to each span of said; the second of several words
-	// weighs says how much a word tells; common words tell less.
+	// cache has the likeness of a span of a name to each of spans, by the span's text; the second map is for spans of
+	// several words.
+	cache [2]map[string][]float64
+	// weighs returns the weight of a word. Common words have less.
 	weighs func(string) float64
-	// right reports whether a word that was said is one of the names' own, and so was not misheard.
-	right func(string) bool
+	// isKnownWord reports whether a name has the word: then it was not misheard.
+	isKnownWord func(string) bool
 }
 
-// fillerWeight is how much of the weight of other words a filler has.
+// fillerWeight is the weight of a filler as a part of that of other words.
 const fillerWeight = 0.2
 
-// A fit is how well a name fits what was said.
+// A fit says how well a name fits an utterance.
 type fit struct {
-	said float64 // how much of what was said is in the name, 0 to 1
-	name float64 // how much of the name was said, 0 to 1
-	sure bool    // every word that was said is surely in the name
-	full bool    // and every word of the name was said
-	// exact is how many letters are of words, or forms of words, that are written so.
-	exact int
+	said  float64 // the part of the utterance that is in the name, 0 to 1
+	name  float64 // the part of the name that is in the utterance, 0 to 1
+	sure  bool    // every word of the utterance is in the name, with a likeness of heard or more
+	full  bool    // sure, and every word of the name is in the utterance
+	exact int     // letters of the utterance in words with a likeness of stem or more
 }
 
-// score orders names: what was said counts more than what was left out.
+// score orders names. The utterance counts more than words of the name that it leaves out.
 func (f fit) score() float64 { return 0.75*f.said + 0.25*f.name }
 
-// A spelled name can be compared. Its fillers are left out, unless it has nothing else.
+// A spelled is a name prepared for comparing, without fillers unless it has nothing else.
 type spelled struct {
 	words int
 	spans []span
 }
 
 func spelling(name string) spelled {
-	in := telling(spell(name))
+	in := withoutFillers(spell(name))
 	return spelled{len(in), spans(in)}
 }
 
-// single leaves out what is joined of several words.
+// single returns the name without spans of several words.
 func (s spelled) single() spelled {
 	return spelled{s.words, slices.DeleteFunc(s.spans, func(one span) bool { return one.to-one.from > 1 })}
 }
 
-// telling leaves out fillers and words for the newest, unless there is nothing else.
-func telling(in []word) []word {
+// withoutFillers returns words without fillers and words for the newest, unless there is nothing else.
+func withoutFillers(in []word) []word {
 	out := slices.DeleteFunc(slices.Clone(in), func(w word) bool {
 		return slices.Contains(fillers, w.text) || slices.Contains(newest, w.text)
 	})
@@ -284,22 +286,22 @@ func telling(in []word) []word {
 	return out
 }
 
-// hear prepares what was said, in all the ways in which it can be meant.
-func hear(said string, weighs func(string) float64, right func(string) bool) []*hearing {
-	var out []*hearing
+// hear returns a spoken name in all its readings.
+func hear(said string, weighs func(string) float64, isKnownWord func(string) bool) []*utterance {
+	var out []*utterance
 	for _, in := range readings(spell(said)) {
 		if len(in) > 0 {
-			out = append(out, &hearing{said: in, spans: spans(in), weighs: weighs, right: right,
-				known: [2]map[string][]float64{{}, {}}})
+			out = append(out, &utterance{said: in, spans: spans(in), weighs: weighs, isKnownWord: isKnownWord,
+				cache: [2]map[string][]float64{{}, {}}})
 		}
 	}
 	return out
 }
 
-// readings are the ways in which words can be meant: as they are; with names of letters as letters ("gee pee you");
-// with words at the end that sound like a number, or ordinals, as numbers; with the fillers.
+// readings returns the ways in which words can be meant: as they are; with names of letters as letters ("gee pee you");
+// with ordinals, and words at the end that sound like a number, as numbers; with the fillers.
 func readings(in []word) [][]word {
-	out := [][]word{telling(in)}
+	out := [][]word{withoutFillers(in)}
 	texts := make([]string, len(in))
 	for i, w := range in {
 		texts[i] = w.text
@@ -325,17 +327,17 @@ func readings(in []word) [][]word {
 	}
 	for _, other := range [][]string{letters, numbers} {
 		if !slices.Equal(other, texts) {
-			out = append(out, telling(compose(other)))
+			out = append(out, withoutFillers(compose(other)))
 		}
 	}
 	if len(out[0]) < len(in) {
-		out = append(out, in) // what seems to be filler may be part of a word
+		out = append(out, in) // a seeming filler may be part of a word
 	}
 	return out
 }
 
-// best compares a name with all ways in which something can be meant.
-func best(ways []*hearing, name, about spelled) fit {
+// best returns the best fit of a name to the readings of an utterance.
+func best(ways []*utterance, name, about spelled) fit {
 	var out fit
 	for _, h := range ways {
 		if f := h.compare(name, about); f.better(out) {
@@ -345,6 +347,7 @@ func best(ways []*hearing, name, about spelled) fit {
 	return out
 }
 
+// better reports whether a fit is better than another: full before sure, sure before others, then by score.
 func (f fit) better(than fit) bool {
 	rank := func(f fit) float64 {
 		switch {
@@ -358,9 +361,9 @@ func (f fit) better(than fit) bool {
 	return rank(f) > rank(than)
 }
 
-// compare aligns what was said with a name, the likest words first and in any order. What was said may be in about
-// as well, which a name need not have said.
-func (h *hearing) compare(name, about spelled) fit {
+// compare aligns the utterance with a name, the most similar words first and in any order. Words of the utterance may
+// also be in about, but words of about need not be in the utterance.
+func (h *utterance) compare(name, about spelled) fit {
 	type pair struct {
 		said, name span
 		alike      float64
@@ -386,8 +389,8 @@ func (h *hearing) compare(name, about spelled) fit {
 	slices.SortStableFunc(pairs, func(a, b pair) int {
 		return cmp.Or(cmp.Compare(b.alike, a.alike), len(b.said.text)-len(a.said.text))
 	})
-	saidBy, nameBy, aboutBy := make([]float64, len(h.said)), make([]float64, name.words), make([]float64, about.words)
-	weight := make([]float64, name.words)
+	saidLikeness, nameLikeness := make([]float64, len(h.said)), make([]float64, name.words)
+	aboutLikeness, weight := make([]float64, about.words), make([]float64, name.words)
 	free := func(by []float64, s span) bool {
 		return !slices.ContainsFunc(by[s.from:s.to], func(v float64) bool { return v > 0 })
 	}
@@ -398,14 +401,14 @@ func (h *hearing) compare(name, about spelled) fit {
 	}
 	var out fit
 	for _, p := range pairs {
-		theirs := nameBy
+		theirs := nameLikeness
 		if p.about {
-			theirs = aboutBy
+			theirs = aboutLikeness
 		}
-		if !free(saidBy, p.said) || !free(theirs, p.name) {
+		if !free(saidLikeness, p.said) || !free(theirs, p.name) {
 			continue
 		}
-		set(saidBy, p.said, p.alike)
+		set(saidLikeness, p.said, p.alike)
 		set(theirs, p.name, p.alike)
 		if p.alike >= stem && !p.about {
 			out.exact += utf8.RuneCountInString(p.said.text)
@@ -414,15 +417,15 @@ func (h *hearing) compare(name, about spelled) fit {
 	out.sure, out.full = true, true
 	var had, all float64
 	for i, w := range h.said {
-		if w.figures() && saidBy[i] < same {
+		if w.figures() && saidLikeness[i] < same {
 			return fit{} // another number is another name
 		}
 		weight := h.weighs(w.text)
 		if slices.Contains(fillers, w.text) {
 			weight *= fillerWeight
 		}
-		had, all = had+saidBy[i]*weight, all+weight
-		out.sure = out.sure && saidBy[i] >= heard
+		had, all = had+saidLikeness[i]*weight, all+weight
+		out.sure = out.sure && saidLikeness[i] >= heard
 	}
 	out.said = had / math.Max(all, 1e-9)
 	had, all = 0, 0
@@ -431,7 +434,7 @@ func (h *hearing) compare(name, about spelled) fit {
 			weight[s.from] = h.weighs(s.text)
 		}
 	}
-	for i, by := range nameBy {
+	for i, by := range nameLikeness {
 		had, all = had+by*weight[i], all+weight[i]
 		out.full = out.full && by >= heard
 	}
@@ -440,12 +443,12 @@ func (h *hearing) compare(name, about spelled) fit {
 	return out
 }
 
-// likenesses compares a span of a name with every span that was said; nil if it is like none.
-func (h *hearing) likenesses(n span) []float64 {
+// likenesses returns the likeness of a span of a name to each span of the utterance; nil: it is like none.
+func (h *utterance) likenesses(n span) []float64 {
 	several := n.to-n.from > 1
-	memory := h.known[0]
+	memory := h.cache[0]
 	if several {
-		memory = h.known[1]
+		memory = h.cache[1]
 	}
 	if known, ok := memory[n.text]; ok {
 		return known
@@ -456,9 +459,9 @@ func (h *hearing) likenesses(n span) []float64 {
 			continue
 		}
 		likeness := alike(s.word, n.word, several || s.to-s.from > 1)
-		// A word of another name was not misheard: it means this one at most where it is another form of it.
+		// A word that is in some name was not misheard: it means this one only if it is another form of it.
 		form := likeness >= stem && (strings.HasPrefix(s.text, n.text) || strings.HasPrefix(n.text, s.text))
-		if !form && likeness >= heard && s.to-s.from == 1 && h.right(s.text) {
+		if !form && likeness >= heard && s.to-s.from == 1 && h.isKnownWord(s.text) {
 			likeness = heard - 0.1
 		}
 		if likeness > 0 && out == nil {
@@ -472,12 +475,12 @@ func (h *hearing) likenesses(n span) []float64 {
 	return out
 }
 
-// askWithin is how much worse than the best a name may fit to be asked about.
+// askWithin is how much less than the best score a name may have to be asked about.
 const askWithin = 0.15
 
-// likest returns the names that fit what was said, the best first, and whether they fit enough to be taken.
-// Otherwise they are to be asked about. The order decides among equals.
-func likest[T comparable](fits map[T]fit, enough func(fit) bool, order func(T, T) int) (found []T, sure bool) {
+// bestFits returns the names that fit an utterance, the best first. sure reports whether they fit enough to be taken;
+// else they are to be asked about. order decides among equal scores.
+func bestFits[T comparable](fits map[T]fit, enough func(fit) bool, order func(T, T) int) (found []T, sure bool) {
 	var top float64
 	for _, f := range fits {
 		top, sure = max(top, f.score()), sure || enough(f)

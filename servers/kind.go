@@ -12,39 +12,39 @@ import (
 	"switchboard/handoff"
 )
 
-// A Kind is a way to run agents. Each is a package of its own; whoever wires the program registers it.
+// A Kind is a way to run agents. Each is a package of its own, which cmd registers.
 type Kind struct {
-	Name string // as the configuration has it and people read it
+	Name string // in the configuration, also for people
 	Doc  string // what it is, in a phrase
 	// New returns the empty settings of one server.
 	New func() Settings
-	// Dial makes the dial function of a server, whose Own is of New, and what yields what is counted of it by then;
-	// the second may be nil.
+	// Dial returns the dial function of a server, and its metrics, which may be nil. The Own of the spec is from New.
 	Dial func(s Spec, log *zap.Logger) (Dial, iter.Seq[handoff.Metric])
-	// Takes returns the setting and the value that an address to add stands for; false: it is none of this kind. nil:
-	// it takes none.
+	// Takes returns the setting, and its value, for an address that a person adds; false: the address is of another kind.
+	// nil: all addresses are.
 	Takes func(address string) (row, value string, ok bool)
-	// Fixed: its servers cannot be made twice in one process. One that changes waits for the next start.
+	// Fixed says that a server cannot be made twice in one process. A change of its entry waits for the next start.
 	Fixed bool
-	// IsThread reports whether a name has the form of a full thread id. Such a name is passed on as it is, also while
-	// its server is down. nil: none has, and a thread is found only in the list of its server.
+	// IsThread reports whether a name has the form of a full thread id. Such a name need not be in the list of its
+	// server, which may be down. nil: no name has it, and a thread is found only in the list.
 	IsThread func(name string) bool
 }
 
-// Settings are what only servers of one kind have: a pointer to a struct. A field with a tag yaml is the setting of
-// that name; its tags doc and unset are its row in the table of settings. Fields are texts, numbers, true or false,
-// lists and mappings of these, structs, and what implements [encoding.TextUnmarshaler].
+// Settings are the settings of one kind of servers: a pointer to a struct. A field with the tag yaml is a setting of
+// that name; its tags doc and unset are its row in the table of settings. Fields are strings, numbers, booleans, lists
+// and maps of these, structs, and types that implement [encoding.TextUnmarshaler].
 type Settings interface {
-	// Rows returns pointers to the structs that the server's entry is decoded into: this one and those that it is
-	// put together of. Whoever reads the file reports unknown names and wrong types.
+	// Rows returns pointers to the structs that the server's entry is decoded into: this one and its parts. The decoder
+	// reports unknown names and wrong types.
 	Rows() []any
-	// Check reports what else is wrong, and completes what was decoded.
+	// Check reports what else is wrong, and completes the settings.
 	Check(to Report, files Files)
-	// Describe fills in what follows from these settings: Dir, Host, Remote, Program, EndsWithUs, Credential and About.
+	// Describe sets the fields of a spec that follow from the settings: Dir, Host, Remote, Program, EndsWithUs,
+	// Credential and About.
 	Describe(s *Spec)
 }
 
-// A Spec describes one server of the fleet. What has a tag is configured, whatever its kind.
+// A Spec describes one server of the fleet. Fields with a tag are settings of all kinds.
 type Spec struct {
 	Name           string            `yaml:"name"            doc:"what you call the machine"`
 	Aliases        []string          `yaml:"aliases"         doc:"what else you call it"`
@@ -53,46 +53,46 @@ type Spec struct {
 	VoiceApprovals string            `yaml:"voice_approvals" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap" unset:"medium"`
 	For            []string          `yaml:"for"             doc:"principals who may use it; for all others it is not there"                           unset:"everybody"`
 
-	Own   Settings // those of its kind; nil: none are needed, as where Dial is given
-	Entry string   // what the configuration says of it, to see whether that has changed
+	Own   Settings // of its kind; nil: none are needed, as if Dial is set
+	Entry string   // its text in the configuration, to find changes
 
-	Dir        string                   // directory of new threads, "" for the server's own default
-	Host       string                   // where it runs, as people may name it; "" when that says nothing
+	Dir        string                   // directory of new threads; "": the server's own default
+	Host       string                   // where it runs, as people may name it; "": not known, or this machine
 	Remote     bool                     // its directories are on another machine
-	Program    string                   // that is started here; "" for none
-	EndsWithUs bool                     // its work ends with this process, as that of what is simulated does
-	Credential Credential               // that it is told
-	About      handoff.Machine          // what is shown of it; Name, Directory, VoiceApprovals and times are filled in
+	Program    string                   // that is started here; "": none
+	EndsWithUs bool                     // its work ends with this process
+	Credential Credential               // that we show it
+	About      handoff.Machine          // for people, without Name, Directory, VoiceApprovals and times
 	Show       func(m *handoff.Machine) // adds to About what changes; nil: nothing does
 	Simulated  bool
 
 	Dial     Dial
-	Metrics  iter.Seq[handoff.Metric] // what its kind counts of it; nil: nothing
+	Metrics  iter.Seq[handoff.Metric] // of its kind; nil: none
 	IsThread func(name string) bool   // see [Kind]
 }
 
-// A Credential is what a server is told so that it lets us in.
+// A Credential is the secret by which a server lets us in.
 type Credential struct {
-	Name string                 // what the configuration calls it: "token" or "key"
+	Name string                 // in the configuration: "token" or "key"
 	Read func() (string, error) // reads it anew each time; nil: there is none
 }
 
-// A Report takes what is wrong in the configuration. A row is named as in the file, such as "url" or "env[0]"; ""
-// is the server as a whole.
+// A Report collects faults of the configuration. A row is named as in the file, such as "url" or "env[0]"; "" is the
+// server as a whole.
 type Report interface {
 	Bad(row, format string, args ...any)
 	// OneOf reports a word that is not one of the known ones, with the one that was probably meant.
 	OneOf(row, word string, known ...string)
-	// IsSet reports whether the configuration has the row, also when what stands there is wrong.
+	// IsSet reports whether the configuration has the row, also with a wrong value.
 	IsSet(row string) bool
 }
 
-// Files complete settings that lead to files of this machine.
+// Files complete settings about files of this machine.
 type Files interface {
-	// Path makes a path absolute: a relative one begins where the configuration is.
+	// Path makes a path absolute. A relative one begins in the directory of the configuration.
 	Path(path string) string
-	// Credential returns what reads a credential anew each time from a file or a variable, of which at most one may be
-	// set; their rows are its name with _file and _env.
+	// Credential returns a credential that is read from a file or a variable, of which at most one may be set. Their
+	// rows are name_file and name_env.
 	Credential(name, file, variable string) Credential
 	// Apart reports a directory in which the agents of a server could reach files of Switchboard's own.
 	Apart(row, dir string)
@@ -101,10 +101,11 @@ type Files interface {
 // absolute matches absolute paths of any system: a server may run on another than ours.
 var absolute = regexp.MustCompile(`^(/|\\\\|[A-Za-z]:[\\/])`)
 
-// CheckDir completes a directory of this machine, and reports one of a remote machine that is not absolute.
+// CheckDir returns the absolute path of a directory on this machine. It reports a directory on a remote machine whose
+// path is not absolute.
 func CheckDir(row, dir string, remote bool, to Report, files Files) string {
 	switch {
-	case dir == "": // it is not set, or an empty one was reported already
+	case dir == "": // not set, or reported before
 	case !remote:
 		return files.Path(dir)
 	case !absolute.MatchString(dir):
@@ -113,16 +114,16 @@ func CheckDir(row, dir string, remote bool, to Report, files Files) string {
 	return dir
 }
 
-// An Address is where something is reached that is told a secret.
+// An Address is the address of a server that gets a secret.
 type Address struct {
-	Row, URL string // its name in the configuration, and what stands there, which no report quotes
-	Plain    string // its scheme in the clear, "ws" or "http"; with an s more it is not
-	What     string // that it must be, with an example
-	Secret   string // that goes there: "token" or "key"
-	Allowed  bool   // to go to another machine in the clear
+	Row, URL string // its name in the configuration, and its value, which reports must not quote
+	Plain    string // its scheme without TLS: "ws" or "http"
+	What     string // what it must be, with an example
+	Secret   string // that the server gets: "token" or "key"
+	Allowed  bool   // plaintext to another machine is allowed
 }
 
-// Check reports what is wrong in it. The setting that allows it stands beside its row.
+// Check reports what is wrong in the address.
 func (a Address) Check(to Report) {
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Hostname() == "" || u.Fragment != "" || u.Scheme != a.Plain && u.Scheme != a.Plain+"s" {
@@ -141,7 +142,7 @@ func (a Address) Check(to Report) {
 	}
 }
 
-// Describe fills in what people are shown of an address, which is nothing that lets anybody in.
+// Describe sets what people see of an address: its scheme and host, without any secret.
 func (a Address) Describe(s *Spec) {
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Host == "" {
@@ -153,8 +154,8 @@ func (a Address) Describe(s *Spec) {
 	}
 }
 
-// Loopback reports whether a host is this machine alone. A wildcard is not; neither is a name that somebody's
-// resolver decides.
+// Loopback reports whether a host means this machine only. Wildcard addresses do not, nor do names other than
+// localhost, since a resolver decides about them.
 func Loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

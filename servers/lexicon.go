@@ -2,7 +2,7 @@ package servers
 
 import "strings"
 
-// What is known of languages, as lists of words. All of them are in lower case and without diacritics. Set once.
+// Words of several languages, in lower case and without diacritics. Set once.
 var (
 	// numberWords are the numbers that people say inside names ("node two").
 	numberWords = pairs(`
@@ -17,10 +17,10 @@ var (
 		een 1 twee 2 drie 3 vijf 5 zes 6 zeven 7 negen 9 tien 10
 		jeden 1 dwa 2 trzy 3 cztery 4 piec 5 szesc 6 siedem 7 osiem 8 dziewiec 9 dziesiec 10`)
 
-	// numberSounds are words for which a number is mistaken at the end of a name or before a number ("build to").
+	// numberSounds are words that stand for a number at the end of a name or before a number ("build to").
 	numberSounds = pairs(`oh 0 won 1 to 2 too 2 tree 3 for 4 fore 4 ate 8`)
 
-	// ordinals are meant as numbers ("the first build machine").
+	// ordinals stand for numbers ("the first build machine").
 	ordinals = pairs(`
 		first 1 second 2 third 3 fourth 4 fifth 5 erste 1 ersten 1 zweite 2 zweiten 2 dritte 3 dritten 3
 		premier 1 premiere 1 deuxieme 2 troisieme 3 primero 1 primera 1 segundo 2 segunda 2 tercero 3 tercera 3
@@ -31,7 +31,7 @@ var (
 		ay a bee b be b pea p pee p tea t tee t cee c sea c see c dee d gee g jay j kay k el l ell l em m en n
 		oh o queue q cue q are r ar r ess s you u ewe u vee v ex x why y wye y zee z zed z eye i aye i eff f aitch h`)
 
-	// fillers are words around names that do not tell one from another.
+	// fillers are words around names that do not distinguish names.
 	fillers = strings.Fields(`
 		the my our your this that these those a an and on at in of to from for with by about into is its we me
 		please um uh er hmm ok okay well just so like
@@ -48,13 +48,13 @@ var (
 		het een mijn op van
 		na w do moj moja prosze`)
 
-	// newest are words that mean the one of several sessions that was worked on last.
+	// newest are words for the session that was worked on last.
 	newest = strings.Fields(`latest newest last recent current neueste neuesten letzte letzten dernier
 		derniere ultimo ultima
 		reciente`)
 )
 
-// pairs reads a list of words, each with what it stands for.
+// pairs reads a list of words, each with its replacement.
 func pairs(list string) map[string]string {
 	fields, out := strings.Fields(list), map[string]string{}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -63,10 +63,10 @@ func pairs(list string) map[string]string {
 	return out
 }
 
-// plainLetters are letters with a diacritic, behind the ones that they are without it.
+// plainLetters are groups of a plain letter and its forms with diacritics.
 const plainLetters = "aàáâãäåāăą cçćč dďđ eèéêëēęě gğ iìíîïī lł nñńň oòóôõöøōő rř sśšşș tťț uùúûüūůű yýÿ zźżž"
 
-// plain maps a letter to the one without its diacritic. Set once.
+// plain maps a letter to its form without diacritics, and some signs to words. Set once.
 var plain = func() map[rune]string {
 	out := map[rune]string{'ß': "ss", 'æ': "ae", 'œ': "oe", '+': " plus ", '#': " sharp ", '&': " and ", '/': " "}
 	for group := range strings.FieldsSeq(plainLetters) {
@@ -81,8 +81,8 @@ var plain = func() map[rune]string {
 // A soundRule says how letters sound.
 type soundRule struct{ letters, sound string }
 
-// soundRules turn what is written into what is heard, by the first letter and tried in this order: groups of
-// consonants that sound alike, whatever the language. Set once.
+// soundRules map spellings of consonants to sounds, by their first letter, in the order in which they are tried. They
+// fit several languages. Set once.
 var soundRules = func() map[byte][]soundRule {
 	out := map[byte][]soundRule{}
 	for rule := range strings.FieldsSeq(`

@@ -7,8 +7,8 @@ import (
 	"switchboard/handoff"
 )
 
-// Dial opens a connection to one agent server and completes its handshake. Errors are [*handoff.Error].
-// The context bounds the dial alone.
+// Dial opens a connection to one agent server and completes its handshake. Errors are [*handoff.Error]. The context
+// bounds the dial only, not the connection.
 type Dial func(ctx context.Context) (*Link, error)
 
 // A Link is one live connection to an agent server.
@@ -16,17 +16,16 @@ type Link struct {
 	Conn    Conn            // Set once
 	Catalog Catalog         // Set once
 	Done    <-chan struct{} // closed when the connection is lost or closed
-	Version string          // of the server, "" when it does not tell
-	Note    string          // what its agents may do, in a sentence; "" when it does not tell
-	// SignedIn asks whether its agent can use its model: a fault of [handoff.CodeNotSignedIn] says that it cannot. nil:
-	// its kind does not tell before it works.
+	Version string          // of the server; "": not known
+	Note    string          // a sentence about what its agents can or cannot do; ""
+	// SignedIn checks whether the agent can use its model: the error [handoff.CodeNotSignedIn] says that it cannot. nil:
+	// it cannot be checked.
 	SignedIn func(context.Context) error
-	// Changed tells that something is no more as it was listed or asked: an older thread got another name, was put
-	// away or brought back, or what Asked gives is different. One word stands for any number of changes. nil: its
-	// kind does not tell, and what was listed gets old by itself.
+	// Changed has a token after changes: an older thread was renamed, archived or restored, or the result of
+	// [Overhearer.Asked] has changed. nil: the kind reports no changes, and lists are only as fresh as they are young.
 	Changed <-chan struct{} // capacity 1
-	// Exclusive says that this connection holds what the next one needs, such as the threads of a child process:
-	// the next is dialled only when this one is closed.
+	// Exclusive says that the next connection needs something that this one holds, such as the threads of a child
+	// process: the next one is dialled only when this one is closed.
 	Exclusive bool
 }
 
@@ -34,19 +33,18 @@ type Link struct {
 type Conn interface {
 	// Attach resumes a thread by its full id, subscribes, and returns exactly that thread.
 	Attach(ctx context.Context, thread string) (handoff.Attached, error)
-	// Create makes a fresh thread in a directory of the server ("" for the server's own default).
+	// Create makes a new thread in a directory of the server; "": the server's own default.
 	Create(ctx context.Context, dir string) (handoff.Attached, error)
 	// Close ends the connection and returns when its goroutines have ended.
 	Close() error
 }
 
-// A Forker is a [Conn] that can copy a thread, as [handoff.Forker] says. What it returns is the copy,
-// attached.
+// A Forker is a [Conn] that can copy a thread, as [handoff.Forker] says. It returns the copy, attached.
 type Forker interface {
 	Fork(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error)
 }
 
-// An Ephemeral is a [Conn] that can make threads of which nothing is kept, as [handoff.Ephemeral] says.
+// An Ephemeral is a [Conn] that can make threads that are not stored, as [handoff.Ephemeral] says.
 type Ephemeral interface {
 	CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error)
 	ForkEphemeral(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error)
@@ -54,30 +52,30 @@ type Ephemeral interface {
 
 // Catalog lists and reads threads without attaching them. It is safe for concurrent use.
 type Catalog interface {
-	// List returns the newest threads first, at most limit. With an error it may return the newest of them. Nothing but
-	// ctx bounds how long it takes.
+	// List returns at most limit threads, the newest first. With an error it may return a part of them. Only ctx bounds
+	// how long it takes.
 	List(ctx context.Context, limit int) ([]Thread, error)
-	// Read returns the newest lines of a thread, oldest first, and how many were left out.
+	// Read returns the newest lines of a thread, oldest first, and how many older ones there are.
 	Read(ctx context.Context, thread string, lines int) (Text, error)
 }
 
-// An Archiver is a [Catalog] that can put threads away, and bring them back.
+// An Archiver is a [Catalog] that can archive threads, and restore them.
 type Archiver interface {
 	Archive(ctx context.Context, thread string, on bool) error
 }
 
-// A Renamer is a [Catalog] that can give threads names.
+// A Renamer is a [Catalog] that can rename threads.
 type Renamer interface {
 	Rename(ctx context.Context, thread, name string) error
 }
 
-// An Overhearer is a [Catalog] that hears what agents ask those who began their work elsewhere.
+// An Overhearer is a [Catalog] that knows the questions of agents about work that other clients began.
 type Overhearer interface {
-	// Asked returns the open questions of such work in threads that are attached, oldest first.
+	// Asked returns the open questions of such work in attached threads, oldest first.
 	Asked() []Asked
 }
 
-// Asked is a question that is answered where its work was begun, never here.
+// Asked is a question about work that another client began. It is answered there, never here.
 type Asked struct {
 	Thread string // id
 	Title  string
@@ -85,13 +83,13 @@ type Asked struct {
 	At     time.Time
 }
 
-// A Thread is one conversation as its server lists it.
+// A Thread is one conversation in the list of its server.
 type Thread struct {
 	ID      string
-	Title   string // its name, else its first words
+	Title   string // its name, or else its first words
 	Dir     string
 	Branch  string
-	Created time.Time // zero: its server does not tell
+	Created time.Time // zero: not known
 	Updated time.Time
 	Status  handoff.SessionStatus
 }
@@ -100,5 +98,5 @@ type Thread struct {
 type Text struct {
 	Thread Thread
 	Lines  []handoff.Line
-	More   int
+	More   int // older lines that were left out
 }

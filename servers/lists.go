@@ -12,56 +12,58 @@ import (
 // Bounds of asking servers for their threads.
 const (
 	listTimeout  = 2 * time.Second        // a server that needs longer is named in Errors
-	workTimeout  = 700 * time.Millisecond // for who works on what, which is only nice to know
-	nameTimeout  = 10 * time.Second       // to find a session by its name: work waits for it
-	listWindow   = 100                    // threads asked of each server: more than anybody looks through
-	listFreshFor = 2 * time.Second        // a list this young is not asked for again to see who works
+	workTimeout  = 700 * time.Millisecond // for the working threads, which may be left out
+	nameTimeout  = 10 * time.Second       // to find a thread by its name, for which work waits
+	listWindow   = 100                    // newest threads of each server that are listed by default
+	listFreshFor = 2 * time.Second        // a list this young is good enough for the working threads
 
-	// Beyond the window threads are looked for only by name, or when somebody pages so far. A codex lists 5,000 in a
-	// second.
+	// Older threads than those of the window are listed only for a search, or when somebody pages so far. A Codex lists
+	// 5,000 in a second.
 	searchWindow   = handoff.MaxSessionsBack
 	searchTimeout  = 2500 * time.Millisecond
-	searchFreshFor = 10 * time.Second // what is older than the window changes seldom
-	toldFreshFor   = time.Minute      // where the server tells of changes; another program at the same files may not
+	searchFreshFor = 10 * time.Second // a list of older threads this young is used: they change seldom
+	// reportedFreshFor is searchFreshFor of a server that reports changes. It may not know those of other programs.
+	reportedFreshFor = time.Minute
 
-	// A server is asked for its newest threads, and for all of them, once at a time: a slow one that is asked again
-	// before it has answered gets slower, and in the end answers nobody. What comes too late for who asked is kept for
-	// the next one. A codex with 250 sessions took 18 s on a busy machine.
+	// lateTimeout bounds a request for a list. There is at most one for each server and window at a time: a slow server
+	// with several would get slower, and in the end answer none. An answer that comes too late for its caller is stored
+	// for the next one. A Codex with 250 sessions took 18 s on a busy machine.
 	lateTimeout = 3 * time.Minute
 
-	// A server that did not answer is waited for less, and listed as it was, until it is given its full time again.
+	// A server that did not answer in listTimeout is given only silentTimeout for as long as silentFor; meanwhile its
+	// last list is used.
 	silentTimeout = 200 * time.Millisecond
 	silentFor     = 30 * time.Second
 )
 
-// A listing is what a server answered last.
+// A listing is the last list of a server.
 type listing struct {
-	at      time.Time // zero: none did, or not to its end
-	threads []named
-	changed time.Time // when something changed there: what was asked for before is not kept
-	silent  time.Time // when it was asked with its full time and did not answer in it; zero: it answered since
+	at      time.Time // zero: there is none, or it is incomplete
+	threads []namedThread
+	changed time.Time // the last change there: lists that were requested before are dropped
+	silent  time.Time // when it did not answer in listTimeout; zero: it has answered since
 }
 
-// lists are the threads of each server, as it answered last.
+// lists are the last lists of all servers.
 type lists struct {
 	mu       sync.Mutex
-	open     bool                 // Guarded by mu: servers may be asked, which is while [Fleet.Run] runs
-	newest   map[string]listing   // Guarded by mu: the newest threads of each server, by name
-	wider    map[string]listing   // Guarded by mu: all threads of a server, as far as they were looked through lately
-	underway map[askedFor]*asking // Guarded by mu
-	last     uint64               // Guarded by mu: the number of the newest of them
-	asks     sync.WaitGroup       // the requests that are under way; added to while open
+	open     bool                     // Guarded by mu: requests are allowed, while [Fleet.Run] runs
+	newest   map[string]listing       // Guarded by mu: the newest threads of each server, by name
+	wider    map[string]listing       // Guarded by mu: all threads of each server, by name, as far as requested
+	underway map[listKey]*listRequest // Guarded by mu
+	last     uint64                   // Guarded by mu: the number of the newest request
+	asks     sync.WaitGroup           // requests that are going on; added to while open
 }
 
-// mayAsk says whether servers may be asked.
-func (s *lists) mayAsk(open bool) {
+// setOpen allows or forbids requests.
+func (s *lists) setOpen(open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = open
 }
 
-// list asks a server for its newest threads.
-func (s *lists) list(ctx context.Context, k *connector, timeout time.Duration) ([]named, *handoff.Error) {
+// list requests the newest threads of a server, and notes whether the server is silent.
+func (s *lists) list(ctx context.Context, k *connector, timeout time.Duration) ([]namedThread, *handoff.Error) {
 	began := time.Now()
 	list, fault := s.ask(ctx, k, listWindow, timeout)
 	if fault != nil && time.Since(began) >= listTimeout && !k.removed.Load() {
@@ -74,9 +76,8 @@ func (s *lists) list(ctx context.Context, k *connector, timeout time.Duration) (
 	return list, fault
 }
 
-// listed returns the newest threads of a server. One that was silent lately is not waited for again: while it is
-// silent its last list comes with the fault.
-func (s *lists) listed(ctx context.Context, k *connector) ([]named, *handoff.Error) {
+// listed returns the newest threads of a server. A silent server gets less time; its last list comes with the error.
+func (s *lists) listed(ctx context.Context, k *connector) ([]namedThread, *handoff.Error) {
 	last := s.cached(k.spec.Name)
 	timeout := listTimeout
 	if time.Since(last.silent) < silentFor {
@@ -89,11 +90,11 @@ func (s *lists) listed(ctx context.Context, k *connector) ([]named, *handoff.Err
 	return list, fault
 }
 
-// widen adds to the newest threads of a server those before them, as they were listed last when they cannot be had
-// now, within timeout. The fault says that there are older ones, and none of them is known.
+// widen adds the older threads of a server to its newest ones. If they cannot be listed within timeout, it uses the
+// last list of them. It returns an error only if there are older threads and none is known.
 func (s *lists) widen(
-	ctx context.Context, k *connector, newest []named, timeout time.Duration,
-) ([]named, *handoff.Error) {
+	ctx context.Context, k *connector, newest []namedThread, timeout time.Duration,
+) ([]namedThread, *handoff.Error) {
 	if len(newest) < listWindow {
 		return newest, nil
 	}
@@ -102,7 +103,7 @@ func (s *lists) widen(
 	s.mu.Unlock()
 	fresh := searchFreshFor
 	if link := k.now.Load().link; link != nil && link.Changed != nil {
-		fresh = toldFreshFor
+		fresh = reportedFreshFor
 	}
 	if time.Since(all.at) > fresh {
 		list, fault := s.ask(ctx, k, searchWindow, timeout)
@@ -117,13 +118,15 @@ func (s *lists) widen(
 	for _, t := range newest {
 		known[t.ID] = true
 	}
-	older := slices.DeleteFunc(slices.Clone(all.threads), func(t named) bool { return known[t.ID] })
+	older := slices.DeleteFunc(slices.Clone(all.threads), func(t namedThread) bool { return known[t.ID] })
 	return slices.Concat(newest, older), nil
 }
 
-// ask asks a server for so many threads. What it returns was asked for after ask was called: it holds every thread
-// that was made before.
-func (s *lists) ask(ctx context.Context, k *connector, window int, timeout time.Duration) ([]named, *handoff.Error) {
+// ask returns the window newest threads of a server. They are requested after the call, so that every thread that was
+// made before it is among them.
+func (s *lists) ask(
+	ctx context.Context, k *connector, window int, timeout time.Duration,
+) ([]namedThread, *handoff.Error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	link, fault := k.link(ctx, false)
@@ -134,7 +137,7 @@ func (s *lists) ask(ctx context.Context, k *connector, window int, timeout time.
 	before := s.last
 	s.mu.Unlock()
 	for {
-		a := s.asking(ctx, k, link.Catalog, window)
+		a := s.request(ctx, k, link.Catalog, window)
 		if a == nil {
 			return nil, k.unreachable(k.now.Load(), "")
 		}
@@ -144,8 +147,8 @@ func (s *lists) ask(ctx context.Context, k *connector, window int, timeout time.
 			return nil, k.silent()
 		}
 		switch {
-		case a.number <= before: // it was under way already
-		case a.err == nil || window > listWindow && len(a.threads) > 0: // some of the older ones are better than none
+		case a.number <= before: // it was requested before the call
+		case a.err == nil || window > listWindow && len(a.threads) > 0: // a part of the older threads is better than none
 			return a.threads, nil
 		default:
 			return nil, s.name(a.err, handoff.Target{Server: k.spec.Name})
@@ -154,53 +157,53 @@ func (s *lists) ask(ctx context.Context, k *connector, window int, timeout time.
 }
 
 // An asking is one request for a server's threads. Owned by its goroutine until done is closed.
-type asking struct {
+type listRequest struct {
 	connector *connector    // Set once
 	window    int           // Set once
 	number    uint64        // Set once: of all requests, this one
 	at        time.Time     // Set once: when it began
 	done      chan struct{} // Set once
-	threads   []named
+	threads   []namedThread
 	err       error
 }
 
-// An askedFor is what at most one request is under way for.
-type askedFor struct {
+// A listKey identifies a request. At most one of each is going on.
+type listKey struct {
 	connector *connector
 	window    int
 }
 
 // asking returns the request for a list that is under way, else begins it. It goes on for [lateTimeout], also when
 // ctx ends. It is nil while servers may not be asked.
-func (s *lists) asking(ctx context.Context, k *connector, c Catalog, window int) *asking {
+func (s *lists) request(ctx context.Context, k *connector, c Catalog, window int) *listRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open {
 		return nil
 	}
-	key := askedFor{k, window}
+	key := listKey{k, window}
 	a := s.underway[key]
 	if a == nil {
 		s.last++
-		a = &asking{connector: k, window: window, number: s.last, at: time.Now(), done: make(chan struct{})}
+		a = &listRequest{connector: k, window: window, number: s.last, at: time.Now(), done: make(chan struct{})}
 		s.underway[key] = a
 		s.asks.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTimeout)
 			defer cancel()
 			threads, err := c.List(ctx, window)
 			a.threads, a.err = k.spec.name(threads), err
-			s.keep(a)
+			s.store(a)
 			close(a.done)
 		})
 	}
 	return a
 }
 
-// keep keeps what a request has brought, unless something changed there since it began.
-func (s *lists) keep(a *asking) {
+// store stores the list of a request, unless something has changed on the server since the request began.
+func (s *lists) store(a *listRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.underway, askedFor{a.connector, a.window})
+	delete(s.underway, listKey{a.connector, a.window})
 	name, kept := a.connector.spec.Name, s.newest
 	if a.window > listWindow {
 		kept = s.wider
@@ -210,27 +213,26 @@ func (s *lists) keep(a *asking) {
 	case a.connector.removed.Load() || a.at.Before(last.changed):
 	case a.err == nil:
 		kept[name] = listing{at: time.Now(), threads: a.threads}
-	case a.window > listWindow && len(a.threads) > len(last.threads): // all of them take it too long
+	case a.window > listWindow && len(a.threads) > len(last.threads): // incomplete, but longer than the last
 		kept[name] = listing{threads: a.threads}
 	}
 }
 
-// outdate marks what is known of a server's threads as old, as something changed there.
+// outdate drops the lists of a server after a change.
 func (s *lists) outdate(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.newest[server], s.wider[server] = listing{changed: time.Now()}, listing{changed: time.Now()}
 }
 
-// outdateOlder has the older threads of a server listed anew. Until they are, what is known of them is better than
-// nothing.
+// outdateOlder marks the list of a server's older threads as outdated. It is used until there is a new one.
 func (s *lists) outdateOlder(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wider[server] = listing{threads: s.wider[server].threads, changed: time.Now()}
 }
 
-// silent is the fault of a server that did not answer in time.
+// silent returns the error for a server that did not answer in time.
 func (k *connector) silent() *handoff.Error {
 	return k.spec.Explain(&handoff.Error{
 		Code: handoff.CodeUnreachable, Subject: k.spec.Name,
@@ -262,8 +264,8 @@ func (s *lists) title(t handoff.Target) string {
 	return "on " + t.Server
 }
 
-// name completes an error with names that can be said: kinds of servers do not know what theirs is
-// called, and a thread's id cannot be said.
+// name sets the subject of an error to a name that can be spoken. Kinds do not know the names of their servers, and
+// ids of threads cannot be spoken.
 func (s *lists) name(err error, t handoff.Target) *handoff.Error {
 	fault := *handoff.AsError(err)
 	switch fault.Code {

@@ -10,7 +10,7 @@ import (
 	"switchboard/handoff"
 )
 
-// Machines tells people about the servers of a grant, in configured order.
+// Machines returns the servers of a grant as people see them, in configured order.
 func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
 	connectors := f.now.Load().allowed(g)
 	all := make([]handoff.Machine, len(connectors))
@@ -37,8 +37,8 @@ func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
 	return all
 }
 
-// Test asks a server something now, and connects to it first if need be. It returns how long the answer took. One whose
-// agent is known not to be signed in fails.
+// Test requests the list of a server's threads, and connects first if the server is not connected. It returns how long
+// the answer took. It fails if the agent is known not to be signed in.
 func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Duration, error) {
 	k, err := f.allowedOne(g, name)
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Du
 	return took, err
 }
 
-// Archive puts a session away, or brings it back. A kind that cannot says so.
+// Archive archives a session, or restores it. It fails if the kind cannot do that.
 func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error {
 	return f.alter(ctx, g, t, func(ctx context.Context, c Catalog) error {
 		if archiver, ok := c.(Archiver); ok {
@@ -74,7 +74,7 @@ func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, 
 // maxName bounds the name of a session, in bytes.
 const maxName = 200
 
-// RenameSession gives a session a name, by which everybody finds it. A kind that cannot says so.
+// RenameSession gives a session a name, which other programs see too. It fails if the kind cannot do that.
 func (f *Fleet) RenameSession(ctx context.Context, g handoff.Grant, t handoff.Target, name string) error {
 	name = strings.Join(strings.Fields(name), " ")
 	if name == "" || len(name) > maxName {
@@ -88,7 +88,7 @@ func (f *Fleet) RenameSession(ctx context.Context, g handoff.Grant, t handoff.Ta
 	})
 }
 
-// alter changes what the list of a server tells of a session.
+// alter makes a change that a server's list of sessions shows, and drops the list.
 func (f *Fleet) alter(
 	ctx context.Context, g handoff.Grant, t handoff.Target, change func(context.Context, Catalog) error,
 ) error {
@@ -108,7 +108,7 @@ func (f *Fleet) alter(
 	if err := change(ctx, link.Catalog); err != nil {
 		return f.lists.name(err, t)
 	}
-	f.lists.outdate(t.Server) // it tells what was
+	f.lists.outdate(t.Server)
 	return nil
 }
 
@@ -121,11 +121,10 @@ func (f *Fleet) allowedOne(g handoff.Grant, name string) (*connector, error) {
 	return k, nil
 }
 
-// What a grant does not allow is as if it did not exist: its names are unknown, and its sessions are in no list.
-
-// seen returns the threads of a server that the caller may know of, and marks those that programs made.
-func (f *Fleet) seen(ctx context.Context, g handoff.Grant, server string, threads []named) []named {
-	seen := slices.DeleteFunc(slices.Clone(threads), func(t named) bool { return f.hidden(g.Caller, server, t.ID) })
+// visible returns the threads of a server without those that are hidden from the caller, and marks those that programs
+// made.
+func (f *Fleet) visible(ctx context.Context, g handoff.Grant, server string, threads []namedThread) []namedThread {
+	seen := slices.DeleteFunc(slices.Clone(threads), func(t namedThread) bool { return f.hidden(g.Caller, server, t.ID) })
 	byAPI := f.byAPI(ctx, g.Caller)
 	for i := range seen {
 		seen[i].API = byAPI(server, seen[i].ID)

@@ -9,33 +9,33 @@ import (
 	"switchboard/handoff"
 )
 
-// maxSpoken bounds a name that somebody says; longer text is never a name.
+// maxSpoken bounds a spoken name, in bytes. A longer text is never a name.
 const maxSpoken = 200
 
 // articles are left out of a name first. Set once.
 var articles = []string{"the", "my", "our", "a", "an"}
 
-// serverFillers are words around a machine's name that do not tell machines apart. Set once.
+// serverFillers are words around a machine's name that do not distinguish machines. Set once.
 var serverFillers = []string{
 	"the", "my", "our", "a", "an", "on", "at", "in", "of", "machine", "server", "computer", "project", "repo",
 	"repository", "please",
 }
 
-// sessionFillers are words around a session's name that do not tell sessions apart. Set once.
+// sessionFillers are words around a session's name that do not distinguish sessions. Set once.
 var sessionFillers = []string{
 	"the", "my", "our", "a", "an", "on", "about", "one", "session", "thread", "conversation", "please", "point", "dot",
 }
 
-// apartFillers are words around what tells sessions of one title apart. Set once.
+// apartFillers are words around the directory or branch that distinguishes sessions of the same title. Set once.
 var apartFillers = append([]string{"in", "at", "from", "of", "/", "branch", "directory", "folder", "project"},
 	sessionFillers...)
 
-// words splits a name into lower-case words: runs of letters and runs of digits, and "/" by itself.
-// Everything else separates.
+// words splits a name into lower-case words: runs of letters, runs of digits, and "/". Other characters separate words,
+// except apostrophes, which are left out.
 func words(name string) []string {
 	var out []string
 	var word strings.Builder
-	kind := 0 // of the word under way: 1 letters, 2 digits
+	kind := 0 // of the current word: 1 letters, 2 digits
 	flush := func() {
 		if word.Len() > 0 {
 			out = append(out, word.String())
@@ -71,7 +71,7 @@ func words(name string) []string {
 	return out
 }
 
-// digits turns spoken numbers into figures: "twenty one" is 21.
+// digits replaces spoken numbers by digits: "twenty one" is 21.
 func digits(in []string) []string {
 	out := make([]string, 0, len(in))
 	for i := 0; i < len(in); i++ {
@@ -91,13 +91,12 @@ func digits(in []string) []string {
 	return out
 }
 
-// without removes filler words. Nothing is left of a name that is all filler.
+// without returns words without fillers, which may leave none.
 func without(in, fillers []string) []string {
 	return slices.DeleteFunc(slices.Clone(in), func(w string) bool { return slices.Contains(fillers, w) })
 }
 
-// keys returns the forms under which the same spoken name is found: without separators, with numbers as
-// they were said and as figures.
+// keys returns the forms by which a name is found: joined words, with numbers as they were said and as digits.
 func keys(in []string) []string {
 	plain := strings.Join(in, "")
 	if plain == "" {
@@ -114,7 +113,7 @@ func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(k string) bool { return slices.Contains(b, k) })
 }
 
-// distance counts insertions, deletions, substitutions and swaps of neighbours. Beyond limit it returns
+// distance counts insertions, deletions, substitutions and swaps of neighbours. If it is more than limit, it returns
 // limit+1.
 func distance(a, b []rune, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
@@ -141,7 +140,7 @@ func distance(a, b []rune, limit int) int {
 	return min(last[len(b)], limit+1)
 }
 
-// sayable shortens what somebody said to something fit to be repeated in a sentence.
+// sayable shortens a text so that it can be spoken within a sentence.
 func sayable(said string) string {
 	const most = 60
 	said = strings.Join(strings.FieldsFunc(said, func(r rune) bool {
@@ -150,14 +149,14 @@ func sayable(said string) string {
 	return handoff.ClipRunes(strings.ToValidUTF8(said, ""), most)
 }
 
-// Labels are at most this long: two to seven words that can be said.
+// Bounds of a label.
 const (
 	labelMinWords = 2
 	labelMaxWords = 7
 	labelMaxRunes = 48
 )
 
-// label takes the first words of a title that are fit to be said.
+// label returns the first words of a title that can be spoken.
 func label(title string) string {
 	var picked []string
 	length := 0
@@ -171,7 +170,7 @@ func label(title string) string {
 		if len(picked) >= labelMaxWords || len(picked) >= labelMinWords && length+n > labelMaxRunes {
 			break
 		}
-		if n > labelMaxRunes { // a path or a hash cannot be said
+		if n > labelMaxRunes { // a path or a hash cannot be spoken
 			word = string([]rune(word)[:labelMaxRunes])
 		}
 		picked = append(picked, word)

@@ -19,7 +19,7 @@ import (
 // A corpus is a fleet, and names that people say for what is in it. Who wrote it had not seen the resolver.
 type corpus struct {
 	specs    []Spec
-	sessions map[string][]named // by machine, newest first; "" is all of them
+	sessions map[string][]namedThread // by machine, newest first; "" is all of them
 	cases    []spoken
 	now      time.Time
 }
@@ -60,7 +60,7 @@ func readCorpus(t testing.TB) corpus {
 		}
 	}
 	must(t, json.Unmarshal(text, &fleet))
-	c, threads := corpus{sessions: map[string][]named{}}, map[string][]Thread{}
+	c, threads := corpus{sessions: map[string][]namedThread{}}, map[string][]Thread{}
 	for _, m := range fleet.Machines {
 		s := Spec{Name: m.Name, Aliases: m.Aliases, Projects: map[string]string{}, Dial: (&fakeServer{}).dial}
 		for _, p := range fleet.Projects {
@@ -80,7 +80,7 @@ func readCorpus(t testing.TB) corpus {
 	}
 	for _, spec := range c.specs {
 		list := spec.name(threads[spec.Name])
-		slices.SortFunc(list, func(a, b named) int { return b.Updated.Compare(a.Updated) })
+		slices.SortFunc(list, func(a, b namedThread) int { return b.Updated.Compare(a.Updated) })
 		c.sessions[spec.Name], c.sessions[""] = list, append(c.sessions[""], list...)
 	}
 	text, err = os.ReadFile("testdata/names/cases.jsonl")

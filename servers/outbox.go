@@ -10,19 +10,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// PingEvery is the interval between pings on a wire that has them. Agent servers send none themselves.
+// PingEvery is the interval between pings on a wire that has them. Agent servers themselves send none.
 const PingEvery = 12 * time.Second
 
 var (
-	// ErrTooMany says that there is no room for another frame or request.
+	// ErrTooMany says that the queue or the number of requests is at its bound.
 	ErrTooMany = errors.New("too many requests in flight")
-	// ErrTooLarge says that a frame of ours is larger than [MaxFrame].
+	// ErrTooLarge says that a frame to be sent is larger than [MaxFrame].
 	ErrTooLarge = errors.New("frame larger than 16 MiB")
-	// ErrClosed says that this end closed the connection.
+	// ErrClosed says that this end has closed the connection.
 	ErrClosed = errors.New("connection closed")
 )
 
-// A NotSentError says that a frame certainly never left.
+// A NotSentError says that a frame was certainly not sent.
 type NotSentError struct{ Cause error }
 
 // Error implements error.
@@ -31,13 +31,13 @@ func (e *NotSentError) Error() string { return "not sent: " + e.Cause.Error() }
 // Unwrap returns the cause: callers look for [ErrTooMany] and [ErrTooLarge].
 func (e *NotSentError) Unwrap() error { return e.Cause }
 
-// NotSent reports whether a frame certainly never left.
+// NotSent reports whether an error says that a frame was certainly not sent.
 func NotSent(err error) bool {
 	_, is := errors.AsType[*NotSentError](err)
 	return is
 }
 
-// An UnansweredError says that a frame may have left and that no response came.
+// An UnansweredError says that a frame may have been sent and that no response came.
 type UnansweredError struct{ Cause error }
 
 // Error implements error.
@@ -46,30 +46,30 @@ func (e *UnansweredError) Error() string { return "no answer: " + e.Cause.Error(
 // Unwrap returns the cause: callers look for [ErrLongFrame].
 func (e *UnansweredError) Unwrap() error { return e.Cause }
 
-// A pinger is a wire that can notice a dead peer.
+// A pinger is a wire that can send pings.
 type pinger interface{ Ping() error }
 
-// An Outbox is the life of a connection and the frames on their way out of it: one goroutine writes them in order. Of
-// each frame it is known whether it certainly did not leave. Its methods may be used from any goroutine.
+// An Outbox is the lifetime of a connection and the queue of its writer: one goroutine writes the frames in order. It
+// knows of each frame whether it was certainly not sent. It is safe for concurrent use.
 type Outbox struct {
-	Full atomic.Uint64 // frames that found no room
+	Full atomic.Uint64 // frames that were refused, since the queue was full
 
 	wire   Wire          // Set once
 	log    *zap.Logger   // Set once
 	frames chan *Frame   // Set once, never closed; taken by write
 	done   chan struct{} // Set once, closed by Lose
-	limit  int           // Set once: how many bytes of frames may wait
+	limit  int           // Set once: of queued
 
 	mu     sync.Mutex
 	queued int   // Guarded by mu: bytes of frames that wait
 	cause  error // Guarded by mu: why the connection was lost
 }
 
-// A Frame is on its way out. Whoever moves state away from frameQueued decides whether it is sent.
+// A Frame is a frame in an outbox. The first change of state, by the writer or by Withdraw, decides whether it is sent.
 type Frame struct {
 	bytes   []byte
 	state   atomic.Int32
-	written chan error // holds one
+	written chan error // capacity 1: the result of writing it
 }
 
 const (
@@ -78,16 +78,16 @@ const (
 	frameWithdrawn
 )
 
-// Withdraw takes a frame back, and reports whether that was in time: then it never leaves.
+// Withdraw withdraws a frame, and reports whether it was in time: then the frame is never sent.
 func (f *Frame) Withdraw() bool { return f.state.CompareAndSwap(frameQueued, frameWithdrawn) }
 
-// NewOutbox returns the outbox of a wire with room for so many frames and bytes.
+// NewOutbox returns the outbox of a wire. It queues at most frames frames and limit bytes.
 func NewOutbox(wire Wire, frames, limit int, log *zap.Logger) *Outbox {
 	return &Outbox{wire: wire, log: log, frames: make(chan *Frame, frames), done: make(chan struct{}), limit: limit}
 }
 
-// Run writes, beside read, until the connection is lost or closed. It closes the wire, so that read ends, and returns
-// when both have ended.
+// Run runs the writer and read until the connection is lost or closed. Then it closes the wire, which ends read, and
+// returns when both have ended.
 func (o *Outbox) Run(read func()) {
 	var wg sync.WaitGroup
 	wg.Go(read)
@@ -149,7 +149,7 @@ func (o *Outbox) write() {
 	}
 }
 
-// Send queues a frame. It never waits.
+// Send queues a frame. It never waits: if the queue is full, it returns [ErrTooMany].
 func (o *Outbox) Send(bytes []byte) (*Frame, error) {
 	if err := o.Lost(); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (o *Outbox) Send(bytes []byte) (*Frame, error) {
 	return nil, ErrTooMany
 }
 
-// room takes n bytes of what may wait, or gives them back.
+// room adds n bytes to queued, or subtracts them, and reports whether there was room.
 func (o *Outbox) room(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -200,7 +200,7 @@ func (o *Outbox) Write(ctx context.Context, bytes []byte) error {
 		return &NotSentError{cause}
 	}
 	select {
-	case err := <-f.written: // it was done before the connection was lost
+	case err := <-f.written: // it was written before the connection was lost
 		if err == nil {
 			return nil
 		}

@@ -20,7 +20,7 @@ import (
 	"switchboard/handoff"
 )
 
-// DialFault says why a server was not reached, as far as the error of whatever dialled it tells.
+// DialFault returns the error for a server that was not reached, with the reason that follows from the dial's error.
 func DialFault(server string, err error) *handoff.Error {
 	fault := *handoff.AsError(err)
 	if fault.Code == handoff.CodeInternal {
@@ -32,7 +32,7 @@ func DialFault(server string, err error) *handoff.Error {
 	return &fault
 }
 
-// dialReasons are the reasons of errors that the system and its network libraries give, the first that fits first. Set
+// dialReasons are the reasons of errors of the system and of network libraries. The first row that fits counts. Set
 // once.
 var dialReasons = []struct {
 	fits   func(error) bool
@@ -81,7 +81,7 @@ func isTimeout(err error) bool {
 	return ok && timed.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// ReasonOf finds the reason of an error that dialling gave.
+// ReasonOf returns the reason of a dial's error.
 func ReasonOf(err error) handoff.Reason {
 	for _, row := range dialReasons {
 		if row.fits(err) {
@@ -91,7 +91,7 @@ func ReasonOf(err error) handoff.Reason {
 	return handoff.ReasonUnknown
 }
 
-// RefusalOf says what it means that a server answers an HTTP request otherwise than it should.
+// RefusalOf returns the error for a server's unexpected answer to an HTTP request.
 func RefusalOf(server string, status int, body string) *handoff.Error {
 	detail := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, body))
 	fault := func(code handoff.Code, why handoff.Reason) *handoff.Error {
@@ -108,21 +108,21 @@ func RefusalOf(server string, status int, body string) *handoff.Error {
 	return fault(handoff.CodeUnreachable, handoff.ReasonStranger)
 }
 
-// HandshakeFault completes the fault of a handshake that failed over a connection that was made. died is how the
-// program ended that is the server, if it is one that runs here; nil: it is none, or did not tell.
+// HandshakeFault adds the reason to the error of a failed handshake. died says how the server's program ended; nil: it
+// has not ended, or it does not run here.
 func HandshakeFault(fault *handoff.Error, err error, died *string) *handoff.Error {
 	if fault.Reason != "" || fault.Code != handoff.CodeUnreachable {
 		return fault
 	}
-	told := *fault
-	told.Reason = ReasonOf(err)
-	if told.Reason == handoff.ReasonCut && died != nil {
-		told.Reason, told.Detail = handoff.ReasonProgramEnded, *died
+	completed := *fault
+	completed.Reason = ReasonOf(err)
+	if completed.Reason == handoff.ReasonCut && died != nil {
+		completed.Reason, completed.Detail = handoff.ReasonProgramEnded, *died
 	}
-	return &told
+	return &completed
 }
 
-// codeReasons are the reasons of faults that only have a code. Set once.
+// codeReasons are the reasons of errors that have only a code. Set once.
 var codeReasons = map[handoff.Code]handoff.Reason{
 	handoff.CodeTokenRefused: handoff.ReasonTokenRefused,
 	handoff.CodeUnauthorized: handoff.ReasonTokenRefused,
@@ -131,29 +131,29 @@ var codeReasons = map[handoff.Code]handoff.Reason{
 	handoff.CodeUnreachable:  handoff.ReasonUnknown,
 }
 
-// Explain gives a fault of a server the words of its reason. since is when the server was there last; zero: nobody
-// knows. A fault that has no reason, since it is about something else, stays as it is.
+// Explain returns an error of a server with the words of its reason. since is when the server was up last; zero: not
+// known. An error without a reason, which is not about the connection, gets the words of its code.
 func (s Spec) Explain(fault *handoff.Error, since time.Time) *handoff.Error {
-	told := *fault
-	if told.Reason == "" {
-		told.Reason = codeReasons[told.Code]
+	explained := *fault
+	if explained.Reason == "" {
+		explained.Reason = codeReasons[explained.Code]
 	}
-	told.Reason = s.atLoopback(told.Reason)
-	if told.Reason == handoff.ReasonOutdated {
-		told.Detail = cmp.Or(told.Detail, told.Subject) // which is the sentence
+	explained.Reason = s.atLoopback(explained.Reason)
+	if explained.Reason == handoff.ReasonOutdated {
+		explained.Detail = cmp.Or(explained.Detail, explained.Subject) // the subject is the whole sentence
 	}
-	if told.Reason == "" {
-		told.Why, told.Next = told.Spoken(), told.Meaning().Next
-		return &told
+	if explained.Reason == "" {
+		explained.Why, explained.Next = explained.Spoken(), explained.Meaning().Next
+		return &explained
 	}
-	told.Why, told.Next = explain(told.Reason, reasonFacts{
-		Name: s.Name, Detail: told.Detail, Credential: s.Credential.Name,
+	explained.Why, explained.Next = explain(explained.Reason, reasonFacts{
+		Name: s.Name, Detail: explained.Detail, Credential: s.Credential.Name,
 		Address: strings.TrimPrefix(s.About.Address, "ssh:"), Start: s.About.Start, Since: since,
 	}, time.Now())
-	return &told
+	return &explained
 }
 
-// atLoopback tells a tunnel from a machine: where the address is one of this computer, a tunnel may stand between.
+// atLoopback returns the reason for a server whose address is on this computer: a tunnel may be in between.
 func (s Spec) atLoopback(reason handoff.Reason) handoff.Reason {
 	u, err := url.Parse(s.About.Address)
 	if err != nil || u.Scheme != "ws" || !Loopback(u.Hostname()) {

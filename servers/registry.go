@@ -11,14 +11,14 @@ import (
 	"switchboard/handoff"
 )
 
-// A registry is the servers that there are at one time, and their names. It is replaced, never changed.
+// A registry has the servers of the fleet at one time, and their names. It is replaced, never changed.
 type registry struct {
 	names      *namebook             // Set once
 	connectors []*connector          // Set once: in configured order
 	byName     map[string]*connector // Set once: by names and aliases
 
 	mu    sync.Mutex
-	books map[string]*namebook // Guarded by mu: the names of each set of servers that a grant has
+	books map[string]*namebook // Guarded by mu: by the joined names of the servers that a grant allows
 }
 
 func newRegistry(connectors []*connector) *registry {
@@ -28,7 +28,7 @@ func newRegistry(connectors []*connector) *registry {
 	}
 	for _, k := range connectors {
 		for _, alias := range k.spec.Aliases {
-			r.byName[alias] = k // work that was given under it goes on
+			r.byName[alias] = k // work may have been given by a former name
 		}
 	}
 	for _, k := range connectors {
@@ -45,7 +45,7 @@ func specsOf(connectors []*connector) []Spec {
 	return specs
 }
 
-// book returns the names that a grant may use. There are as many books as sets of servers that grants have.
+// book returns the names of the servers that a grant allows.
 func (r *registry) book(g handoff.Grant) *namebook {
 	allowed := specsOf(r.allowed(g))
 	if len(allowed) == len(r.connectors) {
@@ -71,8 +71,8 @@ func (r *registry) allowed(g handoff.Grant) []*connector {
 	return slices.DeleteFunc(slices.Clone(r.connectors), func(k *connector) bool { return !k.spec.allows(g) })
 }
 
-// allows reports whether a grant may use a server. A call may be older than the server, and then its grant does not
-// know whom that is for.
+// allows reports whether a grant may use a server. It also checks For, since the grant of a call may be older than the
+// server.
 func (s *Spec) allows(g handoff.Grant) bool {
 	return g.AllowsServer(s.Name) && (s.For == nil || g.Caller == (handoff.Caller{}) ||
 		slices.Contains(s.For, g.Caller.Principal))
@@ -92,8 +92,8 @@ func (r *registry) place(g handoff.Grant, t handoff.Target) (place, *handoff.Err
 	return named, fault
 }
 
-// connector returns the server of a resolved name. Where it was removed meanwhile, the others are not named: nobody
-// knows here which of them the caller may use.
+// connector returns the server of a resolved name. If the server was removed meanwhile, the error names no others,
+// since it is not known here which of them the caller may use.
 func (r *registry) connector(name string) (*connector, *handoff.Error) {
 	if k := r.byName[name]; k != nil {
 		return k, nil
@@ -101,12 +101,11 @@ func (r *registry) connector(name string) (*connector, *handoff.Error) {
 	return nil, handoff.Fault(handoff.CodeUnknownServer, sayable(name), "")
 }
 
-// errRemoved is why a connector ends whose server was taken out of the fleet.
+// errRemoved is the cause of a connector's end when its server is removed from the fleet.
 var errRemoved = errors.New("the server was removed")
 
-// Change takes servers out of the fleet and puts others in, in the place of those with the same names. Either all of
-// that is done, or nothing and the error says what is wrong. Servers that stay keep their connections, and with these
-// their work.
+// Change removes servers from the fleet and adds others, which replace those of the same names. It does all or nothing;
+// an error says what is wrong. The other servers keep their connections and their work.
 func (f *Fleet) Change(drop []string, put []Spec) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +113,7 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range gone { // before its name means another
+	for _, k := range gone { // before its name stands for another server
 		k.removed.Store(true)
 		f.lists.forget(k.spec.Name)
 	}
@@ -124,7 +123,7 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 	}
 	for _, k := range added {
 		if f.start == nil {
-			k.after = nil // what was there before never ran
+			k.after = nil // the server that it replaces never ran
 			continue
 		}
 		f.start(k)
@@ -133,20 +132,20 @@ func (f *Fleet) Change(drop []string, put []Spec) error {
 	return nil
 }
 
-// Hold lets nobody have a thread of some servers, or a connection to them, until release: who asks waits. So nothing
-// new begins on a server between the look at what it does and its change. One at a time may hold servers.
+// Hold makes requests for threads of some servers, or for connections to them, wait until release. So no new work
+// begins on a server between a check of its work and its change. Calls of Hold must not overlap.
 func (f *Fleet) Hold(servers []string) (release func()) {
 	released := make(chan struct{})
 	var held []*connector
 	for _, name := range servers {
 		if k := f.now.Load().byName[name]; k != nil {
-			k.held.Store(&released)
+			k.hold.Store(&released)
 			held = append(held, k)
 		}
 	}
 	return func() {
 		for _, k := range held {
-			k.held.Store(nil)
+			k.hold.Store(nil)
 		}
 		close(released)
 	}
@@ -158,10 +157,10 @@ func (f *Fleet) Check(drop []string, put []Spec) error {
 	return err
 }
 
-// changed returns the servers that there are after a change, those that go, and those that come.
+// changed returns the servers after a change, those that it removes, and those that it adds.
 func (f *Fleet) changed(drop []string, put []Spec) (all, gone, added []*connector, err error) {
 	for _, s := range put {
-		added = append(added, newConnector(s, f.log, f.change, f.news))
+		added = append(added, newConnector(s, f.log, f.change, f.listChanged))
 	}
 	left := slices.Clone(added)
 	for _, k := range f.now.Load().connectors {
@@ -180,20 +179,19 @@ func (f *Fleet) changed(drop []string, put []Spec) (all, gone, added []*connecto
 	return all, gone, added, check(specsOf(all))
 }
 
-// Retry connects to a server soon that is waited for, because something says that it is back.
+// Retry shortens the wait before the next attempt to connect to a server, because the server seems to be back.
 func (f *Fleet) Retry(server string) {
 	if k := f.now.Load().byName[server]; k != nil {
 		k.hurry()
 	}
 }
 
-// Run connects to every server at once and keeps the connections until ctx ends. It returns nil when
-// they are closed.
+// Run connects to all servers and keeps the connections until ctx ends. It returns nil when they are closed.
 func (f *Fleet) Run(ctx context.Context) error {
 	var work, tell sync.WaitGroup
 	stop := make(chan struct{})
 	tell.Go(func() { f.tell(stop) })
-	f.lists.mayAsk(true)
+	f.lists.setOpen(true)
 	f.mu.Lock()
 	f.start = func(k *connector) {
 		own, leave := context.WithCancelCause(ctx)
@@ -202,7 +200,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 			defer leave(nil)
 			defer close(k.ended)
 			if k.after != nil {
-				<-k.after // what was there before has what this one needs
+				<-k.after // the server that it replaces may hold resources that it needs
 			}
 			k.run(own)
 		})
@@ -215,15 +213,15 @@ func (f *Fleet) Run(ctx context.Context) error {
 	f.mu.Lock()
 	f.start = nil
 	f.mu.Unlock()
-	f.lists.mayAsk(false)
+	f.lists.setOpen(false)
 	work.Wait()
-	f.lists.asks.Wait() // soon: the connections have ended
+	f.lists.asks.Wait() // not for long, since the connections have ended
 	close(stop)
 	tell.Wait()
 	return nil
 }
 
-// A SpecError says what is wrong with a server among the others.
+// A SpecError says what is wrong with the spec of a server.
 type SpecError struct{ Server, Why string }
 
 // Error implements error.
@@ -235,7 +233,7 @@ func check(specs []Spec) error {
 	bad := func(server, format string, args ...any) {
 		faults = append(faults, SpecError{server, fmt.Sprintf(format, args...)})
 	}
-	owners := map[string]string{} // spoken form -> server
+	owners := map[string]string{} // servers by key
 	claim := func(server, what, name string) {
 		said := keys(words(name))
 		if len(said) == 0 || strings.Contains(name, "/") {

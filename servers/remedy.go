@@ -8,11 +8,11 @@ import (
 	"switchboard/handoff"
 )
 
-// A remedy is what a reason means to people: a clause about the machine, and one sentence with the one thing to do. In
-// both stand {name}, {credential}, {detail}, {address}, {start} and {since}, as [reasonFacts] has them.
+// A remedy has the words of a reason for people: a clause about the machine, and a sentence with one thing to do. In
+// both, {name}, {credential}, {detail}, {address}, {start} and {since} stand for the values of [reasonFacts].
 type remedy struct{ Words, Next string }
 
-// remedies are those of all reasons. Set once.
+// remedies are the remedies of all reasons. Set once.
 var remedies = map[handoff.Reason]remedy{
 	handoff.ReasonAsleep: {
 		"it is asleep or offline{since}",
@@ -126,20 +126,20 @@ var remedies = map[handoff.Reason]remedy{
 	handoff.ReasonUnknown:  {"it cannot be reached", "Look at the log of its agent server."},
 }
 
-// reasonFacts fill in the words of a reason.
+// reasonFacts are the values in the words of a reason.
 type reasonFacts struct {
 	Name       string    // of the machine in the fleet
-	Credential string    // what lets Switchboard in: token or key; "": token
-	Detail     string    // what was noticed, without a secret; "" leaves it out
-	Address    string    // where it is reached; for ssh, its destination
-	Start      string    // the command that starts its agent server; "": nobody knows
-	Since      time.Time // when it was there last; zero: nobody knows
+	Credential string    // by which the server lets Switchboard in: token or key; "": token
+	Detail     string    // what was noticed, without secrets; "": nothing
+	Address    string    // of the server; for ssh, its destination
+	Start      string    // the command that starts its agent server; "": not known
+	Since      time.Time // when it was up last; zero: not known
 }
 
-// maxReasonDetail bounds what the words of a reason quote, in bytes.
+// maxReasonDetail bounds Detail in the words of a reason, in bytes.
 const maxReasonDetail = 160
 
-// KnownReason returns a reason, or that nothing is known where it is one of a newer program.
+// KnownReason returns a reason, or [handoff.ReasonUnknown] for a reason of a newer program.
 func KnownReason(r handoff.Reason) handoff.Reason {
 	if _, known := remedies[r]; !known {
 		return handoff.ReasonUnknown
@@ -147,7 +147,7 @@ func KnownReason(r handoff.Reason) handoff.Reason {
 	return r
 }
 
-// explain returns the words of a reason, and the one thing to do.
+// explain returns the words of a reason, and the sentence with one thing to do.
 func explain(r handoff.Reason, f reasonFacts, now time.Time) (words, next string) {
 	row := remedies[KnownReason(r)]
 	start, since := "", ""
@@ -170,7 +170,7 @@ func explain(r handoff.Reason, f reasonFacts, now time.Time) (words, next string
 	return words, strings.ReplaceAll(next, "{address}", address)
 }
 
-// clockWords says when something was: the time of day, with the day unless that is today.
+// clockWords returns words for a time: the time of day, with the date unless that is today's.
 func clockWords(at, now time.Time) string {
 	at = at.In(now.Location())
 	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {

@@ -12,16 +12,16 @@ import (
 	"switchboard/handoff"
 )
 
-// maxChoices is how many candidates an ambiguous name is answered with: more cannot be said.
+// maxChoices is how many candidates the error for an ambiguous name has: more cannot be spoken.
 const maxChoices = 3
 
-// A place is what a server name can mean: a server, or a named directory of it.
+// A place is the meaning of a server name: a server, or a project on it.
 type place struct {
 	server  string
 	project string
 }
 
-// say returns the form that can be said and that the resolver takes back.
+// say returns a name of the place that can be spoken, and that the resolver understands.
 func (p place) say() string {
 	if p.project == "" {
 		return p.server
@@ -29,16 +29,16 @@ func (p place) say() string {
 	return p.project + " on " + p.server
 }
 
-// A rank orders what kind of name matched; a better one hides the others. The order is the meaning: a
-// machine's own name is never taken for a project of another.
+// A rank is the kind of name that matched. Lower ranks come first and hide higher ones: so a machine's own name is
+// never taken for a project of another machine.
 type rank int
 
 const (
 	rankName     rank = iota // the name or an alias
 	rankHost                 // the host, or its first label
-	rankProject              // server/project, "project on server", or the project alone
-	rankLoose                // the name, an alias or the host without words like "the"
-	rankLooseAll             // projects in the same way
+	rankProject              // "server/project", "project on server", or only the project
+	rankLoose                // the name, an alias or the host without serverFillers
+	rankLooseAll             // projects without serverFillers
 	ranks
 )
 
@@ -46,15 +46,15 @@ const (
 type heardPlace struct {
 	place
 	spelled
-	alone bool // the name is the project's, without its server's
+	alone bool // the name is only the project's, without its server's
 }
 
-// A namebook is the resolver's table: every form of every name. It is made once and only read.
+// A namebook is the resolver's table of all forms of all names. It is made once and only read.
 type namebook struct {
 	servers []string                  // Set once: in configured order
 	dirs    map[string][]string       // Set once: projects of each server, sorted
 	index   [ranks]map[string][]place // Set once: places by key
-	heard   []heardPlace              // Set once: every name as it is compared with what was misheard
+	heard   []heardPlace              // Set once: all names, for comparing with a name that was misheard
 }
 
 func newNamebook(specs []Spec) *namebook {
@@ -126,8 +126,8 @@ func hostNames(host string) []string {
 	return []string{host, label}
 }
 
-// resolve finds the one place that a spoken or written name means. It never guesses: when two places fit
-// equally it names both.
+// resolve returns the one place that a spoken or written name means. It never guesses: if several places fit equally,
+// its error names them.
 func (b *namebook) resolve(said string) (place, *handoff.Error) {
 	said = strings.TrimSpace(said)
 	switch {
@@ -167,12 +167,14 @@ func (b *namebook) resolve(said string) (place, *handoff.Error) {
 	return b.hear(said, slices.Values(b.heard), fit.whole)
 }
 
-// whole and part report whether a name may be taken: all of it was said, or what was said is part of no other.
+// whole reports whether a name may be taken because all of it was said.
 func (f fit) whole() bool { return f.full }
-func (f fit) part() bool  { return f.sure && f.exact >= minStem }
 
-// hear finds the place of those names that sounds like what was said. A name that fits enough is taken if it is the
-// only one. Else those that are like it are asked about, at most [maxChoices].
+// part reports whether a name may be taken because a sure part of it was said.
+func (f fit) part() bool { return f.sure && f.exact >= minStem }
+
+// hear finds a place by a name that was perhaps misheard. It returns the place if only one of the names fits enough.
+// Else its error asks about at most [maxChoices] names that are similar.
 func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(fit) bool) (place, *handoff.Error) {
 	if len(said) > maxSpoken {
 		return place{}, b.unknown(said)
@@ -184,7 +186,7 @@ func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(fit
 			fits[name.place] = f
 		}
 	}
-	found, sure := likest(fits, enough, func(x, y place) int {
+	found, sure := bestFits(fits, enough, func(x, y place) int {
 		server := slices.Index(b.servers, x.server) - slices.Index(b.servers, y.server)
 		return cmp.Or(server, strings.Compare(x.project, y.project))
 	})
@@ -194,7 +196,7 @@ func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(fit
 	case sure:
 		return b.only(said, found)
 	}
-	found = slices.DeleteFunc(found, func(at place) bool { // a project that only its machine makes likely
+	found = slices.DeleteFunc(found, func(at place) bool { // projects that fit only because of their machine
 		own, ok := fits[place{server: at.server}]
 		return at.project != "" && ok && own.score() >= fits[at].score()
 	})
@@ -206,10 +208,10 @@ func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(fit
 	return place{}, fault
 }
 
-// letters weighs a word by its length: short ones tell less.
+// letters returns the weight of a word by its length.
 func letters(w string) float64 { return float64(min(utf8.RuneCountInString(w), 8)) }
 
-// within resolves "server/project" whose parts do not match as a whole.
+// within resolves "server/project" if the whole name did not match.
 func (b *namebook) within(said, server, project string) (place, *handoff.Error) {
 	at, fault := b.resolve(server)
 	if fault != nil || strings.Contains(project, "/") || at.project != "" {
@@ -255,9 +257,9 @@ func (b *namebook) project(server, said string) (place, *handoff.Error) {
 	return place{}, fault
 }
 
-// only returns the one place found, or says why there is none.
+// only returns the place if only one was found, or else an error.
 func (b *namebook) only(said string, found []place) (place, *handoff.Error) {
-	slices.SortFunc(found, func(x, y place) int { // as they are configured
+	slices.SortFunc(found, func(x, y place) int { // in configured order
 		server := slices.Index(b.servers, x.server) - slices.Index(b.servers, y.server)
 		return cmp.Or(server, strings.Compare(x.project, y.project))
 	})
@@ -275,7 +277,7 @@ func (b *namebook) only(said string, found []place) (place, *handoff.Error) {
 	return place{}, fault
 }
 
-// unknown says that nothing fits, and which names there are.
+// unknown returns the error for a name that nothing fits. It names all servers.
 func (b *namebook) unknown(said string) *handoff.Error {
 	fault := handoff.Fault(handoff.CodeUnknownServer, sayable(said), "")
 	fault.Choices = slices.Clone(b.servers)

@@ -11,37 +11,37 @@ import (
 	"switchboard/handoff"
 )
 
-// minPrefix is how much of an id must be given: less is rather a word.
+// minPrefix is the least length of an id's prefix. A shorter text is rather a word.
 const minPrefix = 6
 
-// minStem is how much of a title's word must be said.
+// minStem is the least length of the beginning of a title's word.
 const minStem = 4
 
-// maxSessionChoices is how many sessions an unknown name is answered with.
+// maxSessionChoices is how many sessions the error for an unknown name has.
 const maxSessionChoices = 10
 
-// A named thread is one that the resolver can find. Its label is made of its title alone, so that it stays the
-// same whatever else is on the server. Two threads may have the same one.
-type named struct {
+// A namedThread is a thread with its names for the resolver. Its label depends on its title only, so that other threads
+// do not change it. Two threads may have the same label.
+type namedThread struct {
 	Thread
 	Label string
 	API   bool // a program made it
 
 	server string
-	words  []string // of the title, numbers in figures
+	words  []string // of the title, numbers in digits
 	whole  []string // the keys of label and title
-	bare   []string // the same without fillers
-	title  spelled  // as it is compared with what was misheard
-	about  spelled  // what else may be said of it: its machine, directory and branch
-	apart  []string // the words of its directory and branch, numbers in figures
+	bare   []string // the keys of label and title without fillers
+	title  spelled  // for comparing with a name that was misheard
+	about  spelled  // its machine, directory and branch, which may be said too
+	apart  []string // the words of its directory and branch, numbers in digits
 }
 
-// name names the threads of a server.
-func (s Spec) name(threads []Thread) []named {
-	out := make([]named, len(threads))
+// name adds names to the threads of a server.
+func (s Spec) name(threads []Thread) []namedThread {
+	out := make([]namedThread, len(threads))
 	machine := strings.Join(append([]string{s.Name}, s.Aliases...), " ")
 	for i, t := range threads {
-		t := named{Thread: t, Label: label(t.Title), server: s.Name}
+		t := namedThread{Thread: t, Label: label(t.Title), server: s.Name}
 		title, label := words(spokenTitle(t)), words(t.Label)
 		t.words = digits(title)
 		t.whole = slices.Concat(keys(label), keys(title))
@@ -54,8 +54,8 @@ func (s Spec) name(threads []Thread) []named {
 	return out
 }
 
-// those returns the threads of a list that fit.
-func those(list []named, fit func(named) bool) (found []named) {
+// filter returns the threads of a list for which fit is true.
+func filter(list []namedThread, fit func(namedThread) bool) (found []namedThread) {
 	for i := range list {
 		if fit(list[i]) {
 			found = append(found, list[i])
@@ -64,8 +64,8 @@ func those(list []named, fit func(named) bool) (found []named) {
 	return found
 }
 
-// fullThread returns the canonical form of a thread name that needs no list: nothing, [handoff.NewThread] or a full id.
-// It returns false for any other.
+// fullThread returns the canonical form of a thread name that can be resolved without a list: "", [handoff.NewThread]
+// or a full id. It returns false for any other name.
 func (s Spec) fullThread(said string) (string, bool) {
 	said = strings.TrimSpace(said)
 	switch {
@@ -79,34 +79,34 @@ func (s Spec) fullThread(said string) (string, bool) {
 	return "", false
 }
 
-// byID finds a thread by its full id, which alone is unique whatever else is on the server.
-func byID(said string, list []named) (named, bool) {
+// byID finds a thread by its full id.
+func byID(said string, list []namedThread) (namedThread, bool) {
 	said = strings.TrimSpace(said)
-	if i := slices.IndexFunc(list, func(t named) bool { return t.ID == said }); i >= 0 {
+	if i := slices.IndexFunc(list, func(t namedThread) bool { return t.ID == said }); i >= 0 {
 		return list[i], true
 	}
-	found := those(list, func(t named) bool { return strings.EqualFold(t.ID, said) })
-	if len(found) != 1 { // ids of some kind may differ in case alone
-		return named{}, false
+	found := filter(list, func(t namedThread) bool { return strings.EqualFold(t.ID, said) })
+	if len(found) != 1 { // ids of some kinds may differ only in case
+		return namedThread{}, false
 	}
 	return found[0], true
 }
 
 // A nameSearch looks for what a session is called in a list, at one time.
 type nameSearch struct {
-	list  []named
+	list  []namedThread
 	now   time.Time
-	known map[string]meaning // by name: what was looked for before; nil: nothing is kept
+	known map[string]result // by name: what was looked for before; nil: nothing is kept
 }
 
 // A meaning is the threads that a name can mean, and whether the only one is surely meant.
-type meaning struct {
-	found []named
+type result struct {
+	found []namedThread
 	sure  bool
 }
 
-// find finds the one thread that a name means: id, start of the id, title or label, words of the title, those
-// with words that tell sessions of one title apart, or nearly the title. It never guesses.
+// find returns the id of the one thread that a name means. The name may be the id or a prefix of it, the title or
+// label, words of the title, perhaps with its directory, branch or age, or a misheard title. It never guesses.
 func (s nameSearch) find(said string) (string, *handoff.Error) {
 	found, sure := s.search(said)
 	if sure && len(found) == 1 {
@@ -131,65 +131,65 @@ func (s nameSearch) find(said string) (string, *handoff.Error) {
 	return "", fault
 }
 
-// The ways to mean a thread, the surest first. The first that fits any thread decides.
+// The numbers of matchers, the surest first. The first one that any thread matches decides.
 const (
-	sureSearches = 3 // these leave no doubt about what was said
-	searches     = 4
+	sureSearches = 3 // of those that leave no doubt
+	searches     = 4 // of all
 )
 
-// match returns the threads that fit a name in the surest of the first ways in which any does.
-func (s nameSearch) match(said string, ways int) []named {
+// match returns the threads that a name matches by the first of ways matchers that any thread matches.
+func (s nameSearch) match(said string, ways int) []namedThread {
 	if t, ok := byID(said, s.list); ok {
-		return []named{t}
+		return []namedThread{t}
 	}
 	if said = strings.TrimSpace(said); len(said) > maxSpoken {
 		return nil
 	}
 	for _, fits := range s.matchers(said)[:ways] {
-		if found := those(s.list, fits); len(found) > 0 {
+		if found := filter(s.list, fits); len(found) > 0 {
 			return byPeople(found)
 		}
 	}
 	return nil
 }
 
-// byPeople leaves out what a program made, unless there is nothing else: people rarely mean it.
-func byPeople(found []named) []named {
-	ofPeople := those(found, func(t named) bool { return !t.API })
+// byPeople returns threads without those that programs made, unless there are no others: people rarely mean these.
+func byPeople(found []namedThread) []namedThread {
+	ofPeople := filter(found, func(t namedThread) bool { return !t.API })
 	if len(ofPeople) == 0 {
 		return found
 	}
 	return ofPeople
 }
 
-func (s nameSearch) matchers(said string) []func(named) bool {
+func (s nameSearch) matchers(said string) []func(namedThread) bool {
 	full := words(said)
 	bare := without(full, sessionFillers)
 	wanted, loose, telling := keys(full), keys(bare), digits(without(full, apartFillers))
-	return []func(named) bool{
-		func(t named) bool {
+	return []func(namedThread) bool{
+		func(t namedThread) bool {
 			return len(said) >= minPrefix && len(t.ID) > len(said) && strings.EqualFold(t.ID[:len(said)], said)
 		},
-		func(t named) bool { return overlap(t.whole, wanted) },
-		func(t named) bool { return overlap(t.bare, loose) },
-		func(t named) bool { return s.pointsTo(t, telling) },
+		func(t namedThread) bool { return overlap(t.whole, wanted) },
+		func(t namedThread) bool { return overlap(t.bare, loose) },
+		func(t namedThread) bool { return s.pointsTo(t, telling) },
 	}
 }
 
 // search returns the threads that a name can mean, and whether the only one is surely meant.
-func (s nameSearch) search(said string) (found []named, sure bool) {
+func (s nameSearch) search(said string) (found []namedThread, sure bool) {
 	if found, sure = s.byName(said); sure && len(found) == 1 || len(said) > maxSpoken {
 		return found, sure
 	}
 	if t, ok := s.ranked(said); ok {
-		return []named{t}, true
+		return []namedThread{t}, true
 	}
 	return found, sure
 }
 
-// ranked finds the one of several threads of a name that its place among them means: "the older nightly run", "nightly
-// run, number 2 of 3".
-func (s nameSearch) ranked(said string) (named, bool) {
+// ranked finds one of several threads of the same name by its place among them: "the older nightly run", "nightly run,
+// number 2 of 3".
+func (s nameSearch) ranked(said string) (namedThread, bool) {
 	spoken := digits(words(said))
 	wanted, n := "", len(spoken)-4
 	if i := slices.IndexFunc(spoken, func(w string) bool { return w == "older" || w == "newer" }); i >= 0 {
@@ -203,23 +203,23 @@ func (s nameSearch) ranked(said string) (named, bool) {
 		wanted, spoken = strings.Join(spoken[n:], " "), spoken[:n]
 	}
 	if wanted == "" {
-		return named{}, false
+		return namedThread{}, false
 	}
 	found, sure := s.byName(strings.Join(spoken, " "))
 	if !sure || len(found) > maxAlike {
-		return named{}, false
+		return namedThread{}, false
 	}
-	i := slices.IndexFunc(found, func(t named) bool { return placeAmong(t, found) == wanted })
+	i := slices.IndexFunc(found, func(t namedThread) bool { return placeAmong(t, found) == wanted })
 	if i < 0 {
-		return named{}, false
+		return namedThread{}, false
 	}
 	return found[i], true
 }
 
-// placeAmong says which of several threads one is, by nothing that changes while they are worked on: the older or the
-// newer of two, where their beginning and their last use agree on that, else its number, the one that was made first
-// being 1.
-func placeAmong(t named, of []named) string {
+// placeAmong returns words for the place of a thread among several. Work in the threads does not change it. Of two, one
+// is the older if it was begun first and not used last; else threads are numbered in the order in which they were made,
+// from 1.
+func placeAmong(t namedThread, of []namedThread) string {
 	if len(of) == 2 {
 		a, b := of[0], of[1]
 		if begun, used := a.Created.Compare(b.Created), a.Updated.Compare(b.Updated); begun != 0 && begun != -used &&
@@ -239,22 +239,23 @@ func placeAmong(t named, of []named) string {
 	return fmt.Sprintf("number %d of %d", number, len(of))
 }
 
-// byName returns the threads that a name can mean.
-func (s nameSearch) byName(said string) (found []named, sure bool) {
+// byName returns the threads that a name can mean, from the cache if there is one.
+func (s nameSearch) byName(said string) (found []namedThread, sure bool) {
 	if before, known := s.known[said]; known {
 		return before.found, before.sure
 	}
 	found, sure = s.look(said)
 	if s.known != nil {
-		s.known[said] = meaning{found, sure}
+		s.known[said] = result{found, sure}
 	}
 	return found, sure
 }
 
-// look is byName of a name that was not looked for before. A whole title that is part of others too may be theirs.
-func (s nameSearch) look(said string) (found []named, sure bool) {
+// look is byName without the cache. If the name is the title of several threads, or sounds like other titles too, these
+// are also found.
+func (s nameSearch) look(said string) (found []namedThread, sure bool) {
 	if t, ok := byID(said, s.list); ok {
-		return []named{t}, true
+		return []namedThread{t}, true
 	}
 	if found = s.match(said, searches); len(found) > 1 {
 		return found, true
@@ -269,16 +270,16 @@ func (s nameSearch) look(said string) (found []named, sure bool) {
 		return likely, sure
 	}
 	for _, t := range likely {
-		if sure && !slices.ContainsFunc(found, func(f named) bool { return f.ID == t.ID }) {
+		if sure && !slices.ContainsFunc(found, func(f namedThread) bool { return f.ID == t.ID }) {
 			found = append(found, t)
 		}
 	}
 	return byPeople(found), true
 }
 
-// hear returns the threads whose titles sound like what was said, the likest first, and whether they are so like that
-// the only one is meant. "The latest" of several is the newest.
-func (s nameSearch) hear(said string) (found []named, sure bool) {
+// hear returns the threads whose titles sound like a name, the most similar first. sure reports whether they are
+// similar enough for a single one to be meant. A word such as "latest" selects the newest of several.
+func (s nameSearch) hear(said string) (found []namedThread, sure bool) {
 	if len(said) > maxSpoken {
 		return nil, false
 	}
@@ -300,13 +301,13 @@ func (s nameSearch) hear(said string) (found []named, sure bool) {
 			fits[i] = f
 		}
 	}
-	at, sure := likest(fits, func(f fit) bool { return f.full || f.part() }, func(a, b int) int { return a - b })
+	at, sure := bestFits(fits, func(f fit) bool { return f.full || f.part() }, func(a, b int) int { return a - b })
 	for _, i := range at {
 		found = append(found, s.list[i])
 	}
 	found = byPeople(found)
 	if sure && slices.ContainsFunc(spell(said), func(w word) bool { return slices.Contains(newest, w.text) }) {
-		slices.SortStableFunc(found, func(a, b named) int { return b.Updated.Compare(a.Updated) })
+		slices.SortStableFunc(found, func(a, b namedThread) int { return b.Updated.Compare(a.Updated) })
 		if len(found) > 1 && found[0].Updated.After(found[1].Updated) {
 			found = found[:1]
 		}
@@ -314,8 +315,8 @@ func (s nameSearch) hear(said string) (found []named, sure bool) {
 	return found, sure
 }
 
-// pointsTo reports whether some words are of a thread's title and all others of what tells it from its like.
-func (s nameSearch) pointsTo(t named, said []string) bool {
+// pointsTo reports whether some words are of a thread's title, and all others of its directory, branch or age.
+func (s nameSearch) pointsTo(t namedThread, said []string) bool {
 	inTitle, rest := 0, []string(nil)
 	for _, w := range said {
 		if hasWord(t.words, w) {
@@ -328,14 +329,14 @@ func (s nameSearch) pointsTo(t named, said []string) bool {
 		return false
 	}
 	rest = slices.DeleteFunc(rest, func(w string) bool { return hasWord(t.apart, w) })
-	for minutes := 0; len(rest) > 0 && minutes < 3; minutes++ { // an age that was said is a little older by now
+	for minutes := 0; len(rest) > 0 && minutes < 3; minutes++ { // the age was spoken up to some minutes ago
 		age := digits(words(handoff.Ago(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated)))
 		rest = slices.DeleteFunc(rest, func(w string) bool { return hasWord(age, w) })
 	}
 	return len(rest) == 0
 }
 
-// hasWord reports whether a word is one of the title, or begins one.
+// hasWord reports whether a word is a word of the title, or its beginning.
 func hasWord(title []string, wanted string) bool {
 	for _, have := range title {
 		if have == wanted || len(wanted) >= minStem && strings.HasPrefix(have, wanted) {
@@ -345,10 +346,10 @@ func hasWord(title []string, wanted string) bool {
 	return false
 }
 
-// apart names one of several threads so that it can be told from the others by ear, and is found by what was said: by
-// the label, else with directory, branch and age as far as they differ, else with its place among them. An id, which
-// nobody can say, is left for what no name finds.
-func (s nameSearch) apart(t named, others []named) string {
+// apart returns a name of one of several threads that can be spoken and that finds only this thread: its label, or its
+// title with directory, branch and age as far as they differ, and with its place among the threads if need be. If no
+// such name finds it, apart returns its id.
+func (s nameSearch) apart(t namedThread, others []namedThread) string {
 	if s.alone(t, t.Label) {
 		return t.Label
 	}
@@ -362,13 +363,13 @@ func (s nameSearch) apart(t named, others []named) string {
 	return name
 }
 
-// maxAlike is how many threads of one label are told apart in a list: of more, only the id tells anything.
+// maxAlike is how many threads of the same label get names of their own; further ones are named by their ids.
 const maxAlike = 100
 
-// nameApart gives the sessions of a server that are shown, and whose label others in its list have too, names of their
-// own.
-func nameApart(shown []handoff.SessionInfo, server string, list []named, now time.Time) {
-	byLabel := map[string][]named{}
+// nameApart replaces the labels of shown sessions of a server that other sessions in its list have too, by names of
+// their own.
+func nameApart(shown []handoff.SessionInfo, server string, list []namedThread, now time.Time) {
+	byLabel := map[string][]namedThread{}
 	for _, t := range list {
 		byLabel[t.Label] = append(byLabel[t.Label], t)
 	}
@@ -377,9 +378,9 @@ func nameApart(shown []handoff.SessionInfo, server string, list []named, now tim
 			continue
 		}
 		some := alike[:min(len(alike), maxAlike)]
-		search := nameSearch{list: some, now: now, known: map[string]meaning{}}
+		search := nameSearch{list: some, now: now, known: map[string]result{}}
 		for i, s := range shown {
-			at := slices.IndexFunc(alike, func(t named) bool { return s.Server == server && t.ID == s.ID })
+			at := slices.IndexFunc(alike, func(t namedThread) bool { return s.Server == server && t.ID == s.ID })
 			switch {
 			case at < 0:
 			case at < len(some):
@@ -391,43 +392,44 @@ func nameApart(shown []handoff.SessionInfo, server string, list []named, now tim
 	}
 }
 
-func spokenTitle(t named) string {
+func spokenTitle(t namedThread) string {
 	if title := strings.TrimSpace(t.Title); title != "" {
 		return title
 	}
 	return t.Label
 }
 
-// alone reports whether a name means just this thread.
-func (s nameSearch) alone(t named, said string) bool {
+// alone reports whether a name means only this thread.
+func (s nameSearch) alone(t namedThread, said string) bool {
 	found, sure := s.search(said)
 	return sure && len(found) == 1 && found[0].ID == t.ID
 }
 
-// differences says in what a thread differs from one of the others.
-func (s nameSearch) differences(t named, others []named) []string {
+// differences returns words for the directory, branch and age of a thread, as far as others differ in them.
+func (s nameSearch) differences(t namedThread, others []namedThread) []string {
 	var parts []string
-	differs := func(of func(named) string) bool {
-		return of(t) != "" && slices.ContainsFunc(others, func(o named) bool { return of(o) != of(t) })
+	differs := func(of func(namedThread) string) bool {
+		return of(t) != "" && slices.ContainsFunc(others, func(o namedThread) bool { return of(o) != of(t) })
 	}
-	if differs(func(o named) string { return o.Dir }) {
+	if differs(func(o namedThread) string { return o.Dir }) {
 		parts = append(parts, "in "+lastOf(t.Dir, others))
 	}
-	if differs(func(o named) string { return o.Branch }) {
+	if differs(func(o namedThread) string { return o.Branch }) {
 		parts = append(parts, "on "+sayable(t.Branch))
 	}
-	if differs(func(o named) string { return handoff.Ago(s.now, o.Updated) }) {
+	if differs(func(o namedThread) string { return handoff.Ago(s.now, o.Updated) }) {
 		parts = append(parts, handoff.Ago(s.now, t.Updated))
 	}
 	return parts
 }
 
-// lastOf returns as much of the end of a directory as tells it from those of others.
-func lastOf(dir string, others []named) string {
+// lastOf returns the shortest end of a directory that differs from the ends of other threads' directories.
+func lastOf(dir string, others []namedThread) string {
 	elements := strings.Split(strings.Trim(dir, "/"), "/")
 	for n := 1; n <= len(elements); n++ {
 		end := strings.Join(elements[len(elements)-n:], "/")
-		if !slices.ContainsFunc(others, func(o named) bool { return o.Dir != dir && strings.HasSuffix(o.Dir, "/"+end) }) {
+		alsoEnds := func(o namedThread) bool { return o.Dir != dir && strings.HasSuffix(o.Dir, "/"+end) }
+		if !slices.ContainsFunc(others, alsoEnds) {
 			return end
 		}
 	}

@@ -16,7 +16,7 @@ const (
 	idRelease = "01a1fb04-2eaf-7bb3-a4ec-863db2c11a2d"
 )
 
-func testThreads() []named {
+func testThreads() []namedThread {
 	return Spec{}.name([]Thread{
 		{ID: idAuth, Title: "Auth refactor"},
 		{ID: "thread_7f3a9c", Title: "Checkout page polish"},

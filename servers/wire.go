@@ -13,9 +13,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// A Wire moves whole frames between a kind and an agent server. Read gives a [*LongFrame] for one that it left out.
-// Read and Write may run at the same time, Close at any time; Close ends both and returns when nothing of the wire is
-// left.
+// A Wire moves whole frames between a kind and an agent server. Read returns a [*LongFrame] as the error for a frame
+// that it left out. Read and Write may run at the same time, and Close at any time. Close ends both, and returns when
+// the resources of the wire are free.
 type Wire interface {
 	Read() ([]byte, error)
 	Write(frame []byte) error
@@ -23,26 +23,27 @@ type Wire interface {
 }
 
 const (
-	// MaxFrame is the largest frame that is sent or taken, in bytes.
+	// MaxFrame is the largest frame that is sent or received, in bytes.
 	MaxFrame = 16 << 20
-	// LongHead is how much is kept of a frame that is left out, in bytes: enough to see which request it answers.
+	// LongHead is how much of the beginning of a long frame is kept, in bytes: enough for the id of its request.
 	LongHead = 256
 )
 
-// ErrLongFrame is why a frame is left out that is longer than [MaxFrame].
+// ErrLongFrame is the cause for leaving out a frame that is longer than [MaxFrame].
 var ErrLongFrame = errors.New("answer longer than 16 MiB")
 
-// A LongFrame is a frame that was left out, but for its head.
+// A LongFrame is a frame that was left out, except for its head.
 type LongFrame struct {
 	Head  []byte // at most LongHead bytes
 	Size  int    // in bytes
-	Cause error  // what its request is told
+	Cause error  // the error for its request
 }
 
-// answers matches the head of a response of JSON-RPC.
+// answers matches the head of a JSON-RPC response.
 var answers = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]+)\s*,\s*"(?:result|error)"`)
 
-// Answers returns the id of the request of JSON-RPC that the frame answers; nil: it can be seen of none.
+// Answers returns the id of the JSON-RPC request that the frame answers; nil: it is no response, or the id is not in
+// the head.
 func (e *LongFrame) Answers() []byte {
 	if found := answers.FindSubmatch(e.Head); found != nil {
 		return found[1]
@@ -53,13 +54,12 @@ func (e *LongFrame) Answers() []byte {
 // Error implements error.
 func (e *LongFrame) Error() string { return fmt.Sprintf("frame of %d bytes", e.Size) }
 
-// A Transport is a way to reach agent servers, which kinds share. Each is a value that whoever wires the program
-// registers.
+// A Transport is a way to reach agent servers that several kinds can use. cmd registers the transports.
 type Transport struct {
 	Row string     // the setting that chooses it, such as "url"
 	New func() Way // returns the empty settings of one server: a pointer to a struct, as in [Settings]
-	// Takes returns what its row is set to for an address to add; false: it is none of this transport. nil: it takes
-	// none.
+	// Takes returns the value of Row for an address that a person adds; false: the address is of another transport. nil:
+	// all addresses are.
 	Takes func(address string) (value string, ok bool)
 }
 
@@ -79,26 +79,27 @@ func Taking(transports []Transport) func(address string) (row, value string, ok 
 
 // A Way is the transport of one server, with its settings.
 type Way interface {
-	// Check reports what is wrong in its settings, and completes them.
+	// Check reports what is wrong in the settings, and completes them.
 	Check(to Report, files Files)
-	// Describe fills in what follows from them: Host, Remote, Program, EndsWithUs, Credential and About.Address.
+	// Describe sets the fields of a spec that follow from the settings: Host, Remote, Program, EndsWithUs, Credential
+	// and About.Address.
 	Describe(s *Spec)
 	// Open connects. Its errors are [*handoff.Error].
 	Open(ctx context.Context, end End) (Wire, error)
 }
 
-// An End is what a kind tells a transport about the far end.
+// An End is what a transport has to know about the server and the connection.
 type End struct {
 	Server string           // its name in the fleet, for errors
-	Dir    string           // where its program is started; "" is our directory
-	Passes []string         // variables of ours that its program gets besides the usual; "NAME*" is a beginning
-	Grace  time.Duration    // how long its program may take to end by itself once its input has ended; 0: 2 s
-	Died   func(how string) // called when its program ended by itself; may be nil
-	Apart  bool             // a connection beside the one that works, which only reads and ends soon
+	Dir    string           // the directory that its program is started in; "" is ours
+	Passes []string         // variables of ours that its program gets besides the usual; "NAME*" is a prefix
+	Grace  time.Duration    // how long its program may take to end after the end of its input; 0: 2 s
+	Died   func(how string) // called when its program has ended by itself; may be nil
+	Apart  bool             // the connection only reads, beside the one that works, and ends soon
 	Log    *zap.Logger      // nil: none
 }
 
-// Ways are the transports that a kind offers to one server. The file chooses one of them.
+// Ways are the transports that a kind offers to one server. The configuration chooses one of them.
 type Ways []offered
 
 type offered struct {
@@ -115,7 +116,7 @@ func NewWays(all []Transport) Ways {
 	return ways
 }
 
-// Rows are the structs that the file is decoded into.
+// Rows returns the structs that the configuration is decoded into.
 func (w Ways) Rows() []any {
 	var all []any
 	for _, o := range w {
@@ -124,7 +125,7 @@ func (w Ways) Rows() []any {
 	return all
 }
 
-// Choose returns the transport whose row is set, checked. When that is not exactly one it reports that, and returns
+// Choose checks and returns the transport whose row is set. If there is not exactly one, it reports that and returns
 // nil. It also reports settings that belong to another transport.
 func (w Ways) Choose(to Report, files Files) Way {
 	var names []string
