@@ -7,30 +7,30 @@ import (
 	"switchboard/handoff"
 )
 
-// A Counter is what the connections to a server count, all of them together.
+// A Counter is a metric that is the sum over all connections to a server.
 type Counter[C any] struct {
 	Name, Help string
 	Of         func(C) uint64
-	Now        bool // of those that live alone: it may fall
+	Now        bool // only open connections count: the sum may fall
 }
 
-// Counters sum up what the connections to a server count, those that live and those that ended. They are safe for
-// concurrent use.
+// Counters sum up counters of all connections to a server, also of those that have ended. They are safe for concurrent
+// use.
 type Counters[C comparable] struct {
 	server string       // Set once: its name in the fleet
 	table  []Counter[C] // Set once
 
 	mu    sync.Mutex
 	live  []C      // Guarded by mu
-	ended []uint64 // Guarded by mu: of connections that ended, a number for each row of the table
+	ended []uint64 // Guarded by mu: sums of the connections that have ended, one for each row of the table
 }
 
-// NewCounters returns the counters of a server of which there was no connection.
+// NewCounters returns counters without connections.
 func NewCounters[C comparable](server string, table []Counter[C]) *Counters[C] {
 	return &Counters[C]{server: server, table: table, ended: make([]uint64, len(table))}
 }
 
-// Begin counts a connection in, until the function that it returns is called.
+// Begin adds a connection. The function that it returns must be called at the end of the connection.
 func (c *Counters[C]) Begin(conn C) (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *Counters[C]) Begin(conn C) (end func()) {
 	}
 }
 
-// Metrics yields what all connections so far counted.
+// Metrics yields the sums over all connections so far.
 func (c *Counters[C]) Metrics(yield func(handoff.Metric) bool) {
 	c.mu.Lock()
 	sums := slices.Clone(c.ended)

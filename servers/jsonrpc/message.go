@@ -1,9 +1,9 @@
-// Package jsonrpc is one connection of JSON-RPC 2.0, as kinds of agent servers speak it over a [servers.Wire]: requests
-// and their answers, notifications, and what the far end asks ([Peer]), and the counters of all connections to a server
-// ([Counters]).
+// Package jsonrpc is a connection of JSON-RPC 2.0 over a [servers.Wire], which several kinds of agent servers use
+// ([Peer]): requests and responses, notifications, and requests of the far end; and the sums of counters over all
+// connections to a server ([Counters]).
 //
-// It must not know what is asked: methods and their meaning belong to the kinds. Whatever the far end sends, what is
-// kept of it has a bound in bytes, and of each request it is known whether it certainly never left.
+// It must not know methods and their meaning, which belong to the kinds. All data of the far end that it keeps has a
+// bound in bytes. It knows of each request whether it was certainly not sent.
 package jsonrpc
 
 import (
@@ -14,7 +14,7 @@ import (
 	"switchboard/servers"
 )
 
-// A Message is a frame of the far end. Each side numbers its own requests, and 0 is a number.
+// A Message is a frame of the far end. Each side numbers its own requests. The number may be 0.
 type Message struct {
 	ID     json.RawMessage `json:"id,omitempty"` // nil: a notification
 	Method string          `json:"method,omitempty"`
@@ -30,10 +30,10 @@ type Error struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// Error returns the code and the words of the far end.
+// Error returns the code and the message.
 func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Code, e.Message) }
 
-// Parse decodes a frame, which is a request, a notification or a response; false: it is none of these.
+// Parse decodes a frame; false: it is no request, notification or response.
 func Parse(frame []byte) (Message, bool) {
 	var m Message
 	if json.Unmarshal(frame, &m) != nil {
@@ -45,8 +45,8 @@ func Parse(frame []byte) (Message, bool) {
 	return m, m.Method != "" || m.ID != nil
 }
 
-// A sent is a frame of ours.
-type sent struct {
+// An outgoing is a frame of ours.
+type outgoing struct {
 	Version string          `json:"jsonrpc,omitempty"`
 	ID      json.RawMessage `json:"id,omitempty"`
 	Method  string          `json:"method,omitempty"`
@@ -56,13 +56,13 @@ type sent struct {
 	Trace   *trace          `json:"trace,omitempty"`
 }
 
-// A trace is the W3C trace context of a request: what the far end traces of it belongs below that span.
+// A trace is the W3C trace context of a request: the parent of the far end's spans.
 type trace struct {
 	Parent string `json:"traceparent"`
 }
 
-// encode makes a frame. A codex app-server closes connections that send invalid UTF-8, so that it is replaced.
-func encode(s sent) ([]byte, error) {
+// encode makes a frame. It replaces invalid UTF-8, for which a Codex app-server closes the connection.
+func encode(s outgoing) ([]byte, error) {
 	frame, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func encode(s sent) ([]byte, error) {
 	return bounded(bytes.ToValidUTF8(frame, []byte("\ufffd")))
 }
 
-// bounded refuses a frame that the far end would drop the connection for.
+// bounded returns an error for a frame that is too long: the far end would drop the connection.
 func bounded(frame []byte) ([]byte, error) {
 	if len(frame) > servers.MaxFrame {
 		return nil, servers.ErrTooLarge
@@ -78,7 +78,7 @@ func bounded(frame []byte) ([]byte, error) {
 	return frame, nil
 }
 
-// values counts what stands apart in JSON: elements, members and what holds them.
+// values estimates the number of values in JSON, by counting its brackets, braces and commas.
 func values(frame []byte) int {
 	n := 0
 	for i := 0; i < len(frame); i++ {

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// maxValues bounds what a frame may hold apart: decoded, a value of three bytes may take hundreds.
+	// maxValues bounds the values in a frame: decoded, a value of three bytes may take hundreds.
 	maxValues = 1 << 18
-	// maxHeld bounds the answers that were taken off the connection and are not yet decoded, in bytes.
+	// maxHeld bounds the responses that were received and are not decoded yet, in bytes.
 	maxHeld = 4 * servers.MaxFrame
 )
 
 var (
-	// ErrUnreadable says that an answer is not of the form that its request has.
+	// ErrUnreadable says that the result of a request cannot be decoded.
 	ErrUnreadable = errors.New("unreadable response")
 
 	errTooDeep = errors.New("answer nests deeper than 128")
@@ -35,26 +35,26 @@ var (
 type Config struct {
 	Wire   servers.Wire
 	Log    *zap.Logger
-	Handle func(Message) // runs in the reader for everything but responses; never waits
-	Missed func()        // runs in the reader when something else than a response was left out; may be nil
+	Handle func(Message) // gets all messages but responses, in the reader; must not wait
+	Missed func()        // called in the reader after a frame other than a response was left out; may be nil
 
-	Version string // that our frames name; "": none
-	Traced  bool   // requests say which trace they belong to
+	Version string // in our frames; "": none
+	Traced  bool   // requests have a trace
 
 	InFlight    int // requests that may wait for their response
 	Queued      int // frames that may wait for the writer
-	QueuedBytes int // likewise, in bytes
+	QueuedBytes int // of these frames
 }
 
-// Counts are what a peer left out, and hold.
+// Counts are the counters of a peer.
 type Counts struct {
 	Malformed atomic.Uint64 // frames that are no JSON-RPC
 	Late      atomic.Uint64 // responses that nobody waited for any more
-	LeftOut   atomic.Uint64 // frames that were left out: too long, too deep, or more than may be held
+	LeftOut   atomic.Uint64 // frames that were too long or too deep, and responses beyond maxHeld
 	held      atomic.Int64  // bytes of responses that are not decoded yet; at most maxHeld
 }
 
-// A Peer is one connection of JSON-RPC. Its methods may be used from any goroutine.
+// A Peer is one connection of JSON-RPC. It is safe for concurrent use.
 type Peer struct {
 	*servers.Outbox // Set once
 	Counts
@@ -63,18 +63,19 @@ type Peer struct {
 
 	mu     sync.Mutex
 	lastID int64 // Guarded by mu
-	// Guarded by mu; at most cfg.InFlight. Each is called once, by the reader or when the connection is lost.
+	// waiting are the callbacks of requests without a response, at most cfg.InFlight. Guarded by mu. Each is called once,
+	// by the reader or after the loss of the connection.
 	waiting map[int64]func(Reply)
-	sending sync.WaitGroup // of requests that are not written yet. It grows under mu, and not when the connection is lost
+	sending sync.WaitGroup // of requests that are not written yet; added to under mu, unless the connection is lost
 }
 
-// A Reply is what became of a request: a result, or an error that is a [*Error] or a [*servers.UnansweredError].
+// A Reply is the outcome of a request: a result, or an error that is a [*Error] or a [*servers.UnansweredError].
 type Reply struct {
 	Result json.RawMessage
 	Err    error
 }
 
-// NewPeer returns a peer that [Peer.Run] runs.
+// NewPeer returns a peer, whose Run must be called.
 func NewPeer(cfg Config) *Peer {
 	return &Peer{
 		Outbox: servers.NewOutbox(cfg.Wire, cfg.Queued, cfg.QueuedBytes, cfg.Log), cfg: cfg,
@@ -88,10 +89,10 @@ func (p *Peer) Run() {
 	p.mu.Lock()
 	waiting := slices.Collect(maps.Keys(p.waiting))
 	p.mu.Unlock()
-	p.sending.Wait() // whoever sends one now knows best whether it left
+	p.sending.Wait() // post itself handles a request that it is sending: it knows whether the request was sent
 	for _, id := range waiting {
-		if land := p.retire(id); land != nil {
-			land(Reply{Err: &servers.UnansweredError{Cause: p.Lost()}})
+		if onReply := p.retire(id); onReply != nil {
+			onReply(Reply{Err: &servers.UnansweredError{Cause: p.Lost()}})
 		}
 	}
 }
@@ -123,7 +124,7 @@ func (p *Peer) readAll() {
 	}
 }
 
-// unfit says why a frame must not be decoded, or nil.
+// unfit returns why a frame must not be decoded, or nil.
 func unfit(frame []byte) error {
 	switch {
 	case handoff.TooDeep(frame):
@@ -134,22 +135,22 @@ func unfit(frame []byte) error {
 	return nil
 }
 
-// leaveOut tells whoever waits for a frame that is not decoded.
+// leaveOut handles a frame that is not decoded: the request that it answers fails, or Missed is called.
 func (p *Peer) leaveOut(long *servers.LongFrame) {
 	p.LeftOut.Add(1)
 	p.cfg.Log.Warn("frame left out", zap.Int("bytes", long.Size), zap.NamedError("reason", long.Cause))
 	id, err := strconv.ParseInt(string(long.Answers()), 10, 64)
 	switch {
 	case err == nil:
-		if land := p.retire(id); land != nil {
-			land(Reply{Err: &servers.UnansweredError{Cause: long.Cause}})
+		if onReply := p.retire(id); onReply != nil {
+			onReply(Reply{Err: &servers.UnansweredError{Cause: long.Cause}})
 		}
 	case p.cfg.Missed != nil:
 		p.cfg.Missed()
 	}
 }
 
-// respond hands a response to whoever waits for it.
+// respond passes a response to the callback of its request.
 func (p *Peer) respond(m Message) {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	if err != nil {
@@ -160,27 +161,27 @@ func (p *Peer) respond(m Message) {
 	if m.Error != nil {
 		r = Reply{Err: m.Error}
 	}
-	if land := p.retire(id); land != nil {
-		land(r)
+	if onReply := p.retire(id); onReply != nil {
+		onReply(r)
 	} else {
 		p.Late.Add(1)
 	}
 }
 
-// Post sends a request, once, and returns when it was written. land gets what became of it, in the reader or when the
-// connection is lost, before or after Post returns; not after an error of Post, which is a [*servers.NotSentError].
-// Where it is not known whether the request left, land is told so.
-func (p *Peer) Post(ctx context.Context, method string, params any, land func(Reply)) error {
-	_, err := p.post(ctx, method, params, land)
+// Post sends a request, once, and returns when it is written. Its error is a [*servers.NotSentError]. If there is no
+// error, onReply is called once, in the reader or after the loss of the connection, before or after Post returns. If
+// it is not known whether the request was sent, onReply gets a [*servers.UnansweredError].
+func (p *Peer) Post(ctx context.Context, method string, params any, onReply func(Reply)) error {
+	_, err := p.post(ctx, method, params, onReply)
 	return err
 }
 
-func (p *Peer) post(ctx context.Context, method string, params any, land func(Reply)) (id int64, err error) {
-	if id, err = p.enlist(land); err != nil {
+func (p *Peer) post(ctx context.Context, method string, params any, onReply func(Reply)) (id int64, err error) {
+	if id, err = p.enlist(onReply); err != nil {
 		return 0, &servers.NotSentError{Cause: err}
 	}
 	defer p.sending.Done()
-	request := sent{ID: strconv.AppendInt(nil, id, 10), Method: method, Params: params}
+	request := outgoing{ID: strconv.AppendInt(nil, id, 10), Method: method, Params: params}
 	if parent := handoff.SpanOf(ctx).Parent(); parent != "" && p.cfg.Traced {
 		request.Trace = &trace{parent}
 	}
@@ -189,12 +190,12 @@ func (p *Peer) post(ctx context.Context, method string, params any, land func(Re
 		return id, nil
 	}
 	switch waits := p.retire(id) != nil; {
-	case !waits: // it was answered nevertheless, and land knows
+	case !waits: // it was answered nevertheless, and onReply was called
 		return id, nil
 	case servers.NotSent(err):
 		return id, err
 	}
-	land(Reply{Err: err})
+	onReply(Reply{Err: err})
 	return id, nil
 }
 
@@ -204,15 +205,15 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	return p.CallIn(ctx, method, params, result, nil)
 }
 
-// CallIn is Call; land gets the response in the reader, before the next frame is read. It may be nil. Where none comes,
-// land may be told so, or not be called.
-func (p *Peer) CallIn(ctx context.Context, method string, params, result any, land func(Reply)) error {
-	came := make(chan Reply, 1)
+// CallIn is like Call, but passes the response also to onReply, in the reader, before the next frame is read. onReply
+// may be nil. If there is no response, onReply may or may not be called.
+func (p *Peer) CallIn(ctx context.Context, method string, params, result any, onReply func(Reply)) error {
+	replies := make(chan Reply, 1)
 	id, err := p.post(ctx, method, params, func(r Reply) {
-		if land != nil {
-			land(r)
+		if onReply != nil {
+			onReply(r)
 		}
-		came <- p.hold(r)
+		replies <- p.hold(r)
 	})
 	if err != nil {
 		return err
@@ -220,7 +221,7 @@ func (p *Peer) CallIn(ctx context.Context, method string, params, result any, la
 	var r Reply
 	var cause error
 	select {
-	case r = <-came:
+	case r = <-replies:
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	case <-p.Done(): // the wire may take long to close
@@ -230,7 +231,7 @@ func (p *Peer) CallIn(ctx context.Context, method string, params, result any, la
 		if p.retire(id) != nil {
 			return &servers.UnansweredError{Cause: cause}
 		}
-		r = <-came // the reader has it: it is there or comes at once
+		r = <-replies // the reader has the response: it comes at once
 	}
 	defer p.held.Add(-int64(len(r.Result)))
 	if r.Err == nil && result != nil && json.Unmarshal(r.Result, result) != nil {
@@ -239,7 +240,7 @@ func (p *Peer) CallIn(ctx context.Context, method string, params, result any, la
 	return r.Err
 }
 
-// hold counts a response that is about to be decoded, or leaves it out when there is no room for it.
+// hold counts a response that is about to be decoded, or replaces it by an error if it is beyond maxHeld.
 func (p *Peer) hold(r Reply) Reply {
 	n := int64(len(r.Result))
 	if p.held.Add(n) <= maxHeld {
@@ -253,31 +254,32 @@ func (p *Peer) hold(r Reply) Reply {
 
 // Tell sends a notification, and waits until it is written. Its errors are those of [servers.Outbox.Write].
 func (p *Peer) Tell(ctx context.Context, method string, params any) error {
-	return p.write(ctx, sent{Method: method, Params: params})
+	return p.write(ctx, outgoing{Method: method, Params: params})
 }
 
-// Answer answers a request of the far end, and waits until that is written. Its errors are those of
+// Answer answers a request of the far end, and waits until the answer is written. Its errors are those of
 // [servers.Outbox.Write].
 func (p *Peer) Answer(ctx context.Context, id json.RawMessage, result any) error {
-	return p.write(ctx, sent{ID: id, Result: result})
+	return p.write(ctx, outgoing{ID: id, Result: result})
 }
 
-// AnswerSoon answers a request of the far end, and never waits: a lost connection shows by itself.
-func (p *Peer) AnswerSoon(id json.RawMessage, result any) { p.send(sent{ID: id, Result: result}) }
+// AnswerSoon answers a request of the far end. It never waits, and returns no error: a connection that is lost or full
+// shows elsewhere.
+func (p *Peer) AnswerSoon(id json.RawMessage, result any) { p.send(outgoing{ID: id, Result: result}) }
 
-// Refuse answers a request that is not for us. It never waits.
+// Refuse answers a request of the far end with an error. It never waits.
 func (p *Peer) Refuse(id json.RawMessage, code int, why string) {
-	p.send(sent{ID: id, Error: &Error{Code: code, Message: why}})
+	p.send(outgoing{ID: id, Error: &Error{Code: code, Message: why}})
 }
 
-func (p *Peer) send(s sent) {
+func (p *Peer) send(s outgoing) {
 	s.Version = p.cfg.Version
 	if frame, err := encode(s); err == nil {
-		_, _ = p.Send(frame) // counted when there is no room
+		_, _ = p.Send(frame) // Full counts a frame without room
 	}
 }
 
-func (p *Peer) write(ctx context.Context, s sent) error {
+func (p *Peer) write(ctx context.Context, s outgoing) error {
 	s.Version = p.cfg.Version
 	frame, err := encode(s)
 	if err != nil {
@@ -286,8 +288,8 @@ func (p *Peer) write(ctx context.Context, s sent) error {
 	return p.Write(ctx, frame)
 }
 
-// enlist registers a request.
-func (p *Peer) enlist(land func(Reply)) (int64, error) {
+// enlist registers a request, and returns its id.
+func (p *Peer) enlist(onReply func(Reply)) (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Lost(); err != nil {
@@ -298,16 +300,16 @@ func (p *Peer) enlist(land func(Reply)) (int64, error) {
 		return 0, servers.ErrTooMany
 	}
 	p.lastID++
-	p.waiting[p.lastID] = land
+	p.waiting[p.lastID] = onReply
 	p.sending.Add(1)
 	return p.lastID, nil
 }
 
-// retire takes a request off the list. Only one caller gets it; the others get nil.
+// retire removes a request and returns its callback. Only the first call for an id does; later ones return nil.
 func (p *Peer) retire(id int64) func(Reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	land := p.waiting[id]
+	onReply := p.waiting[id]
 	delete(p.waiting, id)
-	return land
+	return onReply
 }

@@ -210,7 +210,7 @@ func TestAnswersHaveBytes(t *testing.T) {
 }
 
 func TestEncodeSanitises(t *testing.T) {
-	frame, err := encode(sent{Method: "x",
+	frame, err := encode(outgoing{Method: "x",
 		Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})
 	if s := string(frame); err != nil || s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
 		t.Errorf("frame %q, %v", frame, err)

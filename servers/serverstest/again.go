@@ -30,7 +30,7 @@ func (s *suite) lost() {
 	s.waitDone(s.link)
 }
 
-// mind tells a waiting turn something.
+// mind steers a waiting turn with [PromptMind].
 func (s *suite) mind(a handoff.Attached, id handoff.TurnID) {
 	s.Helper()
 	if err := s.controls(a).Steer(s.Context(), id, handoff.TextInput(PromptMind)); err != nil {
@@ -46,7 +46,7 @@ func (s *suite) rest(a handoff.Attached, id handoff.TurnID, text string) []hando
 	return updates
 }
 
-// testEndedMeanwhile: a turn that ended while nobody of ours listened is told whole, with its words.
+// testEndedMeanwhile: a turn that ended without a connection of ours is reported as a whole, with its answer.
 func testEndedMeanwhile(s *suite) {
 	a := s.create()
 	id := s.wait(a)
@@ -88,7 +88,7 @@ func testMissed(s *suite) {
 	}
 }
 
-// testNotHeld: following a turn that the thread does not hold ends, and says that it is in vain.
+// testNotHeld: following a turn that the thread does not have ends with [handoff.CodeTurnGone].
 func testNotHeld(s *suite) {
 	a := s.create()
 	s.run(a, PromptHello)
@@ -98,7 +98,7 @@ func testNotHeld(s *suite) {
 	s.coded("following a turn that is not there", last, handoff.CodeTurnGone)
 }
 
-// testAskedAgain: an open question comes again under its id, over another connection.
+// testAskedAgain: on another connection an open question comes again, with the same id.
 func testAskedAgain(s *suite) {
 	a, id, old := s.asked()
 	s.lost()
@@ -115,7 +115,7 @@ func testAskedAgain(s *suite) {
 	s.decided(b, id, q, handoff.TurnCompleted, TextAccepted)
 }
 
-// testReconciles: whether a start ran whose acknowledgement was lost is found out, and nothing runs twice.
+// testReconciles: Reconcile finds out whether a start ran whose acknowledgement was lost, and no turn runs twice.
 func testReconciles(s *suite) {
 	for _, runs := range []bool{true, false} {
 		a := s.create()
@@ -150,7 +150,7 @@ func testReconciles(s *suite) {
 	}
 }
 
-// testUnloaded: the server lets go of an idle thread that is attached here; a start loads it.
+// testUnloaded: a start loads an attached thread that the server has unloaded.
 func testUnloaded(s *suite) {
 	if s.h.Unload == nil {
 		return
@@ -164,7 +164,7 @@ func testUnloaded(s *suite) {
 	}
 }
 
-// testCrashes: the server is killed in the middle of a turn, which is interrupted and not run again.
+// testCrashes: a turn during which the server is killed is interrupted, and not run again.
 func testCrashes(s *suite) {
 	if s.h.Restart == nil {
 		return
@@ -187,7 +187,7 @@ func testCrashes(s *suite) {
 	s.ended(s.run(b, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
-// testLies: at its end a turn is shown as interrupted for a moment. It is not told so.
+// testLies: a turn that the server shows as interrupted only for a moment, at its end, is reported as completed.
 func testLies(s *suite) {
 	if s.h.Lie == nil {
 		return
@@ -204,7 +204,7 @@ func testLies(s *suite) {
 	s.ended(s.follow(b, id), handoff.TurnCompleted, TextBack)
 }
 
-// testWords: a question is answered in words; an option is named in any case.
+// testWords: a question is answered in words, with an option in other letter case.
 func testWords(s *suite) {
 	a := s.create()
 	replier, ok := a.Agent.(handoff.Replier)

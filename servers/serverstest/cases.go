@@ -113,7 +113,7 @@ func testCommand(s *suite) {
 	s.ended(updates, handoff.TurnCompleted, TextCommand)
 }
 
-// printed reports whether a command printed this and ended so, as far as this kind tells.
+// printed reports whether a command has this output and exit code, as far as this kind reports them.
 func (s *suite) printed(c handoff.Item, output string, exit int) bool {
 	if s.h.Terse {
 		return c.Output == strings.TrimSuffix(output, "\n") && (c.Exit == nil || *c.Exit == exit)
@@ -121,7 +121,7 @@ func (s *suite) printed(c handoff.Item, output string, exit int) bool {
 	return c.Output == output && c.Exit != nil && *c.Exit == exit
 }
 
-// testBoth: commands that run side by side are told apart.
+// testBoth: the outputs of commands that run at the same time are not mixed.
 func testBoth(s *suite) {
 	updates := s.run(s.create(), PromptBoth)
 	streamed := map[string]string{}
@@ -170,7 +170,7 @@ func testFails(s *suite) {
 	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
-// wait starts a waiting turn and reads up to where it waits.
+// wait starts a turn of [PromptWait], and reads its updates until it waits.
 func (s *suite) wait(a handoff.Attached) handoff.TurnID {
 	s.Helper()
 	id := s.start(a, PromptWait)
@@ -187,7 +187,7 @@ func testRunning(s *suite) {
 	}
 	s.h.Release()
 	s.ended(s.follow(b, id), handoff.TurnCompleted, TextBack)
-	for range a.Agent.Follow(s.Context(), id) { // both see the end
+	for range a.Agent.Follow(s.Context(), id) { // the other connection gets the end too
 	}
 }
 
@@ -207,7 +207,7 @@ func testInterrupt(s *suite) {
 	s.ended(s.run(a, PromptHello), handoff.TurnCompleted, TextHello)
 }
 
-// testInterruptAtOnce: an interrupt that comes while a turn is being started counts.
+// testInterruptAtOnce: an interrupt right after the start has an effect.
 func testInterruptAtOnce(s *suite) {
 	if s.h.SlowStart != nil {
 		s.h.SlowStart()
@@ -236,7 +236,7 @@ func testSteer(s *suite) {
 	}
 }
 
-// asked starts a turn and reads up to its question.
+// asked starts a turn of [PromptAsk], and reads its updates up to the question.
 func (s *suite) asked() (handoff.Attached, handoff.TurnID, handoff.Question) {
 	s.Helper()
 	a := s.create()
@@ -284,7 +284,7 @@ func testDecides(d handoff.Decision, status handoff.TurnStatus, text string) fun
 
 func testLeaving(s *suite) {
 	a := s.create()
-	id := s.wait(a) // followed, and left
+	id := s.wait(a) // its follower has left
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
 	failed := false
@@ -307,7 +307,7 @@ func testLeaving(s *suite) {
 func testOutlives(s *suite) {
 	a, idle := s.create(), s.create()
 	id := s.wait(a)
-	for range 2 { // the second time it is one over which the turn was not started
+	for range 2 { // the second time, the turn was not started by this connection
 		s.h.Drop()
 		s.waitDone(s.link)
 		var cause error
@@ -468,7 +468,7 @@ func testEphemeral(s *suite) {
 	s.copiesAside(maker, kept)
 }
 
-// reads checks that these lines stand there in this order; others may stand between.
+// reads checks that lines contain the wanted ones in this order, perhaps with others between them.
 func (s *suite) reads(lines []handoff.Line, want ...handoff.Line) {
 	s.Helper()
 	for _, line := range lines {

@@ -7,7 +7,7 @@ import (
 	"switchboard/servers"
 )
 
-// fork copies a thread up to a turn, "" for all of it; false when this kind cannot.
+// fork copies a thread up to a turn; "": all of it. It returns false if this kind cannot copy threads.
 func (s *suite) fork(link *servers.Link, thread string, last handoff.TurnID) (handoff.Attached, bool) {
 	s.Helper()
 	forker, ok := link.Conn.(servers.Forker)
@@ -49,7 +49,7 @@ func testCopies(s *suite) {
 	s.coded("a copy of nothing", err, handoff.CodeSessionGone, handoff.CodeUnknownSession)
 }
 
-// testCopiesUpTo: a copy ends with the turn it is asked for, and goes on from there.
+// testCopiesUpTo: a copy ends with the given turn, and can go on from there.
 func testCopiesUpTo(s *suite) {
 	a := s.create()
 	first := s.start(a, PromptHello)
@@ -60,7 +60,7 @@ func testCopiesUpTo(s *suite) {
 	if !ok {
 		return
 	}
-	if id := b.Newest; id == "" || id == runs { // its ids may be others than those of its source
+	if id := b.Newest; id == "" || id == runs { // the ids of turns in a copy may differ from the source's
 		s.Errorf("the newest turn of the copy is %q", id)
 	}
 	s.ended(s.run(b, PromptEdit), handoff.TurnCompleted, TextEdit)

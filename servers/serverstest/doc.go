@@ -1,8 +1,8 @@
-// Package serverstest is what every kind of agent server must hold: the promises of [servers.Dial],
-// [servers.Conn], [servers.Catalog], [handoff.Agent] and [handoff.Controls], as tests.
+// Package serverstest is the conformance suite for kinds of agent servers: it tests the contracts of [servers.Dial],
+// [servers.Conn], [servers.Catalog], [handoff.Agent] and [handoff.Controls].
 //
-// It must not know any kind of server. A kind brings a [Harness]: a way to dial a server whose agent does
-// what the prompts of this package say.
+// It must not know any kind of server. A kind brings a [Harness]: a way to dial a server whose agent does what the
+// prompts of this package say.
 package serverstest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"switchboard/servers"
 )
 
-// Prompts that the agent of a harness must know. To anything else it answers whatever it likes.
+// Prompts that the agent of a harness must know. To any other prompt it may answer anything.
 const (
 	// PromptHello: the agent says [TextHello].
 	PromptHello = "say hello"
@@ -29,20 +29,20 @@ const (
 	// PromptWait: the agent says [TextWaiting] and works until it is interrupted or released. Released, it
 	// says [TextBack] and ends.
 	PromptWait = "wait for me"
-	// PromptMind: given to a waiting agent, which hears it at once or when it is released. Either way it says
-	// [TextMinded] last, when it is released, and ends.
+	// PromptMind is sent to a waiting agent, which gets it at once or when it is released. Released, it says
+	// [TextMinded] last, and ends.
 	PromptMind = "mind this too"
 	// PromptFail: the turn fails with [DetailFail].
 	PromptFail = "fail"
-	// PromptInput: the agent asks [InputQuestion] with the options [InputOptions], waits for the answer in
-	// words and says it after [TextInput]. Only agents that take words need to know it.
+	// PromptInput: the agent asks [InputQuestion] with the options [InputOptions], waits for the answer in words, and
+	// says [TextInput] and the answer. Only agents that take answers in words need to know it.
 	PromptInput = "ask me which"
-	// PromptPermit: the agent asks for the network. Granted, it says [TextAccepted]; refused, it says
-	// [TextDeclined]. Only kinds whose harness has Permits need to know it.
+	// PromptPermit: the agent asks for permission to use the network. Granted, it says [TextAccepted]; refused, it says
+	// [TextDeclined]. Only agents whose harness has Permits need to know it.
 	PromptPermit = "ask for more"
 )
 
-// What the agent of a harness says and does.
+// Texts, commands and files of the agent of a harness.
 const (
 	TextHello     = "Hello there. This is a message of several words."
 	Command       = "make check"
@@ -68,48 +68,47 @@ const (
 // InputOptions are the options of [InputQuestion]. Set once.
 var InputOptions = []string{"The left one", "The right one"}
 
-// A Harness is one agent server with nothing on it.
+// A Harness is one agent server without threads. A function that this kind cannot offer is nil.
 type Harness struct {
 	Dial servers.Dial
-	// Drop cuts every connection to the server without a word. What runs there goes on.
+	// Drop cuts all connections to the server, without a message. Turns go on.
 	Drop func()
-	// Release lets every agent that waits go on, and every one that would wait from now on.
+	// Release ends all waits of [PromptWait], now and from now on.
 	Release func()
-	// Starts counts the turns that were begun on the server.
+	// Starts returns the number of turns that were begun on the server.
 	Starts func() int
-	// Restart kills the server and runs it again: what ran is interrupted. nil when this kind has none.
+	// Restart kills the server and starts it again. Running turns are interrupted.
 	Restart func()
-	// LoseStart makes the server lose the next start together with the connection,
-	// before it acknowledges it. runs says whether it takes effect. nil when that cannot be.
+	// LoseStart makes the server lose the connection before it acknowledges the next start. runs says whether the turn
+	// runs.
 	LoseStart func(runs bool)
-	// SlowStart makes the server acknowledge turns a moment before they begin. nil when that cannot be.
+	// SlowStart makes the server acknowledge turns a moment before they begin.
 	SlowStart func()
-	// Unload makes the server let go of threads that run nothing. nil when this kind knows no such thing.
+	// Unload makes the server unload threads without a running turn.
 	Unload func()
-	// Hold makes another process hold every thread that is not loaded. nil when that cannot be.
+	// Hold makes another process open every thread that is not loaded.
 	Hold func()
-	// Lie makes the server show turns as interrupted for so long after they began and ended. nil when this
-	// kind never does.
+	// Lie makes the server show turns as interrupted, for that long after they began and after they ended.
 	Lie func(time.Duration)
-	// Permits says that agents of this kind ask for rights.
+	// Permits says that the agent knows [PromptPermit].
 	Permits bool
-	// Pictures counts the pictures that the model was shown; nil when that cannot be told.
+	// Pictures returns the number of pictures that the model got.
 	Pictures func() int
-	// Command is what [PromptCommand] runs where it is not [Command].
+	// Command is the command of [PromptCommand]; "": [Command].
 	Command string
-	// OtherCommand is what [PromptBoth] runs beside it where it is not [OtherCommand].
+	// OtherCommand is the second command of [PromptBoth]; "": [OtherCommand].
 	OtherCommand string
-	// Unstreamed says that the output of a command that ends at once may come with its end alone.
+	// Unstreamed says that the output of a short command may come only at its end.
 	Unstreamed bool
-	// Terse says that what a command printed comes without its last line end, and without its exit code.
+	// Terse says that the output of a command comes without its last newline, and without the exit code.
 	Terse bool
-	// EndsUntold says that the record of a thread does not tell how its turns ended: one whose end was not heard is
-	// read as interrupted, also when it came to its end.
+	// EndsUntold says that the history of a thread does not say how turns ended: a turn whose end was not heard is read
+	// as interrupted, also if it was completed.
 	EndsUntold bool
-	// Lacks names the cases that this kind cannot do, each with the reason.
+	// Lacks are the reasons for skipping cases, by their names.
 	Lacks map[string]string
 	// Gone is a full thread id that the server does not have.
 	Gone string
-	// Dir is a directory of the server where threads may be made.
+	// Dir is a directory of the server in which threads may be made.
 	Dir string
 }

@@ -5,7 +5,7 @@ import "switchboard/handoff"
 // picture is a PNG of one pixel.
 const picture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
-// testPictures: a turn and a steer take pictures beside words, and the agent is shown them.
+// testPictures: a turn and a steer take pictures beside text, and the agent gets them.
 func testPictures(s *suite) {
 	a := s.create()
 	turn := s.next(PromptHello)
@@ -35,7 +35,7 @@ func testPictures(s *suite) {
 	}
 }
 
-// testSteersInOrder: several steers are heard in their order.
+// testSteersInOrder: the agent gets several steers in their order.
 func testSteersInOrder(s *suite) {
 	a := s.create()
 	id := s.wait(a)
@@ -52,7 +52,7 @@ func testSteersInOrder(s *suite) {
 		handoff.Line{Role: "agent", Text: TextMinded})
 }
 
-// testUsage: how many tokens a turn used is told before its end, and never shrinks.
+// testUsage: the usage of a turn is reported before its end, and never shrinks.
 func testUsage(s *suite) {
 	var last handoff.Usage
 	for _, u := range s.run(s.create(), PromptCommand) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Main runs the tests of a package, which fail when they leave goroutines behind: it waits a minute for those that are
+// Main runs the tests of a package. It fails if they leave goroutines behind: it waits a minute for goroutines that are
 // about to end, and prints the stacks of the others.
 func Main(m *testing.M) {
 	before := runtime.NumGoroutine()

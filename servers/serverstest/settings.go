@@ -8,8 +8,8 @@ import (
 	"switchboard/servers"
 )
 
-// Check returns what a kind reports of settings that were put together in a test, as "row: problem". What is not zero
-// counts as set. Paths stay as they are.
+// Check returns the faults that a kind reports for settings, as "row: problem". A field that is not zero counts as set.
+// Paths are not changed.
 func Check(s servers.Settings) []string {
 	r := &report{settings: s}
 	s.Check(r, r)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// An SSHD is a real sshd on a free loopback port with a host key, a user and a home of its own. The ssh that its Path
-// finds reaches it as "box".
+// An SSHD is a real sshd on a free loopback port, with a host key, a user and a home of its own. The ssh in its Path
+// reaches it by the name "box".
 type SSHD struct {
-	Home string // of the user at the other end; programs in Home/.local/bin are found there
+	Home string // of the user at the other end, who has programs in Home/.local/bin
 	Dir  string // of keys and settings
 
 	t    testing.TB
@@ -22,8 +22,8 @@ type SSHD struct {
 	cmd  *exec.Cmd
 }
 
-// StartSSHD starts an sshd that ends with the test. A missing program fails the test. free returns a loopback port that
-// nobody uses.
+// StartSSHD starts an sshd that ends with the test. A missing program fails the test. free returns a free loopback
+// port.
 func StartSSHD(t *testing.T, free func(testing.TB) int) *SSHD {
 	t.Helper()
 	program, err := exec.LookPath("sshd")
@@ -47,7 +47,7 @@ func StartSSHD(t *testing.T, free func(testing.TB) int) *SSHD {
 		t.Fatal("ssh is missing: install the Debian package openssh-client (make test does that)")
 	}
 	s.file("ssh", 0o700, "#!/bin/sh\nexec %s -F %s \"$@\"\n", real, s.path("ssh_config"))
-	if os.Geteuid() == 0 { // then it wants the directory that its service makes
+	if os.Geteuid() == 0 { // as root, sshd needs a directory that else its service makes
 		s.must(os.MkdirAll("/run/sshd", 0o755))
 	}
 	s.cmd = exec.Command(program, "-D", "-e", "-f", s.path("sshd_config"))
@@ -64,31 +64,31 @@ func StartSSHD(t *testing.T, free func(testing.TB) int) *SSHD {
 	}
 }
 
-// Path is a PATH with an ssh before the others that has settings for it.
+// Path returns a PATH whose first ssh has the settings for this sshd.
 func (s *SSHD) Path() string { return s.Dir + ":" + os.Getenv("PATH") }
 
-// Stop ends it. Who is logged in stays so.
+// Stop ends the sshd. Open connections stay.
 func (s *SSHD) Stop() {
 	if s.cmd != nil {
-		_ = s.cmd.Process.Kill() // it may have ended by itself
+		_ = s.cmd.Process.Kill() // fails if it has ended by itself
 		_ = s.cmd.Wait()
 		s.cmd = nil
 	}
 }
 
-// HostKey gives the machine a host key, and lets this side know it.
+// HostKey gives the machine a new host key, and puts it into this side's known_hosts.
 func (s *SSHD) HostKey() { s.file("known_hosts", 0o600, "box %s\n", s.key("host_key")) }
 
-// OtherHostKey lets this side know another host key than the machine has.
+// OtherHostKey puts another host key than the machine's into this side's known_hosts.
 func (s *SSHD) OtherHostKey() { s.file("known_hosts", 0o600, "box %s\n", s.key("other_key")) }
 
-// UserKey gives this side a key, and lets the machine know it.
+// UserKey gives this side a new key, and puts it into the machine's authorized_keys.
 func (s *SSHD) UserKey() { s.file("authorized_keys", 0o600, "%s\n", s.key("user_key")) }
 
-// Forget empties the list of a side: known_hosts or authorized_keys.
+// Forget empties a list: known_hosts or authorized_keys.
 func (s *SSHD) Forget(list string) { s.file(list, 0o600, "") }
 
-// Install puts a program there.
+// Install installs a program on the machine.
 func (s *SSHD) Install(name, script string) {
 	dir := filepath.Join(s.Home, ".local", "bin")
 	s.must(os.MkdirAll(dir, 0o700))

@@ -10,7 +10,7 @@ import (
 	"switchboard/servers"
 )
 
-// patience is how long the suite waits for something that must come.
+// patience is how long the suite waits for an event that must come.
 const patience = 3 * time.Minute
 
 // TestServer runs the suite. Each case gets a server of its own from harness.
@@ -69,7 +69,7 @@ func TestServer(t *testing.T, harness func(*testing.T) Harness) {
 	}
 }
 
-// A suite is one case.
+// A suite is one case of the suite.
 type suite struct {
 	*testing.T
 	h     Harness
@@ -77,7 +77,7 @@ type suite struct {
 	turns int
 }
 
-// dial connects until the case ends.
+// dial opens a connection, which is closed at the end of the case.
 func (s *suite) dial() *servers.Link {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
@@ -120,7 +120,7 @@ func (s *suite) attachTo(link *servers.Link, thread string) handoff.Attached {
 	return a
 }
 
-// next is what a start or message of this case is called.
+// next returns a turn with an id that is new in this case.
 func (s *suite) next(prompt string) handoff.Turn {
 	s.turns++
 	return handoff.Turn{ID: "turn-" + string(rune('a'+s.turns)), Input: handoff.TextInput(prompt)}
@@ -173,8 +173,8 @@ func (s *suite) followUntil(a handoff.Attached, id handoff.TurnID, enough func(h
 	return updates
 }
 
-// inOrder checks what holds of every turn: it begins with Started, once; every item that began is done
-// or dropped; the end is the end and comes once.
+// inOrder checks the order of a turn's updates: Started is the first, all items that have begun are done or dropped,
+// and TurnEnded is the last and comes once.
 func (s *suite) inOrder(id handoff.TurnID, updates []handoff.Update) {
 	s.Helper()
 	if len(updates) == 0 {
@@ -206,7 +206,7 @@ func (s *suite) inOrder(id handoff.TurnID, updates []handoff.Update) {
 	}
 }
 
-// end is the end of a turn.
+// end returns the end of a turn, which must be the last update.
 func (s *suite) end(updates []handoff.Update) handoff.TurnEnded {
 	s.Helper()
 	end, ok := updates[len(updates)-1].(handoff.TurnEnded)
@@ -256,7 +256,7 @@ func items(updates []handoff.Update, kind handoff.ItemKind) []handoff.Item {
 	return found
 }
 
-// controls returns what else the agent can be told.
+// controls returns the controls of an agent.
 func (s *suite) controls(a handoff.Attached) handoff.Controls {
 	s.Helper()
 	c, ok := a.Agent.(handoff.Controls)
@@ -284,7 +284,7 @@ func (s *suite) waitDone(link *servers.Link) {
 	}
 }
 
-// asWaiting reports whether the waiting agent has spoken.
+// asWaiting reports whether an update is the message [TextWaiting].
 func asWaiting(u handoff.Update) bool {
 	done, ok := u.(handoff.ItemDone)
 	return ok && done.Item.Text == TextWaiting

@@ -7,60 +7,60 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of what is kept of turns until somebody reads it.
+// Bounds of updates that are not read yet.
 const (
-	// From here on deltas are dropped, those already kept first. They are advisory: the finished item has
-	// the whole text. A slow reader must never stop the connection, because then the server would queue
-	// for every thread on it.
+	// softUpdates and SoftBytes bound a turn's updates beyond which its deltas are dropped, those in the buffer first.
+	// Deltas are advisory: the finished item has the whole text. A slow reader must never stop the connection, because
+	// then the server would queue for every thread on it.
 	softUpdates = 1024
 	SoftBytes   = 1 << 20
-	// From here on the turn is given up: its follower gets an error and may look at the thread. Everything
-	// left is worth more than a delta and is never dropped singly.
+	// HardUpdates and hardBytes bound a turn's updates beyond which the turn is given up: its follower gets an error and
+	// may read the thread. Updates other than deltas are never dropped one by one.
 	HardUpdates = 8192
 	hardBytes   = 8 << 20
-	// MaxHeld bounds the updates of all turns of one [Tally] that nobody has read, in bytes. From there on, a turn
-	// that has more than its share (SoftBytes) is given up.
+	// MaxHeld bounds the updates of all turns of one [Tally], in bytes. Beyond it, a turn with more than SoftBytes is
+	// given up.
 	MaxHeld = 64 << 20
 )
 
 // maxJoined bounds the deltas that are joined into one, in bytes.
 const maxJoined = 16 << 10
 
-// A Tally counts what the buffers of one connection left out and hold. It is safe for concurrent use.
+// A Tally has the counters of all buffers of one connection. It is safe for concurrent use.
 type Tally struct {
-	GivenUp atomic.Uint64 // turns given up because nobody read them
-	Deltas  atomic.Uint64 // deltas dropped because nobody read them
-	Bytes   atomic.Int64  // of updates that nobody has read
+	GivenUp atomic.Uint64 // turns that were given up
+	Deltas  atomic.Uint64 // deltas that were dropped
+	Bytes   atomic.Int64  // of updates that are not read yet
 }
 
-// A Buffer keeps the updates of one turn in order until they are read. The zero value is an empty one without a
-// tally, for whose updates nobody can wait.
+// A Buffer keeps the updates of one turn in order until they are read. The zero value is an empty buffer without a
+// tally, which never gives a token for [Buffer.Awake].
 type Buffer struct {
 	queue  []handoff.Update
 	bytes  int
 	deltas int             // in queue
-	holed  map[string]bool // items of which a delta was dropped: what follows would read wrong
-	burst  bool            // given up
+	holed  map[string]bool // items of which a delta was dropped: their further deltas are dropped too
+	burst  bool            // the turn was given up
 	tally  *Tally          // Set once: of the connection; nil: none
-	wake   chan struct{}   // Set once, holds one: something changed
+	wake   chan struct{}   // Set once: has a token after a change
 }
 
-// NewBuffer returns an empty buffer that counts with others; nil: by itself.
+// NewBuffer returns an empty buffer that counts in t, which may be nil.
 func NewBuffer(t *Tally) Buffer { return Buffer{tally: t, wake: make(chan struct{}, 1)} }
 
-// Awake gives a token when there may be something to take, or the turn was given up. It may be waited for while others
-// use the buffer.
+// Awake returns a channel that has a token when there may be an update, or the turn was given up. It is safe to receive
+// from it while others use the buffer.
 func (b *Buffer) Awake() <-chan struct{} { return b.wake }
 
-// Wake has whoever waits look.
+// Wake puts a token into the channel of Awake.
 func (b *Buffer) Wake() {
 	select {
 	case b.wake <- struct{}{}:
-	default: // it is about to
+	default: // a token is there already
 	}
 }
 
-// add counts bytes, which may be less than 0.
+// add adds to the counts of bytes. n may be negative.
 func (b *Buffer) add(n int) {
 	b.bytes += n
 	if b.tally != nil {
@@ -68,20 +68,20 @@ func (b *Buffer) add(n int) {
 	}
 }
 
-// overflows reports whether the turn holds more than it may.
+// overflows reports whether the buffer is beyond its hard bounds.
 func (b *Buffer) overflows() bool {
 	return len(b.queue) > HardUpdates || b.bytes > hardBytes ||
 		b.tally != nil && b.bytes > SoftBytes && b.tally.Bytes.Load() > MaxHeld
 }
 
-// Drop lets go of everything. Who follows the turn gets an error.
+// Drop drops all updates, and gives the turn up: its follower gets an error.
 func (b *Buffer) Drop() {
 	b.add(-b.bytes)
 	b.queue, b.deltas, b.holed, b.burst = nil, 0, nil, true
 	b.Wake()
 }
 
-// bound gives the turn up if it holds more than it may.
+// bound gives the turn up if the buffer is beyond its hard bounds.
 func (b *Buffer) bound() {
 	if !b.overflows() {
 		return
@@ -122,8 +122,7 @@ func (b *Buffer) putOne(u handoff.Update) {
 	b.bound()
 }
 
-// PutFirst puts updates before all others, but after the beginning of the turn. Nothing of the turn has
-// been taken yet, and they are few.
+// PutFirst inserts a few updates before all others, but after Started. No update may have been taken yet.
 func (b *Buffer) PutFirst(updates ...handoff.Update) {
 	if b.burst {
 		return
@@ -141,7 +140,7 @@ func (b *Buffer) PutFirst(updates ...handoff.Update) {
 	b.bound()
 }
 
-// Reword gives the end of the turn, which is the last update, the words that were read since.
+// Reword replaces the text of the end of the turn, if that is the last update.
 func (b *Buffer) Reword(text string) {
 	if len(b.queue) == 0 {
 		return
@@ -153,19 +152,19 @@ func (b *Buffer) Reword(text string) {
 	}
 }
 
-// Clear lets go of everything that was not read.
+// Clear drops all updates, without giving the turn up.
 func (b *Buffer) Clear() {
 	b.add(-b.bytes)
 	b.queue, b.deltas = nil, 0
 }
 
-// Len is how many updates were not read.
+// Len returns the number of updates that are not read yet.
 func (b *Buffer) Len() int { return len(b.queue) }
 
-// Lost reports whether the turn was given up: what comes from now on is left out.
+// Lost reports whether the turn was given up: further updates are dropped.
 func (b *Buffer) Lost() bool { return b.burst }
 
-// join appends a delta to the one before it when nobody has read that yet.
+// join appends a delta to the last update, if that is a delta of the same item.
 func (b *Buffer) join(d handoff.Delta) bool {
 	if len(b.queue) == 0 {
 		return false
@@ -195,6 +194,7 @@ func (b *Buffer) dropDeltas() {
 	b.queue, b.deltas = kept, 0
 }
 
+// hole notes that a delta of an item was dropped.
 func (b *Buffer) hole(item string) {
 	if b.holed == nil {
 		b.holed = map[string]bool{}
@@ -205,7 +205,7 @@ func (b *Buffer) hole(item string) {
 	}
 }
 
-// Take removes the oldest update.
+// Take removes and returns the oldest update; false: there is none.
 func (b *Buffer) Take() (handoff.Update, bool) {
 	if len(b.queue) == 0 {
 		return nil, false

@@ -1,7 +1,5 @@
-// Package turns is the bookkeeping of turns that any kind of agent server needs: what a turn reports, in order
-// and bounded until it is read ([Buffer]), made of what the server says ([Reducer]), and the questions that it
-// waits for ([Questions]).
+// Package turns has what all kinds of agent servers need for turns: a [Reducer] makes updates from the messages of a
+// server, a [Buffer] keeps them in order and within bounds until they are read, and [Questions] has the open questions.
 //
-// It must not know a wire, a connection or a clock. Everything here is pure and not safe for concurrent use:
-// whoever keeps it guards it.
+// It must not know a wire, a connection or a clock. All of it is pure, and not safe for concurrent use.
 package turns

@@ -6,16 +6,16 @@ import (
 	"switchboard/handoff"
 )
 
-// maxQuestions is how many open questions of one thread are kept. A turn waits at one or two; further ones are
-// left to the other clients of its server.
+// maxQuestions is how many open questions a thread may have here. A turn waits at one or two. Further ones are left to
+// the other clients of the server.
 const maxQuestions = 64
 
-// An Open question is one that nobody has answered. Wire is what its kind of server needs to answer it.
+// An Open is a question that is not answered. Wire is what its kind of server needs to answer it.
 type Open[Wire any] struct {
 	handoff.Question
-	Wire  Wire
-	Taken bool // an answer is on its way; changed by Take and GiveBack
-	told  bool // whoever follows the turn knows of it
+	Wire     Wire
+	Taken    bool // an answer is being sent; changed by Take and GiveBack
+	reported bool // the follower of its turn has it
 }
 
 // Questions are the open questions of one thread. The zero value has none.
@@ -27,7 +27,7 @@ func (s *Questions[Wire]) index(id handoff.QuestionID) int {
 	return slices.IndexFunc(s.open, func(q *Open[Wire]) bool { return q.ID == id })
 }
 
-// Add keeps a question. It reports false when there are too many. One that is asked again is the same.
+// Add adds a question, unless a question with its id is open. It returns false if there are too many.
 func (s *Questions[Wire]) Add(q handoff.Question, wire Wire) bool {
 	if s.index(q.ID) >= 0 {
 		return true
@@ -39,12 +39,12 @@ func (s *Questions[Wire]) Add(q handoff.Question, wire Wire) bool {
 	return true
 }
 
-// Tell returns the questions of a turn that were not told yet, oldest first. Now they were.
+// Tell returns the questions of a turn that are not reported yet, oldest first, and marks them as reported.
 func (s *Questions[Wire]) Tell(turn handoff.TurnID) []handoff.Question {
 	var fresh []handoff.Question
 	for _, q := range s.open {
-		if q.Turn == turn && !q.told {
-			q.told = true
+		if q.Turn == turn && !q.reported {
+			q.reported = true
 			fresh = append(fresh, q.Question)
 		}
 	}
@@ -52,16 +52,16 @@ func (s *Questions[Wire]) Tell(turn handoff.TurnID) []handoff.Question {
 	return fresh
 }
 
-// sortByAge keeps the order of those that were asked at the same time.
+// sortByAge sorts questions, oldest first. It is stable.
 func sortByAge(all []handoff.Question) {
 	slices.SortStableFunc(all, func(a, b handoff.Question) int { return a.Asked.Compare(b.Asked) })
 }
 
-// Untold returns the questions that nobody here was told, oldest first.
+// Untold returns the questions that are not reported, oldest first.
 func (s *Questions[Wire]) Untold() []handoff.Question {
 	var all []handoff.Question
 	for _, q := range s.open {
-		if !q.told {
+		if !q.reported {
 			all = append(all, q.Question)
 		}
 	}
@@ -69,42 +69,42 @@ func (s *Questions[Wire]) Untold() []handoff.Question {
 	return all
 }
 
-// Retell has the questions of a turn told again, because whoever followed it lost them.
+// Retell marks the questions of a turn as not reported, because its follower has lost them.
 func (s *Questions[Wire]) Retell(turn handoff.TurnID) {
 	for _, q := range s.open {
 		if q.Turn == turn {
-			q.told = false
+			q.reported = false
 		}
 	}
 }
 
-// Close forgets the questions that match and returns those that were told.
+// Close removes the questions that match, and returns those of them that were reported.
 func (s *Questions[Wire]) Close(match func(*Open[Wire]) bool) []handoff.Question {
-	var told []handoff.Question
+	var reported []handoff.Question
 	s.open = slices.DeleteFunc(s.open, func(q *Open[Wire]) bool {
 		if !match(q) {
 			return false
 		}
-		if q.told {
-			told = append(told, q.Question)
+		if q.reported {
+			reported = append(reported, q.Question)
 		}
 		return true
 	})
-	return told
+	return reported
 }
 
-// Len is how many there are.
+// Len returns the number of open questions.
 func (s *Questions[Wire]) Len() int { return len(s.open) }
 
-// Take gives a question that was told to the one who answers it. Nobody else gets it until it is given back.
+// Take returns a reported question to be answered, and marks it as taken; false: there is none, or it is taken.
 func (s *Questions[Wire]) Take(id handoff.QuestionID) (*Open[Wire], bool) {
 	i := s.index(id)
-	if i < 0 || !s.open[i].told || s.open[i].Taken {
+	if i < 0 || !s.open[i].reported || s.open[i].Taken {
 		return nil, false
 	}
 	s.open[i].Taken = true
 	return s.open[i], true
 }
 
-// GiveBack returns a question whose answer certainly never left.
+// GiveBack marks a question as not taken. Its answer must not have been sent.
 func (s *Questions[Wire]) GiveBack(q *Open[Wire]) { q.Taken = false }

@@ -7,26 +7,25 @@ import (
 	"switchboard/handoff"
 )
 
-// Bounds of the items of a turn that are remembered. The oldest open one is withdrawn; of closed ones all are
-// forgotten, so that one that is finished twice may be told twice.
+// Bounds of the items of a turn that a reducer knows.
 const (
-	maxOpen   = 1024
-	maxClosed = 8192
+	maxOpen   = 1024 // one more withdraws the oldest
+	maxClosed = 8192 // one more forgets all: an item that is finished twice may then be reported twice
 )
 
-// An Item is what an agent did, as its server tells it.
+// An Item is an item of a turn from its server.
 type Item struct {
 	handoff.Item
-	Streamed bool     // the model itself writes it, one at a time: when the next begins, this one is finished or abandoned
+	Streamed bool     // the model itself writes it, one at a time: the begin of the next one ends or abandons it
 	Answer   bool     // a message that the model calls its answer; others comment on the work
-	Paths    []string // that an edit touches
+	Paths    []string // of an edit
 }
 
-// A Reducer turns what a server says about one turn into updates.
+// A Reducer makes updates from the messages of a server about one turn.
 //
-// Deltas are advisory and may be missing, because what was said before a subscription is not repeated.
-// An item that will never be finished is withdrawn: a server abandons the message being written when a
-// turn is steered, when a model's stream is retried, and when the turn is interrupted, without a word.
+// Deltas are advisory and may be missing, because a server does not repeat those from before a subscription. An item
+// that will never be finished is withdrawn: without a message, servers abandon the message that is being written when a
+// turn is steered or interrupted, and when a model's stream is retried.
 type Reducer struct {
 	turn    handoff.TurnID // Set once
 	started bool           // Started was reported
@@ -35,32 +34,32 @@ type Reducer struct {
 	closed  map[string]closing
 	last    string        // the last finished message
 	final   string        // the last finished message that the model calls its answer
-	isFinal bool          // there was one
-	plan    string        // the last plan; the answer of a turn that says nothing else
-	used    handoff.Usage // as far as was heard
+	isFinal bool          // there was such a message
+	plan    string        // the last plan: the answer of a turn without messages
+	used    handoff.Usage // so far
 }
 
-// A closing is how an item left the open ones; absent: it has not.
+// A closing says how an item was closed; 0: it was not.
 type closing int
 
 const (
 	closedDone    closing = iota + 1 // finished
-	closedDropped                    // withdrawn; it may be finished nevertheless
+	closedDropped                    // withdrawn; it may still be finished
 )
 
-// openItem is an item that was announced, or of which a delta came.
+// openItem is an item that has begun, or of which a delta came.
 type openItem struct {
 	id       string
 	streamed bool     // written by the model itself, one at a time
 	paths    []string // of an edit
 }
 
-// NewReducer returns the reducer of a turn of which nothing was said.
+// NewReducer returns the reducer of a turn without messages.
 func NewReducer(turn handoff.TurnID) Reducer {
 	return Reducer{turn: turn, closed: map[string]closing{}}
 }
 
-// Begin reports the turn once.
+// Begin reports the beginning of the turn, once.
 func (r *Reducer) Begin() []handoff.Update {
 	if r.started || r.ended {
 		return nil
@@ -69,7 +68,7 @@ func (r *Reducer) Begin() []handoff.Update {
 	return []handoff.Update{handoff.Started{Turn: r.turn}}
 }
 
-// ItemStarted takes the beginning of an item.
+// ItemStarted handles the beginning of an item.
 func (r *Reducer) ItemStarted(it Item) []handoff.Update {
 	if r.ended {
 		return nil
@@ -88,7 +87,7 @@ func (r *Reducer) ItemStarted(it Item) []handoff.Update {
 	return append(updates, handoff.ItemStarted{Item: it.Item})
 }
 
-// Delta takes a piece of a message or of a command's output. Its item may be unknown.
+// Delta handles a piece of a message or of a command's output. Its item may be unknown.
 func (r *Reducer) Delta(id, text string, kind handoff.DeltaKind) []handoff.Update {
 	if r.ended {
 		return nil
@@ -107,7 +106,7 @@ func (r *Reducer) Delta(id, text string, kind handoff.DeltaKind) []handoff.Updat
 	return append(updates, handoff.Delta{ItemID: id, Kind: kind, Text: text})
 }
 
-// Used takes what one answer of the model used.
+// Used handles the usage of one answer of the model, and reports the sum.
 func (r *Reducer) Used(u handoff.Usage) []handoff.Update {
 	if r.ended {
 		return nil
@@ -119,7 +118,7 @@ func (r *Reducer) Used(u handoff.Usage) []handoff.Update {
 	return append(r.Begin(), r.used)
 }
 
-// ItemDone takes a finished item. It is finished once, also when it was withdrawn before.
+// ItemDone handles a finished item. It reports an item once, also if it was withdrawn before.
 func (r *Reducer) ItemDone(it Item) []handoff.Update {
 	if r.ended {
 		return nil
@@ -131,8 +130,8 @@ func (r *Reducer) ItemDone(it Item) []handoff.Update {
 	return append(updates, handoff.ItemDone{Item: it.Item})
 }
 
-// CatchUp takes what the turn finished before it was heard of, oldest first. What is open or closed since
-// then is left to what is heard. The words heard since are newer than these.
+// CatchUp handles items that were read, oldest first: those that the turn finished before its first message here. It
+// skips items that are known from messages. Messages that are known are newer than the ones that were read.
 func (r *Reducer) CatchUp(items []Item) []handoff.Update {
 	var updates []handoff.Update
 	last, final, isFinal := r.last, r.final, r.isFinal
@@ -155,7 +154,7 @@ func (r *Reducer) CatchUp(items []Item) []handoff.Update {
 	return updates
 }
 
-// Retrying takes an error after which the model's stream begins again.
+// Retrying handles an error after which the model's stream begins again.
 func (r *Reducer) Retrying() []handoff.Update {
 	if r.ended {
 		return nil
@@ -163,9 +162,9 @@ func (r *Reducer) Retrying() []handoff.Update {
 	return append(r.Begin(), r.abandonStreamed()...)
 }
 
-// End takes the end of the turn and gives it its words. items are those that the end itself tells: the last
-// message, or what was read afterwards. Only items that are still open are reported as finished from them; older
-// ones were reported or began before anybody listened.
+// End handles the end of the turn, and sets its text. items came with the end (the last message), or were read
+// afterwards. Of these, only items that are still open are reported; the others were reported, or began before the
+// first message here.
 func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 	if r.ended {
 		return nil
@@ -176,10 +175,10 @@ func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 		if r.finish(it) && wasOpen {
 			updates = append(updates, handoff.ItemDone{Item: it.Item})
 		}
-		r.remember(it) // also one that was heard: they are in order
+		r.remember(it) // also a known one: the items are in order
 	}
 	for _, o := range r.open {
-		if o.streamed || end.Status == handoff.TurnCompleted { // a command that was cut short has run: what it printed stays
+		if o.streamed || end.Status == handoff.TurnCompleted { // the output of a command that was cut short stays
 			updates = append(updates, handoff.ItemDropped{ItemID: o.id})
 		}
 	}
@@ -188,16 +187,16 @@ func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 	return append(updates, end)
 }
 
-// Turn is the turn that it reduces.
+// Turn returns the id of the turn.
 func (r *Reducer) Turn() handoff.TurnID { return r.turn }
 
-// Begun reports whether its beginning was told.
+// Begun reports whether the beginning of the turn was reported.
 func (r *Reducer) Begun() bool { return r.started }
 
-// Ended reports whether its end was told.
+// Ended reports whether the end of the turn was reported.
 func (r *Reducer) Ended() bool { return r.ended }
 
-// Answer returns the authoritative words of the turn so far.
+// Answer returns the answer of the turn so far: its final message, or else its last message, or else its plan.
 func (r *Reducer) Answer() string {
 	if r.isFinal {
 		return cmp.Or(r.final, r.plan)
@@ -208,7 +207,7 @@ func (r *Reducer) Answer() string {
 // Answered reports whether a message came that the model calls its answer.
 func (r *Reducer) Answered() bool { return r.isFinal }
 
-// finish takes an item off the open ones and remembers a message. It reports whether the item is new.
+// finish closes an item as finished, and reports whether it was not finished before.
 func (r *Reducer) finish(it Item) bool {
 	if r.closed[it.ID] == closedDone {
 		return false
@@ -219,7 +218,7 @@ func (r *Reducer) finish(it Item) bool {
 	return true
 }
 
-// remember keeps the words of a message, or a plan, as the newest.
+// remember stores the text of a message or plan as the newest.
 func (r *Reducer) remember(it Item) {
 	if it.Kind == handoff.ItemPlan {
 		r.plan = it.Text
@@ -233,7 +232,7 @@ func (r *Reducer) remember(it Item) {
 	}
 }
 
-// hold remembers an item as open, and withdraws the oldest when there are too many.
+// hold adds an open item, and withdraws the oldest one if there are too many.
 func (r *Reducer) hold(o openItem) []handoff.Update {
 	r.open = append(r.open, o)
 	if len(r.open) <= maxOpen {
@@ -245,7 +244,7 @@ func (r *Reducer) hold(o openItem) []handoff.Update {
 	return []handoff.Update{handoff.ItemDropped{ItemID: oldest}}
 }
 
-// shut remembers how an item left the open ones.
+// shut stores how an item was closed.
 func (r *Reducer) shut(id string, how closing) {
 	if len(r.closed) >= maxClosed {
 		clear(r.closed)
@@ -253,7 +252,7 @@ func (r *Reducer) shut(id string, how closing) {
 	r.closed[id] = how
 }
 
-// abandonStreamed withdraws what the model was writing.
+// abandonStreamed withdraws the open items that the model itself writes.
 func (r *Reducer) abandonStreamed() []handoff.Update {
 	var updates []handoff.Update
 	r.open = slices.DeleteFunc(r.open, func(o openItem) bool {
