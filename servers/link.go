@@ -18,8 +18,8 @@ type Link struct {
 	Done    <-chan struct{} // closed when the connection is lost or closed
 	Version string          // of the server; "": not known
 	Note    string          // a sentence about what its agents can or cannot do; ""
-	// SignedIn checks whether the agent can use its model: the error [handoff.CodeNotSignedIn] says that it cannot. nil:
-	// it cannot be checked.
+	// SignedIn checks whether the agent can use its model: the error [handoff.CodeNotSignedIn] says that it cannot.
+	// nil: it cannot be checked.
 	SignedIn func(context.Context) error
 	// Changed has a token after changes: an older thread was renamed, archived or restored, or the result of
 	// [Overhearer.Asked] has changed. nil: the kind reports no changes, and lists are only as fresh as they are young.

@@ -26,7 +26,8 @@ const (
 	// maxPaths bounds the paths of one edit, in bytes all together. If there are more, no path is known, and the edit
 	// cannot be approved by voice.
 	maxPaths = 256 << 10
-	// maxQuestion bounds a request to a person, in bytes. A longer one is shown, but can be answered only on its machine.
+	// maxQuestion bounds a request to a person, in bytes. A longer one is shown, but can be answered only on its
+	// machine.
 	maxQuestion = 256 << 10
 )
 

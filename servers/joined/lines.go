@@ -50,9 +50,9 @@ func (l *line) open(ctx context.Context, to Opening) (net.Conn, error) {
 
 // Lines connects to the agents of machines that joined. The zero value knows none. It is safe for concurrent use.
 type Lines struct {
-	// Elsewhere opens a connection to an agent whose machine may keep its line to another instance of the service. If no
-	// instance has the line, the reason of the error is [handoff.ReasonAsleep]. Set once, before the first Dial; nil:
-	// this is the only instance.
+	// Elsewhere opens a connection to an agent whose machine may keep its line to another instance of the service. If
+	// no instance has the line, the reason of the error is [handoff.ReasonAsleep]. Set once, before the first Dial;
+	// nil: this is the only instance.
 	Elsewhere func(ctx context.Context, server string, apart bool) (net.Conn, error)
 	// Instance names this instance to keepers of agents, which several may share. Set once, before the first Dial; "":
 	// this is the only instance.

@@ -108,8 +108,8 @@ type machine struct {
 	details details
 	line    *line     // nil: it is not connected
 	seen    time.Time // when its last line was lost; zero: it had none since the service started
-	// connecting is closed when the handshake that changed the machine has led to a line or failed; nil: no handshake has
-	// changed it.
+	// connecting is closed when the handshake that changed the machine has led to a line or failed; nil: no handshake
+	// has changed it.
 	connecting <-chan struct{}
 }
 
@@ -407,7 +407,8 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 	if len(all) >= maxMachines {
 		return Invitation{}, handoff.Fault(handoff.CodeLimited, "100 machines", "")
 	}
-	// A clash with other servers of the fleet is reported now, while the person is here, and not when the machine joins.
+	// A clash with other servers of the fleet is reported now, while the person is here, and not when the machine
+	// joins.
 	spec, err := m.cfg.Spec(Server{Name: name, Machine: name, Agent: Agent{Name: "codex", Kind: "codex"}})
 	if err != nil {
 		return Invitation{}, err

@@ -63,8 +63,8 @@ type Peer struct {
 
 	mu     sync.Mutex
 	lastID int64 // Guarded by mu
-	// waiting are the callbacks of requests without a response, at most cfg.InFlight. Guarded by mu. Each is called once,
-	// by the reader or after the loss of the connection.
+	// waiting are the callbacks of requests without a response, at most cfg.InFlight. Guarded by mu. Each is called
+	// once, by the reader or after the loss of the connection.
 	waiting map[int64]func(Reply)
 	sending sync.WaitGroup // of requests that are not written yet; added to under mu, unless the connection is lost
 }

@@ -14,8 +14,8 @@ const (
 	// then the server would queue for every thread on it.
 	softUpdates = 1024
 	SoftBytes   = 1 << 20
-	// HardUpdates and hardBytes bound a turn's updates beyond which the turn is given up: its follower gets an error and
-	// may read the thread. Updates other than deltas are never dropped one by one.
+	// HardUpdates and hardBytes bound a turn's updates beyond which the turn is given up: its follower gets an error
+	// and may read the thread. Updates other than deltas are never dropped one by one.
 	HardUpdates = 8192
 	hardBytes   = 8 << 20
 	// MaxHeld bounds the updates of all turns of one [Tally], in bytes. Beyond it, a turn with more than SoftBytes is
