@@ -181,7 +181,8 @@ func TestRefusedItemsAreSaidOtherwise(t *testing.T) {
 	})
 }
 
-// What is typed goes into the voice while that is heard, and for a moment after it, not where the model only thinks.
+// Typed words count as typed into the voice while it is heard and for a moment after it, not while the model has not
+// begun to speak.
 func TestTypedInto(t *testing.T) {
 	play(t, func(s *stage) {
 		typed := func(into bool) {
@@ -271,7 +272,8 @@ func TestRefusedTurnDetection(t *testing.T) {
 	})
 }
 
-// A client that cancels hears nothing of what it asked for before, also where that waits here; it sees the end of each.
+// A client that cancels gets nothing of what it asked for before, also if the ask still waits here; it sees the end of
+// each response.
 func TestCancelTakesBackWhatWaits(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""))
@@ -302,7 +304,7 @@ func TestCancelTakesBackWhatWaits(t *testing.T) {
 	})
 }
 
-// calledBoth has a response that called a tool of ours, which is answered, and the client's, which is not.
+// calledBoth plays a response with a call of our tool, which is answered, and one of the client's, which is not.
 func (s *stage) calledBoth() {
 	s.fromModel(began("r1", ""))
 	ours := callItem("i1", "call_1", "codex", events.StatusCompleted)
@@ -326,8 +328,8 @@ func TestMixedResponseIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-// An error that names no event is kept from the client where it is about what is ours, and nothing of the client's
-// can be meant.
+// An error without an event id is hidden from the client if it is about an event of ours and cannot be about one of the
+// client's.
 func TestErrorsWithoutAnEvent(t *testing.T) {
 	fault := func(param, message string) string {
 		return `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value","param":` +
@@ -370,8 +372,8 @@ func TestErrorsWithoutAnEvent(t *testing.T) {
 	})
 }
 
-// A client has a tool with a name of ours: what the model writes to ours under its other name is hinted, run and
-// hidden as ever, what it calls by the name itself is the client's, and so is the history that the client restores.
+// A client has a tool with the name of ours: calls of ours by its other name are hinted, run and hidden as ever. Calls
+// by the name itself are the client's, and so is the history that the client restores.
 func TestClash(t *testing.T) {
 	for _, own := range []string{"codex", "run_on_server"} {
 		t.Run(own, func(t *testing.T) {

@@ -20,7 +20,8 @@ import (
 	"switchboard/realtime/simulator"
 )
 
-// A fakeProvider is the simulator with a call that goes straight to it, and a front beside that.
+// A fakeProvider is the simulator with a call whose client is connected to it directly, and a front that can join the
+// call.
 type fakeProvider struct {
 	t      *testing.T
 	model  string        // the address that fronts dial
@@ -39,7 +40,7 @@ const theirs = `{"type":"session.update","session":{"type":"realtime","output_mo
 	`"instructions":"Be the shop.","tools":[{"type":"function","name":"weather","description":"Tells the weather.",` +
 	`"parameters":{}}]}}`
 
-// transcribes makes the session one of sound whose client pays for transcripts.
+// transcribes is the update of a client that turns transcription on.
 const transcribes = `{"type":"session.update","session":{"type":"realtime","output_modalities":["audio"],` +
 	`"audio":{"input":{"transcription":{"model":"w"}}}}}`
 
@@ -101,7 +102,7 @@ func (p *fakeProvider) relay(from net.Listener, to string, all *sync.WaitGroup) 
 	}
 }
 
-// cut ends all connections between the front and the simulator without a word.
+// cut ends all connections between the front and the simulator without a goodbye.
 func (p *fakeProvider) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -262,8 +263,8 @@ func TestAttachRefused(t *testing.T) {
 	}
 }
 
-// What ran when the socket was lost is answered, nothing that was told is told again, and the call goes on: also where
-// the router calls what it says next as it called something before.
+// After the socket was lost, requests that ran are answered, nothing is told twice, and the call goes on, also if the
+// router reuses the id of an utterance.
 func TestAttachLost(t *testing.T) {
 	router := &listener{}
 	router.on = func(v handoff.Voice, e handoff.Event) {
@@ -313,7 +314,7 @@ func TestAttachLost(t *testing.T) {
 	}
 }
 
-// tagsOf returns how the responses that ended were asked for, of those that were.
+// tagsOf returns the tags of the responses that ended, of those with one.
 func tagsOf(all []string) (tags []string) {
 	for _, event := range all {
 		r := gjson.Parse(event)
@@ -324,7 +325,7 @@ func tagsOf(all []string) (tags []string) {
 	return tags
 }
 
-// By voice a yes counts if it began after the question was heard: the provider tells when its sound stops, and when the
+// A spoken yes counts if it began after the question was heard: the provider reports when its sound stops, and when the
 // caller speaks.
 func TestAttachSpoken(t *testing.T) {
 	now := make(chan simulator.Event, 1)
@@ -382,7 +383,7 @@ func TestAttachSpoken(t *testing.T) {
 	}
 }
 
-// What the provider refuses keeps its meaning, and it learns who the end user is.
+// The provider's refusals keep their meaning, and it is told who the end user is.
 func TestAttachRefusedByTheProvider(t *testing.T) {
 	for status, want := range map[int]handoff.Code{
 		http.StatusNotFound: handoff.CodeNotFound, http.StatusUnauthorized: handoff.CodeVoiceKey,

@@ -13,7 +13,7 @@ import (
 	"switchboard/realtime/floor"
 )
 
-// What the provider plays is over when it says so.
+// A response that the provider plays is over when the provider reports it.
 func TestPlaybackOfAProvider(t *testing.T) {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
@@ -54,7 +54,7 @@ func TestPlaybackOfAProvider(t *testing.T) {
 	}
 }
 
-// playAttached runs a test on a call of a provider that tells of its session only when asked, past its beginning.
+// playAttached runs a test on a call of a provider that reports its session only when asked. The session has begun.
 func playAttached(t *testing.T, fn func(*stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAttached(t)
@@ -76,8 +76,8 @@ func newAttachedAs(t *testing.T, state *attached) *stage {
 	return s
 }
 
-// What the provider plays counts as heard when it says that it stopped, and until then nothing else is asked for; one
-// that tells nothing has played it when its words have been spoken.
+// A response that the provider plays counts as heard when the provider reports its end, and until then nothing else is
+// asked for. A provider that reports nothing is taken to have played it after the time that its words need.
 func TestHeardAtAProvider(t *testing.T) {
 	started, stopped := `{"type":"output_audio_buffer.started","response_id":"r1"}`, `{"type":"output_audio_buffer.`+
 		`stopped","response_id":"r1"}`
@@ -116,7 +116,7 @@ func TestHeardAtAProvider(t *testing.T) {
 	}
 }
 
-// The caller may speak for longer than anybody without sound is believed to.
+// A caller whom the provider carries may speak for longer than one whose sound has stopped here.
 func TestLongSpeechAtAProvider(t *testing.T) {
 	playAttached(t, func(s *stage) {
 		s.fromModel(speechStarted("u1"))
@@ -128,8 +128,8 @@ func TestLongSpeechAtAProvider(t *testing.T) {
 	})
 }
 
-// When nothing is seen of the caller for five minutes the provider is asked whether the call is there; a caller who is
-// quiet stays in it, and one who has gone does not use up an hour.
+// After five minutes without a sign of the caller the provider is asked whether the call is still there: a quiet caller
+// stays in it, and one who has gone does not use up an hour.
 func TestVigil(t *testing.T) {
 	for name, c := range map[string]struct {
 		said  time.Duration // when the caller speaks; 0: never

@@ -17,8 +17,8 @@ import (
 
 const benchFrames = 1000
 
-// BenchmarkRelay sends 1,000 audio events from a client to the model, through a call and, to compare,
-// through a copy of bytes that knows nothing.
+// BenchmarkRelay sends 1,000 audio events from a client to the model, through a call and, for comparison, through a
+// plain copy of bytes.
 func BenchmarkRelay(b *testing.B) {
 	frame := []byte(`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 1280) + `"}`)
 	for _, relay := range []struct {
@@ -121,7 +121,7 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// sink is a leg that takes everything. It has a size, so that each has an address of its own.
+// sink is a leg that takes everything. It is not empty, so that each one has an address of its own.
 type sink struct {
 	nobody
 	_ int

@@ -73,7 +73,7 @@ func TestSocketBesideAClient(t *testing.T) {
 	expectClose(t, late, websocket.CloseNormalClosure)
 }
 
-// A call is joined by who may end it, and by so many.
+// Only callers who may end a call may join it, and only maxBeside sockets.
 func TestWhoMayStandBeside(t *testing.T) {
 	h := newHouse(t)
 	h.call("")
@@ -102,7 +102,7 @@ func TestWhoMayStandBeside(t *testing.T) {
 	}
 }
 
-// A bad event of one socket is answered there: some clients end with any error that they are told.
+// The error about an event goes to the socket that sent it: some clients end with any error that they get.
 func TestFaultsAreToldToWhoMadeThem(t *testing.T) {
 	h := newHouse(t)
 	client, _ := h.call("")
@@ -124,8 +124,8 @@ func TestFaultsAreToldToWhoMadeThem(t *testing.T) {
 	}
 }
 
-// What plays in a browser is silenced by its leg, also for a backend beside it; and that backend hears nothing of
-// what the model says to the leg's own truncations.
+// A backend beside a browser stops the sound that the browser's leg plays; and it gets none of the model's answers to
+// the leg's own truncations.
 func TestSocketBesideABrowserSilencesIt(t *testing.T) {
 	playBrowser(t, func(s *stage) {
 		other := newWire()
@@ -143,7 +143,7 @@ func TestSocketBesideABrowserSilencesIt(t *testing.T) {
 	})
 }
 
-// Beside a call that the provider carries, what plays is with the provider.
+// Beside a call that the provider carries, the provider stops the sound.
 func TestSocketBesideAnAttachedCallSilencesIt(t *testing.T) {
 	playBrowser(t, func(s *stage) {
 		other := newWire()
@@ -156,7 +156,7 @@ func TestSocketBesideAnAttachedCallSilencesIt(t *testing.T) {
 	})
 }
 
-// Beside a browser, a backend controls the call; it does not set the sound, and cannot say what was heard.
+// Beside a browser, a backend controls the call, but it can neither set the audio formats nor report what was heard.
 func TestSocketBesideABrowser(t *testing.T) {
 	h := newHouse(t)
 	b := rtctest.New(t, rtctest.Label)

@@ -14,15 +14,15 @@ import (
 	"switchboard/realtime/models"
 )
 
-// tenth is a usage that costs ten cents in the tests of money.
+// tenth is a usage that costs ten cents.
 const tenth = `{"total_tokens":100,"input_tokens":0,"output_tokens":100,"output_token_details":{"audio_tokens":100}}`
 
-// costly is a response.done that used something.
+// costly returns a response.done with a usage.
 func costly(id, tag, usage string) string {
 	return strings.Replace(done(id, tag, "completed"), `"status"`, `"usage":`+usage+`,"status"`, 1)
 }
 
-// A till is a call whose responses cost something.
+// A till is a stage whose responses cost something.
 type till struct {
 	*stage
 	quota *quota
@@ -31,7 +31,7 @@ type till struct {
 	pass  *admission
 }
 
-// newTill is a call of someone with limits, before anything was bought.
+// newTill returns a call with these limits, in which nothing was used yet.
 func newTill(t *testing.T, caller, key handoff.Limits) *till {
 	s := newStage(t)
 	l := newTillOf(t, s, caller, key)
@@ -39,7 +39,7 @@ func newTill(t *testing.T, caller, key handoff.Limits) *till {
 	return l
 }
 
-// newTillOf lets a stage's call cost something.
+// newTillOf makes the responses of a stage cost something.
 func newTillOf(t *testing.T, s *stage, caller, key handoff.Limits) *till {
 	b := &book{}
 	l := &till{book: b, quota: quotaOf(b)}

@@ -22,8 +22,8 @@ func tooMuch(far *websocket.Conn) {
 	_ = far.WriteMessage(websocket.TextMessage, []byte(`{"type":"x","a":"`+strings.Repeat("A", maxFrame+4<<20)+`"}`))
 }
 
-// reading reads a connection on, since a side that does not answer pings is lost while a busy machine writes too much.
-// It returns what came, until the end.
+// reading keeps reading a connection, so that pings are answered while a busy machine writes too much. It returns
+// channels of the events and of the end.
 func reading(far *websocket.Conn) (events chan string, end chan error) {
 	events, end = make(chan string, 16), make(chan error, 1)
 	_ = far.SetReadDeadline(time.Time{})
@@ -58,7 +58,7 @@ func TestFrameOverTheLimit(t *testing.T) {
 	}
 }
 
-// One in several pieces does, too, in the piece that is over it.
+// A frame in several pieces does so, too, with the piece that exceeds the limit.
 func TestPiecesOverTheLimit(t *testing.T) {
 	h := newHouse(t)
 	client, _ := h.call("")
@@ -72,7 +72,7 @@ func TestPiecesOverTheLimit(t *testing.T) {
 	expectClose(t, client, websocket.CloseMessageTooBig)
 }
 
-// The model's ends its session, whatever the client is on, and another one takes its place.
+// A frame of the model ends its session, for a client on any transport, and another session takes its place.
 func TestModelFrameOverTheLimit(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
@@ -98,7 +98,7 @@ func TestModelFrameOverTheLimit(t *testing.T) {
 	_ = model.Close()
 }
 
-// That of a socket beside the client ends this socket alone.
+// A frame of a socket beside the client ends only that socket.
 func TestFrameOverTheLimitBesideAClient(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
@@ -114,7 +114,7 @@ func TestFrameOverTheLimitBesideAClient(t *testing.T) {
 	}
 }
 
-// A model that takes the connection and says nothing costs its client a named time.
+// A model that takes the connection and sends nothing ends the call after beginLimit.
 func TestModelThatHangs(t *testing.T) {
 	rtctest.NoLeaks(t)
 	front := runs(t, Config{ModelURL: "ws://" + listenLocal(t).Addr().String(), Router: &listener{}})
@@ -138,7 +138,7 @@ func TestModelThatNeverBegins(t *testing.T) {
 	})
 }
 
-// What waits in a call is bounded in bytes, and who is refused is told.
+// The events that wait in a call are bounded in bytes, and a client whose event is refused gets an error.
 func TestWaitingBytes(t *testing.T) {
 	large := `"` + strings.Repeat("A", 6<<20) + `"`
 	for kind, event := range map[string]string{
@@ -166,7 +166,7 @@ func TestWaitingBytes(t *testing.T) {
 	}
 }
 
-// Words that the router does not take are dropped before the call ends for the sake of its requests.
+// Words of the caller that the router does not take are dropped; only requests that it does not take end the call.
 func TestReportsAreBoundedInBytes(t *testing.T) {
 	c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
 	large := strings.Repeat("A", 1<<20)
@@ -188,8 +188,8 @@ func TestReportsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// What a call remembers of requests and of what was said to them is bounded by the mask, from which the client must see
-// none of it ever: a call that goes on and on ends before it costs more than some megabytes.
+// The mask must hide requests and utterances for ever, and its bound limits what a call remembers of them: a call that
+// goes on and on ends before it takes more than some megabytes.
 func TestRequestsAreBounded(t *testing.T) {
 	const most = 20_000
 	for name, step := range map[string]func(c *Call, n int){
@@ -231,7 +231,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// Ids that are longer than anybody's are not kept: an event with one cannot be read.
+// Ids longer than MaxID are not kept: an event with one counts as unreadable.
 func TestLongIDs(t *testing.T) {
 	long := strings.Repeat("i", events.MaxID+1)
 	play(t, func(s *stage) {

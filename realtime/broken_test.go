@@ -17,7 +17,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// A notebook is a [Broken] for one caller.
+// A notebook is a [Broken] in memory, for one caller.
 type notebook struct {
 	mu   sync.Mutex
 	last *handoff.BrokenCall // Guarded by mu
@@ -50,7 +50,7 @@ func (n *notebook) End(_ context.Context, _ handoff.Caller, broken *handoff.Brok
 	return nil
 }
 
-// ended waits for the end of a call, and returns what it left.
+// ended waits for the end of a call, and returns what is remembered of it.
 func (n *notebook) ended(t *testing.T, nth int) (left string) {
 	t.Helper()
 	rtctest.Eventually(t, "the end of the call", func() bool {
@@ -64,8 +64,8 @@ func (n *notebook) ended(t *testing.T, nth int) (left string) {
 	return left
 }
 
-// TestBrokenCallOnTheWire: the next call of a caller knows what was said in the one that could not go on, and in the
-// one before that; a call that somebody hangs up is told to nobody.
+// TestBrokenCallOnTheWire: the next call of a caller knows what was said in the call that broke off, and in the one
+// before that; of a call that somebody hangs up it knows nothing.
 func TestBrokenCallOnTheWire(t *testing.T) {
 	book := &notebook{}
 	h := newHouseWith(t, func(c *Config) { c.Broken = book; c.Hold = time.Hour })

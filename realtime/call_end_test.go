@@ -56,7 +56,7 @@ func TestCallEnds(t *testing.T) {
 	}
 }
 
-// wantEnd checks that the router heard of the end once, last, with its cause, and that both legs closed.
+// wantEnd checks that the router got the end once, last, with its cause, and that both legs are closed.
 func (s *stage) wantEnd(err error, want handoff.Code) {
 	s.t.Helper()
 	if want == "" && err != nil || want != "" && handoff.AsError(err).Code != want {
@@ -81,7 +81,7 @@ func (s *stage) wantEnd(err error, want handoff.Code) {
 	}
 }
 
-// ending is a wire that takes nothing more and knows why.
+// ending is a wire that takes nothing more, and an [ender].
 type ending struct {
 	*wire
 	why *handoff.Error
@@ -157,8 +157,8 @@ func TestRouterThatLeavesEndsTheCall(t *testing.T) {
 	})
 }
 
-// A router that does not listen for a while must miss no request; what was merely heard may go, but not that
-// there was something: it may have been a no.
+// A router that takes no events for a while must miss no request. It may miss the caller's words, but not that they
+// spoke: it may have been a no.
 func TestBusyRouterMissesNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := make(chan struct{})
@@ -192,7 +192,7 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 	})
 }
 
-// routing is a router that does what a test wants.
+// routing is a router made of a function.
 type routing func(handoff.Voice)
 
 func (r routing) Serve(_ context.Context, _ *handoff.Grant, v handoff.Voice) error {
@@ -200,7 +200,7 @@ func (r routing) Serve(_ context.Context, _ *handoff.Grant, v handoff.Voice) err
 	return nil
 }
 
-// A call that ends while the router takes an event does not give it that event once more.
+// If a call ends while the router takes an event, the router does not get that event twice.
 func TestRouterIsToldOnceAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
@@ -224,8 +224,8 @@ func TestRouterIsToldOnceAtTheEnd(t *testing.T) {
 	})
 }
 
-// A model's leg that was replaced has no part in the call any more: its events are dropped and its end ends nothing,
-// while those of the new one count. Every event of ours goes to the new one.
+// The model's leg is replaced: the events of the old leg are dropped, its end does not end the call, and all our events
+// go to the new one.
 func TestModelLegIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)

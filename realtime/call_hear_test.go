@@ -39,7 +39,7 @@ func (s *stage) asks(ids ...string) string {
 	return ""
 }
 
-// hearingCases are what happens to a response, and what the router is told of it.
+// hearingCases are what happens to a response, and what is reported to the router.
 var hearingCases = []struct {
 	name string
 	run  func(s *stage, tag string)
@@ -118,7 +118,7 @@ func TestSaidWhenItWasHeard(t *testing.T) {
 	}
 }
 
-// The caller speaks in the moment in which all was heard: the alarm has not rung yet.
+// The caller speaks just when everything was heard, before the alarm has rung.
 func TestSpeechRightAfterTheEndCutsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
@@ -153,8 +153,8 @@ func TestWhatOneResponseSaidIsSaidTogether(t *testing.T) {
 	})
 }
 
-// Nothing heard is not said: it is asked for again, ten times in all where the caller speaks into its beginning, and
-// three where the client cancels it and nobody speaks.
+// An utterance of which nothing was heard is asked for again: MaxStarts times in all if the caller speaks into its
+// beginning, and MaxCuts times if the client cancels it while nobody speaks.
 func TestNothingHeardIsNotSaid(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -196,7 +196,7 @@ func TestNothingHeardIsNotSaid(t *testing.T) {
 	}
 }
 
-// Words that were to be spoken count when they were heard, not when they were written down.
+// Spoken words count when their sound was heard, not when their transcript came.
 func TestTranscriptAloneWasNotHeard(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
@@ -337,7 +337,7 @@ func TestSpokeAndHeard(t *testing.T) {
 	})
 }
 
-// The event comes later than the speech; the model's count tells when it was, where that is plausible.
+// The event comes later than the speech: the model's count of milliseconds says when that began, if it is plausible.
 func TestSpokeWhenItBegan(t *testing.T) {
 	started := func(ms int) string {
 		return fmt.Sprintf(`{"type":"input_audio_buffer.speech_started","item_id":"u1","audio_start_ms":%d}`, ms)

@@ -32,7 +32,7 @@ func TestOurResponseIsNotHeardOverTheCaller(t *testing.T) {
 	})
 }
 
-// A response in which there is nothing told nobody anything, whatever its status.
+// A response with nothing in it has told nothing, whatever its status.
 func TestEmptyResponseSaysNothing(t *testing.T) {
 	for _, status := range []string{"completed", "incomplete", "failed"} {
 		play(t, func(s *stage) {
@@ -45,8 +45,8 @@ func TestEmptyResponseSaysNothing(t *testing.T) {
 	}
 }
 
-// A model that chooses to be silent has read what it was given, but the caller heard nothing: when that was
-// a question, no yes may count for it.
+// A model that chooses to be silent has read the utterance, but the caller heard nothing: if it was a question, no yes
+// may count as its answer.
 func TestChosenSilenceIsNotHeard(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
@@ -56,8 +56,9 @@ func TestChosenSilenceIsNotHeard(t *testing.T) {
 	})
 }
 
-// A model that only calls a function of the client for an outcome told nobody of it. The client's next ask tells it.
-// Where that does not come it is asked for alone, so that the function cannot be called once more.
+// A model that, asked for an outcome, only calls a function of the client has not told the outcome. The client's next
+// ask tells it. If that does not come, the outcome is asked for without tools, so that the function is not called
+// again.
 func TestClientsFunctionTellsNothing(t *testing.T) {
 	calls := func(s *stage) {
 		tag := s.asks("n")
@@ -90,8 +91,8 @@ func TestClientsFunctionTellsNothing(t *testing.T) {
 	}
 }
 
-// What rides on the client's ask waits for the next one where the model only calls one more of the client's functions:
-// it does not come between the function and its answer.
+// If the model answers the client's ask with another call of the client's functions, speech that rode on the ask waits
+// for the next one: nothing comes between a function call and its output.
 func TestClientsFunctionsInARow(t *testing.T) {
 	play(t, func(s *stage) {
 		s.calledBoth()
@@ -115,8 +116,8 @@ func TestClientsFunctionsInARow(t *testing.T) {
 	})
 }
 
-// A tool that the provider runs itself, or a function that was called as the caller began to speak, is not called once
-// more either for an outcome of which nobody heard a word.
+// When an outcome of which nothing was heard is asked for again, tools that the provider runs itself, or functions that
+// were called as the caller began to speak, are not called again either.
 func TestAsksOnceMoreWithoutTools(t *testing.T) {
 	for name, script := range map[string]func(*stage, string){
 		"of the provider": func(s *stage, tag string) {
@@ -142,8 +143,8 @@ func TestAsksOnceMoreWithoutTools(t *testing.T) {
 	}
 }
 
-// A model that only looks something up for an outcome told nobody of it: it is asked for once more, together
-// with what it looked up.
+// A model that, asked for an outcome, only calls a tool of ours has not told the outcome: it is asked for again
+// together with the tool's answer.
 func TestOutcomeWaitsForTheAnswerOfACall(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
@@ -168,7 +169,7 @@ func TestIncompleteIsCut(t *testing.T) {
 	})
 }
 
-// Cut in the middle of several things, nobody knows which of them were heard.
+// If a response with several utterances is cut, it is not known which of them were heard.
 func TestCutAmongSeveral(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r0", ""))
@@ -188,7 +189,7 @@ func TestCutAmongSeveral(t *testing.T) {
 	})
 }
 
-// A request tells how long the caller has waited.
+// A request says since when the caller has waited.
 func TestRequestTellsWhenItWasAsked(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(speechStarted("u1"))
@@ -201,7 +202,7 @@ func TestRequestTellsWhenItWasAsked(t *testing.T) {
 	})
 }
 
-// Half a word tells nobody anything.
+// Half a word counts as nothing heard.
 func TestCutBeforeTheEndOfAWord(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
@@ -232,7 +233,7 @@ func TestSpeechWithoutAnEnd(t *testing.T) {
 	})
 }
 
-// A response whose end never comes holds the floor only while something comes of it, on either leg.
+// A response whose end never comes holds the floor only as long as events of it come, on either kind of leg.
 func TestResponseWithoutAnEnd(t *testing.T) {
 	stuck := func(s *stage) {
 		s.fromModel(began("r1", ""), audio("r1", time.Second))
@@ -251,8 +252,8 @@ func TestResponseWithoutAnEnd(t *testing.T) {
 	})
 }
 
-// An answer that the model refused, because it forgot the request, reaches it as a message: the response
-// that was asked for before tells nothing of it.
+// An answer that the model refused, as it forgot the request, is sent as a message: the response that was already asked
+// for does not tell it.
 func TestRewordedAnswerIsAskedForAgain(t *testing.T) {
 	play(t, func(s *stage) {
 		s.requests("r1", "call_1")
@@ -269,8 +270,8 @@ func TestRewordedAnswerIsAskedForAgain(t *testing.T) {
 	})
 }
 
-// An outcome is in the conversation once it is asked for: else the response to the caller's words would
-// tell it, and ours would tell it again.
+// An outcome is put into the conversation only with its ask: otherwise the response to the caller's words would tell
+// it, and ours would tell it again.
 func TestOutcomeComesWithItsAsk(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(speechStarted("u1"))
@@ -286,8 +287,8 @@ func TestOutcomeComesWithItsAsk(t *testing.T) {
 	})
 }
 
-// An answer that another response told before it was asked for is confirmed when the model has nothing to add, with
-// what that response said. Asked for it again and again it would say nothing, and a minute later tell it once more.
+// An answer that another response told before it was asked for is confirmed, with the words of that response, when the
+// model has nothing to add. Asked again and again, the model would say nothing, and a minute later tell it once more.
 func TestAnswerToldBeside(t *testing.T) {
 	for _, c := range []struct {
 		name, story string
@@ -319,7 +320,7 @@ func TestAnswerToldBeside(t *testing.T) {
 	}
 }
 
-// What was taken back before it was said is not said, and what is being said is confirmed all the same.
+// An utterance that is taken back before it was said is not said; one that is being said is confirmed all the same.
 func TestTakenBack(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(speechStarted("u1"))

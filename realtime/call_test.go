@@ -63,7 +63,7 @@ func TestStockClient(t *testing.T) {
 	})
 }
 
-// What it does when the model begins late: everything at once. The response must have our tools.
+// When the model begins late, the same client sends everything at once. The response must have our tools.
 func TestAskBeforeTheSession(t *testing.T) {
 	playFresh(t, func(s *stage) {
 		s.fromClient(`{"type":"session.update","session":{"type":"realtime","instructions":"mine"}}`,
@@ -342,8 +342,8 @@ func TestWelcomeWaitsForTheClientsSession(t *testing.T) {
 	})
 }
 
-// What we want said rides on no response that does not read the conversation, and on the client's next one
-// when the first only calls its function.
+// Our speech does not ride on a response that does not read the conversation, and rides on the client's next one if the
+// first only calls the client's function.
 func TestRidingAlongNeedsTheConversation(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`)

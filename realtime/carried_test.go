@@ -14,7 +14,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// A carriedList is what outlives a front.
+// A carriedList is a [Carried] in memory, which outlives a front.
 type carriedList struct {
 	mu   sync.Mutex
 	ids  []string // Guarded by mu

@@ -15,7 +15,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// A callBook is a store that several instances use.
+// A callBook is a store in memory that several instances use.
 type callBook struct {
 	mu   sync.Mutex
 	in   map[string]string            // Guarded by mu: which instance is in a call
@@ -27,20 +27,20 @@ func newCallBook() *callBook {
 	return &callBook{in: map[string]string{}, dead: map[string]bool{}, left: map[string]map[string]string{}}
 }
 
-// look reads of it.
+// look returns which instance is in a call, and whether a body is kept.
 func (r *callBook) look(call string) (in string, kept bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.in[call], r.left[someone.Caller.String()][call] != ""
 }
 
-// A registered instance uses it.
+// registered is the [Attached] of one instance over a callBook.
 type registered struct {
 	*callBook
 	id string
 }
 
-// One that is mute takes what it is told, and its answers are lost.
+// mute is an [Attached] that does what it is asked to, but whose answers are lost.
 type mute struct{ registered }
 
 func (m mute) Keep(ctx context.Context, c handoff.Caller, call string, body []byte) (bool, error) {
@@ -48,7 +48,7 @@ func (m mute) Keep(ctx context.Context, c handoff.Caller, call string, body []by
 	return false, context.DeadlineExceeded
 }
 
-// lingering leaves calls when it is told to.
+// lingering is a router that leaves calls only when told to.
 type lingering struct {
 	*listener
 	leaves chan struct{}
@@ -91,7 +91,7 @@ func (r registered) Left(_ context.Context, c handoff.Caller) (map[string]string
 	return maps.Clone(r.left[c.String()]), nil
 }
 
-// lasts makes a front one of several instances.
+// lasts configures a front as one of several instances.
 func (r registered) lasts(cfg *Config) {
 	cfg.Attached, cfg.Tools = r, described
 	cfg.Again = func(_ context.Context, by string, c handoff.Caller) (handoff.Grant, error) {
@@ -102,7 +102,7 @@ func (r registered) lasts(cfg *Config) {
 	}
 }
 
-// described are our tools with the descriptions by which another instance knows them.
+// described returns our tools with descriptions, by which another instance recognises them.
 func described(g handoff.Grant) ([]handoff.Tool, handoff.Guide) {
 	tools, guide := ours(g)
 	for i := range tools {
@@ -111,8 +111,8 @@ func described(g handoff.Grant) ([]handoff.Tool, handoff.Guide) {
 	return tools, guide
 }
 
-// TestLastingCall: of two instances one is in a call of the provider. The one that has its caller next joins it, with
-// the tools as they stand, and leaves nothing behind when it is hung up.
+// TestLastingCall: one of two instances is in a call of the provider. The caller's next instance joins the call, with
+// the tools in force, and leaves nothing in the store when the call is hung up.
 func TestLastingCall(t *testing.T) {
 	all := newCallBook()
 	first, second := &listener{on: works}, &listener{on: works}
@@ -162,8 +162,8 @@ func TestLastingCall(t *testing.T) {
 	rtctest.Eventually(t, "nothing to be kept", func() bool { in, kept := all.look(p.id); return in == "" && !kept })
 }
 
-// TestLastingCallLostTwice: the socket of a call is lost, and its caller goes to another instance before the router has
-// left it. It is not dialled again here, and the other instance may be in it.
+// TestLastingCallLostTwice: the socket of a call is lost, and its caller moves to another instance before the router
+// has left the call. It is not dialled again here, and the other instance can join it.
 func TestLastingCallLostTwice(t *testing.T) {
 	all, leaves := newCallBook(), make(chan struct{})
 	p := provide(t, testsRun(), nil, registered{all, "a"}.lasts, func(cfg *Config) {
@@ -181,8 +181,8 @@ func TestLastingCallLostTwice(t *testing.T) {
 	rtctest.Eventually(t, "another to be let in", func() bool { in, kept := all.look(p.id); return in == "" && kept })
 }
 
-// TestLastingCallUnsaid: where the store's answer is lost, a call that nobody was in is as before. What was kept of one
-// that another instance was in stays for whoever has the caller next.
+// TestLastingCallUnsaid: when the store's answer is lost, a call that no instance was in is not claimed. What another
+// instance stored of a call stays for the caller's next instance.
 func TestLastingCallUnsaid(t *testing.T) {
 	all := newCallBook()
 	cfg := Config{ModelURL: "ws://127.0.0.1:1", Router: &listener{}}
@@ -202,8 +202,8 @@ func TestLastingCallUnsaid(t *testing.T) {
 	}
 }
 
-// TestLastingCallOver: a call that ended while no instance was in it is forgotten; so is one whose caller may be in it
-// no more, and hung up if we began it. One in which another instance is that lives is left to that.
+// TestLastingCallOver: a call that ended while no instance was in it is forgotten. So is one whose caller may not be in
+// it any more, and it is hung up if we began it. A call that another running instance is in is left alone.
 func TestLastingCallOver(t *testing.T) {
 	asked := make(chan string, 10)
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -244,8 +244,8 @@ func TestLastingCallOver(t *testing.T) {
 	}
 }
 
-// TestLastingCallLimited: a call that is one too many for its key is waited for, since it may count elsewhere still.
-// Then it is over, unless another instance that lives is in it, or this one ends first.
+// TestLastingCallLimited: a call that exceeds the limit of its key is tried again for a while, since an old call may
+// still count elsewhere. Then it is ended, unless another running instance is in it, or this one ends first.
 func TestLastingCallLimited(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in         string

@@ -15,13 +15,13 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// loud is the lowest level that G.711 µ-law has, as a byte of it and as a sample.
+// loud is the most negative value of G.711 µ-law, as a byte and as a sample.
 const (
 	loud       = 0x00
 	loudSample = -32124
 )
 
-// loudly is a model's sound of half a second, in G.711 or else in PCM16.
+// loudly returns an audio delta with half a second of it, in PCM16 or G.711.
 func loudly(pcm bool) string {
 	sound := bytes.Repeat([]byte{loud}, 500*8)
 	if pcm {
@@ -31,14 +31,14 @@ func loudly(pcm bool) string {
 		`"delta":"` + base64.StdEncoding.EncodeToString(sound) + `"}`
 }
 
-// An earful is a model that is sent the caller's sound between events.
+// An earful is a model that receives the caller's sound between events.
 type earful struct {
 	*websocket.Conn
 	t     *testing.T
 	heard []byte
 }
 
-// next returns the next event, and keeps what it hears meanwhile.
+// next returns the next event, and keeps the sound that comes before it.
 func (m *earful) next(want string) string {
 	m.t.Helper()
 	for {
@@ -61,7 +61,7 @@ func (m *earful) next(want string) string {
 	}
 }
 
-// bothHear lets the caller and the model be as loud as they can be, and each hears the other.
+// bothHear checks that the caller and the model each hear the other's loudest sound.
 func bothHear(t *testing.T, k kind, b *rtctest.Browser, model *earful) {
 	t.Helper()
 	b.Say(bytes.Repeat([]byte{loud}, 10*rtctest.FrameBytes))

@@ -15,8 +15,7 @@ import (
 	"switchboard/realtime/events"
 )
 
-// A kind is a model server that does things another way: it makes its answers of what it was sent, and of what
-// happens at it.
+// A kind is a model server that differs from OpenAI's in its answers to what it is sent, or in its events.
 type kind struct {
 	updates func(n int, event string) []string // to the nth session.update
 	item    func(item string) []string         // that comes into the conversation
@@ -24,7 +23,7 @@ type kind struct {
 	pcm     bool // whatever it is asked for
 }
 
-// Set once: kinds of model servers by what sets them apart from OpenAI's.
+// kinds are the kinds of model servers, by their difference from OpenAI's. Set once.
 var kinds = map[string]kind{
 	"as OpenAI's":       {},
 	"keeps no metadata": {begins: func(id, _ string) []string { return []string{began(id, "")} }},
@@ -66,7 +65,7 @@ var kinds = map[string]kind{
 	}},
 }
 
-// refusesG711 refuses each update that asks for it, with words that may name the update.
+// refusesG711 refuses each update that asks for G.711, with a message that may name the update.
 func refusesG711(words string) func(int, string) []string {
 	return func(_ int, event string) []string {
 		if gjson.Get(event, "session.audio.output.format.type").String() == events.PCMU {
@@ -81,7 +80,7 @@ func confirm(update string) string {
 	return `{"type":"session.updated","session":` + gjson.Get(update, "session").Raw + `}`
 }
 
-// whole fills in what a kind does as OpenAI's server does it.
+// whole completes a kind with the behaviour of OpenAI's server.
 func (k kind) whole() kind {
 	if k.updates == nil {
 		k.updates = func(_ int, event string) []string { return []string{confirm(event)} }
@@ -147,7 +146,7 @@ func TestKindsOfModels(t *testing.T) {
 	}
 }
 
-// Some servers tell of an item by both names. The client sees each of its events once, whatever came first.
+// Some servers announce an item by both events. The client sees one of each, whichever came first.
 func TestServersThatTellByBothNames(t *testing.T) {
 	const written = `{"id":"m1","type":"message","role":"assistant","status":"in_progress"}`
 	const heard = `{"id":"u1","type":"message","role":"user","status":"completed"}`
@@ -180,7 +179,7 @@ func TestServersThatTellByBothNames(t *testing.T) {
 	}
 }
 
-// An item that a response writes is done when it is, not when it is first told of; a response begins once.
+// An item that a response writes is done when it is complete, not when it is announced; a response begins once.
 func TestItemsOfOldServers(t *testing.T) {
 	d := newDialect()
 	read := func(event string) string {
@@ -225,7 +224,7 @@ func TestItemsOfOldServers(t *testing.T) {
 	}
 }
 
-// What a model server cannot do is told once a call, in words that say what it means for the caller.
+// A feature that a model server lacks is logged once a call, in words that say what that means for the caller.
 func TestWhatAModelCannotDoIsToldOnce(t *testing.T) {
 	for lacks, words := range map[string]string{
 		"session.tools": "the voice model refused Switchboard's tools: nothing can be handed over in " +
@@ -258,8 +257,8 @@ func TestWhatAModelCannotDoIsToldOnce(t *testing.T) {
 	}
 }
 
-// A response of an old server that is interrupted may end without a word of what it was writing. The client hears of
-// the end of that, too, and however many there were, of the next.
+// An interrupted response of an old server may end without an event for the items that it was writing. The client sees
+// the end of these, too, and also those of later responses, however many there were.
 func TestItemsOfInterruptedResponses(t *testing.T) {
 	d := newDialect()
 	for i := range maxDialect + 2 {

@@ -18,7 +18,7 @@ import (
 	"switchboard/realtime/simulator"
 )
 
-// A carrier is the simulator as a provider that carries calls of browsers itself, and a front beside that.
+// A carrier is the simulator as a provider that carries calls of browsers itself, with a front that joins them.
 type carrier struct {
 	t     *testing.T
 	front *Front
@@ -156,8 +156,8 @@ func TestDirectBrowserGoes(t *testing.T) {
 	rtctest.Eventually(t, "the end", func() bool { return len(p.front.Calls(someone)) == 0 })
 }
 
-// TestDirectEndsThere: a call whose end here is not known to be one at the provider is hung up there, however its
-// socket ended, and again where the provider has no time for that: until then it costs.
+// TestDirectEndsThere: a call that ended here is hung up at the provider, however its socket ended, since it may go on
+// there and cost; if the provider does not take that at once, it is tried again.
 func TestDirectEndsThere(t *testing.T) {
 	t.Parallel()
 	hungUp := make(chan string, 10)
@@ -209,8 +209,8 @@ func callDirect(t *testing.T, provider string) *Front {
 	return front
 }
 
-// TestTypedAsTheSocketIsLost: words that the provider is not known to have when its socket is lost were not said. Who
-// says them again over the next one has said them once.
+// TestTypedAsTheSocketIsLost: words that the provider has not confirmed when its socket is lost count as not said. A
+// client that sends them again over the next socket has said them once.
 func TestTypedAsTheSocketIsLost(t *testing.T) {
 	t.Parallel()
 	given := make(chan string, 10)
@@ -246,8 +246,8 @@ func TestTypedAsTheSocketIsLost(t *testing.T) {
 	}
 }
 
-// TestDirectComesBack: a browser that lost its connection gets another call in place of the one that is over with it,
-// and that knows what was said.
+// TestDirectComesBack: a browser that lost its connection, and with it its call, gets another call, which knows what
+// was said.
 func TestDirectComesBack(t *testing.T) {
 	p := carry(t, testsRun(), &listener{on: works})
 	b := rtctest.NewWide(t, rtctest.Label)
@@ -299,7 +299,8 @@ func TestDirectSpoken(t *testing.T) {
 	p.said(b, "A test runs.")
 }
 
-// TestSayIsForDirectCalls: what is typed elsewhere goes into calls whose sound does not come through here, of who may.
+// TestSayIsForDirectCalls: [Front.Say] is only for calls whose sound does not come through here, and only for those who
+// may join them.
 func TestSayIsForDirectCalls(t *testing.T) {
 	p := carry(t, testsRun(), &listener{})
 	id := p.call(rtctest.NewWide(t, rtctest.Label))
@@ -333,8 +334,8 @@ func TestSayIsForDirectCalls(t *testing.T) {
 	}
 }
 
-// TestDirectRefused: what the provider answers to an offer keeps its meaning; where it has no calls, they go through
-// here. It gets our key and the end user's name, and nobody's answer is followed elsewhere.
+// TestDirectRefused: the provider's answers to an offer keep their meaning; if it has no calls, they go through here.
+// It gets our key and the end user's name, and no redirect is followed.
 func TestDirectRefused(t *testing.T) {
 	for status, want := range map[int]string{
 		http.StatusUnauthorized: string(handoff.CodeVoiceKey), http.StatusTooManyRequests: string(handoff.CodeVoiceLimit),
@@ -377,7 +378,7 @@ func TestDirectRefused(t *testing.T) {
 	}
 }
 
-// TestThroughUnlessAsked: without a word of the client, or of the configuration, the sound goes through here.
+// TestThroughUnlessAsked: unless both the client and the configuration ask for it, the sound goes through here.
 func TestThroughUnlessAsked(t *testing.T) {
 	for _, direct := range []bool{true, false} {
 		h := newHouseWith(t, func(c *Config) { c.Direct = direct })

@@ -40,8 +40,8 @@ var doorSeeds = []string{
 	`{"type":"x","a":` + strings.Repeat("[", 200) + "\n{]\n\x00\n[]\n",
 }
 
-// throughDoor gives a call frames, one a line, at one of its doors, and returns what left it for either side.
-// The other side lives on between them.
+// throughDoor gives a call frames, one a line, at one of its doors, and returns what it sent to either side. The other
+// side goes on meanwhile.
 func throughDoor(frames string, door func(*Call, []byte)) (toClient, toModel []string) {
 	client, model := newWire(), newWire()
 	c := newCall(someone, ours, "rtc_fuzz", client, model, nopLog())

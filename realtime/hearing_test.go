@@ -25,8 +25,8 @@ func (a *attesting) Seen() time.Time { return *a.seen.Load() }
 func (a *attesting) Probe()          { a.probes.Add(1) }
 func (a *attesting) sign()           { a.seen.Store(new(time.Now())) }
 
-// TestGivenToAClientThatIsThere holds what counts as heard: three seconds of an answer are said to a client
-// of which nothing came before.
+// TestGivenToAClientThatIsThere checks what counts as heard: three seconds of an answer are said to a client that has
+// shown no sign before.
 func TestGivenToAClientThatIsThere(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -84,8 +84,8 @@ func TestGivenToAClientThatIsThere(t *testing.T) {
 	}
 }
 
-// The sound of a response may be over long before the response, which goes on to write a function call: a sign is asked
-// for only then, and the client has its time for it.
+// The sound of a response may be over long before the response, which goes on to write a function call: only at its end
+// a sign is asked for, and the client has the usual time for it.
 func TestSignAfterALateEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &attesting{wire: newWire()}
@@ -129,7 +129,7 @@ func TestSignSeenLate(t *testing.T) {
 	}
 }
 
-// Whoever waits for a sign of many is bounded, and asks for it once.
+// The utterances that wait for a sign are bounded, and the client is asked for a sign once.
 func TestSignsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &attesting{wire: newWire()}
@@ -179,7 +179,7 @@ func (h *house) joined() *Call {
 	return voice.(*Call)
 }
 
-// A call that is over is not listed while its far ends are told: another window would offer to move it there.
+// A call that is over is not listed while its legs close: another window of the page would offer to move it there.
 func TestCallThatIsOverIsNotListed(t *testing.T) {
 	h := newHouse(t)
 	h.call("")

@@ -29,7 +29,7 @@ func newFleeting() *fleeting {
 func (f *fleeting) Vanished() bool        { return f.vanished.Load() }
 func (f *fleeting) Ended() *handoff.Error { return f.why }
 
-// vanish is the end of a client that said nothing.
+// vanish ends the leg without a goodbye.
 func (f *fleeting) vanish() {
 	f.vanished.Store(true)
 	close(f.gone)
@@ -70,7 +70,7 @@ func (s *stage) over() bool {
 	}
 }
 
-// A client that vanishes keeps its call for so long, and no longer; nobody hung up, so the end is as if somebody had.
+// A client that vanishes keeps its call for the hold time and no longer; the call then ends as if somebody had hung up.
 func TestHeldCallEndsInTime(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		client.vanish()
@@ -127,7 +127,7 @@ func TestNotHeld(t *testing.T) {
 	})
 }
 
-// A client that takes nothing and shows nothing of itself has no network.
+// A client that takes nothing and shows no sign of life has lost its network.
 func TestSlowClientWithoutASign(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		s.wait(writeLimit)
@@ -139,7 +139,8 @@ func TestSlowClientWithoutASign(t *testing.T) {
 	})
 }
 
-// What was being said when the client vanished is not heard, and is said once it is back; until then nothing is.
+// What was being said when the client vanished counts as not heard, and is said once the client is back; until then
+// nothing is said.
 func TestNothingIsSaidIntoNothing(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		tag := s.asks("n")
@@ -187,7 +188,8 @@ func TestCutByTheNetwork(t *testing.T) {
 	})
 }
 
-// What had ended when the client vanished and was not shown to be heard is not heard, whoever comes back how soon.
+// What had ended when the client vanished, without a sign that it was heard, counts as not heard, however soon the
+// client is back.
 func TestUnsureIsNotHeard(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		s.wait(time.Minute)
@@ -232,8 +234,8 @@ func TestHalfASentence(t *testing.T) {
 	})
 }
 
-// A client notices first that its connection is lost: it takes the place of the leg that seems to live, of which
-// nothing counts any more.
+// A client may notice first that its connection is lost: its new leg replaces the one that seems to be connected, and
+// nothing from that counts any more.
 func TestRejoinedBeforeItIsMissed(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		tag := s.asks("n")
@@ -269,7 +271,7 @@ func TestHeldAgain(t *testing.T) {
 	})
 }
 
-// A call whose client is back since somebody saw it wait does not give way to another one.
+// A held call whose client has come back meanwhile is not ended by a new call.
 func TestCallThatIsBackDoesNotGiveWay(t *testing.T) {
 	playHeld(t, func(s *stage, client *fleeting) {
 		client.vanish()
@@ -287,7 +289,8 @@ func TestCallThatIsBackDoesNotGiveWay(t *testing.T) {
 	})
 }
 
-// A browser is held as soon as its session began: who loads the page anew at once comes back before anything was open.
+// A browser's call is held as soon as its session has begun: a page that is reloaded at once comes back before its
+// channel was open.
 func TestBrowserIsHeldBeforeItsChannelOpens(t *testing.T) {
 	type browser struct {
 		*fleeting

@@ -10,7 +10,7 @@ import (
 	"switchboard/realtime/events"
 )
 
-// drip writes arguments in pieces of a size and returns what was hinted.
+// drip adds arguments in pieces of a size and returns the hints.
 func drip(arguments string, size int) []string {
 	var h hint
 	var all []string
@@ -124,7 +124,7 @@ func TestNoHintOfAnothersTools(t *testing.T) {
 	}
 }
 
-// A router that does not listen loses hints first, then words, and never learns a wrong quiet.
+// A router that takes no events loses hints first, then words, and never gets an outdated quiet.
 func TestWhatABusyRouterMisses(t *testing.T) {
 	c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
 	c.report(handoff.Hint{CallID: "a", Partial: "{"})

@@ -21,9 +21,9 @@ import (
 )
 
 // BenchmarkHop is what a frame of the caller's sound costs between a read and a write that cost next to nothing: in a
-// call, and in a relay that does no more than the library does. One alone has all of its memory in the cache, of 400 in
-// turn nobody has. cpu-ns/op is the time of the processor, which holds on a busy machine: compare it within one run,
-// with -cpu 1.
+// call, and in a relay that does no more than the library does. One alone has all of its memory in the CPU's cache; 400
+// in turn do not. cpu-ns/op is the time of the processor, which is meaningful on a busy machine, too: compare it within
+// one run, with -cpu 1.
 func BenchmarkHop(b *testing.B) {
 	null := devNull(b)
 	for _, relays := range []int{1, 400} {
@@ -70,7 +70,7 @@ func callHop(b *testing.B, f *film) (run func()) {
 	return func() { client.Run(c.takeFrom(client)) }
 }
 
-// filmedCall returns a call whose session has begun, as far as it is without its loop, and its client's leg.
+// filmedCall returns a call whose session has begun, without its loop, and its client's leg.
 func filmedCall(b *testing.B, f *film) (*Call, *socket) {
 	leg := func(f *film) *socket {
 		out := newPromptConn(f)
@@ -98,7 +98,7 @@ type film struct {
 // twentyMs is an event of the caller's sound.
 var twentyMs = []byte(`{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 1280) + `"}`)
 
-// newFilm returns one of a frame of 20 ms, of which nothing is left.
+// newFilm returns a film of a frame of 20 ms, which plays 0 times.
 func newFilm(null *os.File) *film {
 	return &film{null: null, frame: appendFrame(nil, wholeText, twentyMs, true)}
 }
@@ -166,8 +166,8 @@ func processorTime(b *testing.B) int64 {
 	return used.Utime.Nano() + used.Stime.Nano()
 }
 
-// BenchmarkCallMemory is what a call keeps of memory while it hears its caller, its sockets included: all, and without
-// the sound that is kept for another session of the model. Stacks are not counted.
+// BenchmarkCallMemory is the memory of a call with its sockets while the caller's sound comes: all, and without the
+// sound that is kept for another session of the model. Stacks are not counted.
 func BenchmarkCallMemory(b *testing.B) {
 	const calls, frames = 100, 100 // more than are kept
 	null := devNull(b)

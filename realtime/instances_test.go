@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// The id of a call is as it always was where there is one instance, and else names its own.
+// The id of a call names its instance if there are several, and else has the form of OpenAI's.
 func TestCallIDNamesTheInstance(t *testing.T) {
 	for instance, want := range map[string]string{"": `^rtc_[0-9a-f]{24}$`, "AB2": `^rtc_AB2_[0-9a-f]{24}$`} {
 		id := newCallID(instance)

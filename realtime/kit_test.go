@@ -54,7 +54,7 @@ func ours(g handoff.Grant) ([]handoff.Tool, handoff.Guide) {
 		instructions
 }
 
-// wire is a leg without a socket: what it is sent is there to be looked at.
+// wire is a leg without a socket: it keeps what it is sent for the test.
 type wire struct {
 	out  chan []byte
 	gone chan struct{} // closed when its far end goes
@@ -83,7 +83,7 @@ func (w *wire) Close(reason *handoff.Error) {
 	w.closed, w.reason = true, reason
 }
 
-// sent takes what was sent so far.
+// sent returns and forgets what was sent so far.
 func (w *wire) sent() []string {
 	var all []string
 	for {
@@ -96,7 +96,7 @@ func (w *wire) sent() []string {
 	}
 }
 
-// listener is a router that keeps what it is told.
+// listener is a router that keeps the events that it gets.
 type listener struct {
 	mu     sync.Mutex
 	events []handoff.Event                    // Guarded by mu
@@ -121,7 +121,7 @@ func (l *listener) Serve(_ context.Context, g *handoff.Grant, v handoff.Voice) e
 	return nil
 }
 
-// speaks waits until a call is told and asked in a language.
+// speaks waits until the router has a call whose grant names a language.
 func (l *listener) speaks(t *testing.T, language string) {
 	t.Helper()
 	rtctest.Eventually(t, "the language "+language, func() bool {
@@ -141,15 +141,15 @@ func (l *listener) heard() []handoff.Event {
 
 // stage is a call between two wires in a bubble of fake time.
 type stage struct {
-	t      *testing.T
-	client *wire
-	on     leg // what the client is on
-	model  *wire
-	heir   leg // that the model is on in place of its first leg; nil: on that
-	router *listener
-	call   *Call
-	ended  chan error
-	began  time.Time // when it was open
+	t         *testing.T
+	client    *wire
+	on        leg // what the client is on
+	model     *wire
+	successor leg // that the model is on in place of its first leg; nil: on that
+	router    *listener
+	call      *Call
+	ended     chan error
+	began     time.Time // when it was open
 }
 
 const freshSession = `{"type":"session.created","event_id":"e0","session":{"type":"realtime","id":"sess_1",` +
@@ -198,14 +198,14 @@ func newStageFor(t *testing.T, client *wire, on leg) *stage {
 	return newStageBy(t, someone, client, on)
 }
 
-// newStageOf is a stage of somebody's call.
+// newStageOf returns a stage with a call of this grant.
 func newStageOf(t *testing.T, grant handoff.Grant) *stage {
 	client := newWire()
 	return newStageBy(t, grant, client, client)
 }
 
-// newStageBy is a stage of somebody's call, whose client is on a leg made of a wire, and that is prepared before it
-// begins.
+// newStageBy returns a stage with a call of this grant, whose client's leg is made of a wire, and which is prepared
+// before it begins.
 func newStageBy(t *testing.T, grant handoff.Grant, client *wire, on leg, prepare ...func(*Call)) *stage {
 	s := &stage{t: t, client: client, on: on, model: newWire(), router: &listener{}, ended: make(chan error, 1)}
 	s.call = newCall(grant, ours, "rtc_test", on, s.model, nopLog())
@@ -242,8 +242,8 @@ func (s *stage) close() {
 func (s *stage) fromModel(events ...string) {
 	s.t.Helper()
 	from := leg(s.model)
-	if s.heir != nil {
-		from = s.heir
+	if s.successor != nil {
+		from = s.successor
 	}
 	s.feed(s.call.takeFrom(from), events)
 }
@@ -294,8 +294,8 @@ func (s *stage) wantSent(w *wire, want string) []string {
 	return got
 }
 
-// wantHeard checks what the router was told since the last look: requests, words and confirmations. Times
-// count where they are given.
+// wantHeard checks the events that the router got since the last check: requests, words and confirmations. Times are
+// only compared if they are given.
 func (s *stage) wantHeard(want ...handoff.Event) {
 	s.t.Helper()
 	var got []handoff.Event
@@ -314,7 +314,7 @@ func (s *stage) wantHeard(want ...handoff.Event) {
 	}
 }
 
-// timeless takes the time out of an event where the wanted one has none.
+// timeless removes the time from an event if the wanted one has none.
 func timeless(got, want handoff.Event) handoff.Event {
 	switch w := want.(type) {
 	case handoff.Said:
@@ -336,8 +336,8 @@ func timeless(got, want handoff.Event) handoff.Event {
 	return got
 }
 
-// story writes what the router was told since the last look in short: quiet, invited and loud, spoke, heard, said
-// and cut, hint, and requests, with the milliseconds since the stage was open.
+// story returns the events that the router got since the last check in short form: quiet, invited and loud, spoke,
+// heard, said and cut, hint, and requests, with the milliseconds since the stage was open.
 func (s *stage) story() string {
 	var all []string
 	ms := func(at time.Time) string {

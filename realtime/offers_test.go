@@ -22,7 +22,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// desk is the address at which a house takes offers.
+// desk returns the address at which a house takes offers.
 func (h *house) desk() string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
 		r *http.Request) {
@@ -46,8 +46,7 @@ func post(t *testing.T, url, kind, body string) (*http.Response, string) {
 	return response, string(answer)
 }
 
-// takeModel waits for the model's end of a call. Where the test leaves it open no other session takes its place, which
-// nobody would close.
+// takeModel waits for the model's end of a call. It is closed with the test, and then no other session takes its place.
 func (h *house) takeModel() *websocket.Conn {
 	h.t.Helper()
 	model := take(h.t, h.model.conns, "model")
@@ -91,7 +90,7 @@ func form(t *testing.T, parts ...string) (kind, body string) {
 	return w.FormDataContentType(), b.String()
 }
 
-// settle confirms the formats that the leg asked for, and what else was updated.
+// settle confirms the leg's update of the formats, and all other updates.
 func settle(t *testing.T, model *websocket.Conn) {
 	t.Helper()
 	for range 3 {
@@ -155,8 +154,7 @@ func TestWebRTCCall(t *testing.T) {
 	rtctest.Gone(t, b.Over, "the channel")
 }
 
-// pastSound reads the next event that is no sound: what a caller who says no more is heard to say is silence, after a
-// while.
+// pastSound reads the next event that is not sound: after a while, silence is sent for a caller who sends nothing.
 func pastSound(t *testing.T, model *websocket.Conn, want string) {
 	t.Helper()
 	for {
@@ -200,8 +198,7 @@ func TestHangupBeforeTheAnswerIsRead(t *testing.T) {
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
 
-// TestSaidOverWebRTC holds that what was asked for is confirmed once its last packet was sent, and not as
-// said to the end when the page cleared it.
+// TestSaidOverWebRTC: an utterance is confirmed once its last packet was sent, and as cut when the page cleared it.
 func TestSaidOverWebRTC(t *testing.T) {
 	h := newHouse(t)
 	said := make(chan handoff.Said, 2)
@@ -360,7 +357,7 @@ func TestOfferWithoutAModel(t *testing.T) {
 	}
 }
 
-// TestOfferOfAClientThatLeft holds that nothing lives on after a client that never read its answer.
+// TestOfferOfAClientThatLeft: nothing is left of a call whose client never read its answer.
 func TestOfferOfAClientThatLeft(t *testing.T) {
 	h := newHouse(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -378,8 +375,8 @@ func TestOfferOfAClientThatLeft(t *testing.T) {
 	}
 }
 
-// TestCallOfAClientThatNeverCame holds that the model is let go when no browser connects. The time for that begins
-// with the answer, however long the model takes to begin its session.
+// TestCallOfAClientThatNeverCame: the model's socket is closed when no browser connects. The time for that begins with
+// the answer, however long the model takes to begin its session.
 func TestCallOfAClientThatNeverCame(t *testing.T) {
 	rtctest.NoLeaks(t)
 	far := newFarModel(t)
@@ -395,7 +392,7 @@ func TestCallOfAClientThatNeverCame(t *testing.T) {
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
 
-// TestModelWithoutCommonSound holds that a call that could only be noise ends with words, told once.
+// TestModelWithoutCommonSound: a call whose formats cannot be converted ends with one error.
 func TestModelWithoutCommonSound(t *testing.T) {
 	h := newHouse(t)
 	b := rtctest.New(t, rtctest.Label)

@@ -53,8 +53,8 @@ func (r *register) change(change func()) {
 	change()
 }
 
-// TestOpenCallsOverInstances: so many calls of a key over all instances. One that ends is told to the others, also when
-// what counts them was away then or has lost them, and when the instance ends.
+// TestOpenCallsOverInstances: the limit of a key holds over all instances. The end of a call is published to the
+// others, also if the store was away then or has lost the counts, and when the instance ends.
 func TestOpenCallsOverInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &register{of: map[string]CallsHere{}}

@@ -22,7 +22,7 @@ func heardOf(response string, ms int, cut bool) string {
 	return fmt.Sprintf(`{"type":%q,"response_id":%q,"audio_ms":%d,"cut":%t}`, events.TypePlayed, response, ms, cut)
 }
 
-// What a leg tells counts, whatever the estimate says.
+// A performer's report counts, whatever the estimate says.
 func TestPerformerTellsWhatWasHeard(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -88,7 +88,7 @@ func TestClearedWhenNothingPlays(t *testing.T) {
 	})
 }
 
-// On another leg the same event is the client's own, and says nothing.
+// On another leg the same event is an unknown one of the client's, and reports nothing.
 func TestOtherClientsTellNothing(t *testing.T) {
 	play(t, func(s *stage) {
 		tag := s.asks("n")
@@ -120,7 +120,7 @@ func TestSoundOfNoKnownResponse(t *testing.T) {
 	})
 }
 
-// A voice beside the conversation is heard, but carries nothing of ours, and speech does not cancel it.
+// An out-of-band voice is heard, but tells no utterance of ours, and the caller's speech does not cancel it.
 func TestVoiceOutOfBand(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(`{"type":"response.created","response":{"id":"o1","metadata":{"sb":"out"}}}`, speechStarted("u1"),
@@ -206,13 +206,13 @@ func TestPlayback(t *testing.T) {
 	}
 }
 
-// looksAgain returns when the playback is looked at again, or zero.
+// looksAgain returns when the alarm of the playback rings next, or zero.
 func (s *stage) looksAgain() (at time.Time) {
 	s.call.do(func() { at = s.call.alarms[alarmPlayback].at })
 	return at
 }
 
-// Sound that is sent as fast as it is heard rings no timer while its response runs, and once when that is made.
+// Sound that is sent as fast as it plays rings no timer while its response runs, and one when the response is complete.
 func TestSoundOfARunningResponseRingsNoTimer(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""))
@@ -233,7 +233,7 @@ func TestSoundOfARunningResponseRingsNoTimer(t *testing.T) {
 	})
 }
 
-// The same where the model forgets the end of a response and begins the next one: the first is heard to its end.
+// If the model reports no end of a response and begins the next one, the first is heard to its end.
 func TestSoundOfAResponseWhoseEndIsForgotten(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(began("r1", ""), audio("r1", time.Second), began("r2", ""))
@@ -249,8 +249,8 @@ func TestSoundOfAResponseWhoseEndIsForgotten(t *testing.T) {
 	})
 }
 
-// TestShareOfWhatWasCut holds what the router is told of speech that was cut: how much of its sound was heard, whether
-// that was all that was to come, and its words.
+// TestShareOfWhatWasCut: of speech that was cut, the router learns how much of its sound was heard, whether the
+// response was complete, and its words.
 func TestShareOfWhatWasCut(t *testing.T) {
 	const words = "41 of 42 tests pass. One fails."
 	for name, c := range map[string]struct {

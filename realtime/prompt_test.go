@@ -15,7 +15,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// newPromptPair returns a connection that is prompt, and its far end.
+// newPromptPair returns a promptConn and its far end.
 func newPromptPair(t *testing.T) (*promptConn, net.Conn) {
 	t.Helper()
 	l := listenLocal(t)
@@ -35,7 +35,7 @@ func newPromptPair(t *testing.T) (*promptConn, net.Conn) {
 	return c, far
 }
 
-// narrow lets a far end that does not read take less than 1 MiB, however long one waits.
+// narrow makes the buffers so small that a far end which does not read takes less than 1 MiB.
 func narrow(t *testing.T, near, far net.Conn) {
 	t.Helper()
 	if c, ok := far.(*tls.Conn); ok {
@@ -57,7 +57,7 @@ func fill(t *testing.T, c *promptConn) {
 	}
 }
 
-// Several write, and one waits for the far end, all at the same time: what each wrote comes whole, and in its order.
+// Several goroutines write while one drains: what each wrote arrives whole and in order.
 func TestPromptWritesAreWhole(t *testing.T) {
 	const writers, lines = 4, 500
 	line := func(writer, n int) string { return fmt.Sprintf("%d %d %s\n", writer, n, strings.Repeat("A", 10000)) }
@@ -103,7 +103,7 @@ func TestPromptWritesAreWhole(t *testing.T) {
 	}
 }
 
-// What is kept is bounded; one write, of whatever size, is kept whole.
+// What is kept is bounded, except that one write of any size is kept whole.
 func TestRestIsBounded(t *testing.T) {
 	c, _ := newPromptPair(t)
 	if _, err := c.Write(make([]byte, 2*maxRest)); err != nil {
@@ -117,7 +117,7 @@ func TestRestIsBounded(t *testing.T) {
 	}
 }
 
-// A far end that takes nothing has its time, and no more; after that nothing is written, for a part is missing.
+// Draining to a far end that takes nothing ends in time; after that nothing is written, as a part is missing.
 func TestDrainEnds(t *testing.T) {
 	for name, drain := range map[string]func(*promptConn) error{
 		"patience": func(c *promptConn) error { return c.drain(time.Millisecond) },

@@ -68,7 +68,7 @@ func dial(t *testing.T, f *Front, model string) {
 	conn.Abandon()
 }
 
-// TestLongHandshake: what a model's server answers to the handshake is read up to a bound.
+// TestLongHandshake: a server's answer to the handshake is read up to a bound.
 func TestLongHandshake(t *testing.T) {
 	const most = 8 << 20
 	l := listenLocal(t)
@@ -102,7 +102,7 @@ func TestLongHandshake(t *testing.T) {
 	}
 }
 
-// TestProbe: it is let in like a call, says nothing, and what is refused keeps its meaning.
+// TestProbe: a probe is let in like a call, sends nothing, and refusals keep their meaning.
 func TestProbe(t *testing.T) {
 	h := newHouse(t)
 	for refuse, code := range map[int]handoff.Code{0: "", 401: handoff.CodeVoiceKey, 404: handoff.CodeVoiceModel,

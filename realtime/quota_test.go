@@ -17,7 +17,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// book keeps minutes in memory.
+// book is a [Spending] in memory.
 type book struct {
 	mu   sync.Mutex
 	days map[string]int64 // Guarded by mu: by name and day
@@ -47,7 +47,7 @@ func quotaOf(m Spending) *quota {
 	return newQuota(Config{Spending: m, Partings: func(string) Partings { return Partings{} }, Log: nopLog()})
 }
 
-// TestOpenCalls: so many calls of one caller, and so many of one key with all its callers.
+// TestOpenCalls: the open calls of a caller are limited, and those of a key with all its callers.
 func TestOpenCalls(t *testing.T) {
 	q := quotaOf(nil)
 	grant := func(user string) handoff.Grant {
@@ -148,7 +148,7 @@ func TestMinutes(t *testing.T) {
 	})
 }
 
-// TestLimitedOnTheWire: refused before the upgrade, and before the voice model is dialled.
+// TestLimitedOnTheWire: a call over a limit is refused before the upgrade, and before the voice model is dialled.
 func TestLimitedOnTheWire(t *testing.T) {
 	h := newHouse(t)
 	limited := someone
@@ -180,7 +180,7 @@ func TestLimitedOnTheWire(t *testing.T) {
 	})
 }
 
-// TestRevokedCall: a call ends, with the reason, soon after the key or login that let it in was taken away.
+// TestRevokedCall: a call ends, with the reason, soon after its key or login was taken away.
 func TestRevokedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var revoked atomic.Bool

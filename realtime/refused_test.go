@@ -43,8 +43,8 @@ func upgrade(t *testing.T, url string) (*http.Response, error) {
 	return http.DefaultClient.Do(r)
 }
 
-// What the model's server refuses keeps its meaning, on both doors: whose key is wrong, which model is not
-// there, when to come again.
+// Refusals of the model's server keep their meaning, for both kinds of clients: a wrong key, an unknown model, when to
+// try again.
 func TestModelRefuses(t *testing.T) {
 	h := newHouse(t)
 	calls := h.desk()
@@ -99,8 +99,8 @@ func TestModelRefuses(t *testing.T) {
 	}
 }
 
-// Some servers refuse on the socket, after the upgrade. That keeps its meaning, too: an offer is answered with it and
-// not with a call that says nothing, and the model's words, which may repeat a part of the key, are shown to nobody.
+// Some servers refuse on the socket, after the upgrade. This keeps its meaning, too: it is the answer to an offer,
+// rather than a silent call, and the server's message, which may repeat a part of the key, is shown to nobody.
 func TestModelRefusesOnTheSocket(t *testing.T) {
 	h := newHouse(t)
 	calls := h.desk()
@@ -146,7 +146,8 @@ func TestTranscriptionIsRefused(t *testing.T) {
 	h.call("?intent=quicksilver") // what codex asks for is a conversation
 }
 
-// Who asks for the beta of the protocol is told that it has ended, where it can read it, and no model is asked.
+// A client that asks for the beta of the protocol is told that it has ended, in a way that it can read, and no model is
+// dialled.
 func TestBetaIsRefused(t *testing.T) {
 	h := newHouse(t)
 	for _, ask := range []struct {

@@ -14,7 +14,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// comesBack is what a client says that rejoins.
+// comesBack is the query of a client that rejoins.
 const comesBack = "?rejoin=1"
 
 // heldHouse is a house whose calls wait for their clients, longer than any test.
@@ -55,7 +55,7 @@ func closes(t *testing.T, c *websocket.Conn, code int) {
 	}
 }
 
-// A client that did not say that it comes back never does: its call ends with it, however it goes.
+// The call of a client that did not say that it comes back ends with the client, however it goes.
 func TestStockClientIsNotHeld(t *testing.T) {
 	h := heldHouse(t)
 	client, model := h.call("")
@@ -63,7 +63,7 @@ func TestStockClientIsNotHeld(t *testing.T) {
 	expectClose(t, model, websocket.CloseNormalClosure)
 }
 
-// Nor can anybody take its place: its call would have no time to wait for whom that was.
+// Nor can another leg take its place: the call could not wait for that client either.
 func TestStockClientIsNotReplaced(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
@@ -134,7 +134,7 @@ func TestWhichSocketsAreHeld(t *testing.T) {
 	}
 }
 
-// A socket takes its place in the call again: the same session of the same model, and the same limits.
+// A socket rejoins its call: the same session of the same model, and the same admission.
 func TestSocketRejoins(t *testing.T) {
 	h := heldHouse(t)
 	h.grant.Limits.Calls = 1
@@ -171,7 +171,7 @@ func TestSocketRejoins(t *testing.T) {
 	})
 }
 
-// Who rejoins before the loss was noticed takes the place of the socket that seems to live.
+// A client that rejoins before its loss was noticed replaces the socket that seems to be connected.
 func TestSocketRejoinsTooSoon(t *testing.T) {
 	h := heldHouse(t)
 	client, model := h.call(comesBack)
@@ -184,7 +184,7 @@ func TestSocketRejoinsTooSoon(t *testing.T) {
 	expect(t, model, "input_audio_buffer.clear")
 }
 
-// A call is rejoined by who may join it, while it is there, and as it began.
+// A call can be rejoined only by callers who may join it, while it is open, and over the transport with which it began.
 func TestWhoMayRejoin(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
@@ -218,7 +218,7 @@ func TestWhoMayRejoin(t *testing.T) {
 	h.awaitHeld(true)
 }
 
-// A client that knows nothing of it connects anew as ever: its held call gives way, and counts no more.
+// A client that does not rejoin begins a new call: its held call ends, and no longer counts in the quota.
 func TestHeldCallGivesWay(t *testing.T) {
 	h := heldHouse(t)
 	h.grant.Limits.Calls = 1
@@ -236,7 +236,7 @@ func TestHeldCallGivesWay(t *testing.T) {
 	}
 }
 
-// Nobody could say whose held call it is where callers have no names: it ends as ever.
+// The call of a caller without a name is not held: nobody could tell whose it is.
 func TestNamelessCallIsNotHeld(t *testing.T) {
 	h := heldHouse(t)
 	h.grant.Caller = handoff.NamelessCaller("owner", "x")
@@ -319,7 +319,7 @@ func TestBrowserRejoins(t *testing.T) {
 	expect(t, model, events.TypeAppend)
 }
 
-// Who closes the connection has hung up, as stock clients do; one that said that it rejoins has not.
+// A browser that closes its connection has hung up, as stock clients do, unless it said that it rejoins.
 func TestBrowserThatCloses(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
@@ -346,7 +346,7 @@ func TestBrowserThatCloses(t *testing.T) {
 	rtctest.Gone(t, again.Over, "the channel")
 }
 
-// A browser cannot read the answer to an upgrade: who asks for it is told first which call it is in.
+// A browser cannot read the headers of an upgrade: if it asks for our events, the first one names its call.
 func TestSocketIsToldItsCall(t *testing.T) {
 	h := heldHouse(t)
 	client, response := h.dial(comesBack + "&events=handoff")
@@ -359,8 +359,9 @@ func TestSocketIsToldItsCall(t *testing.T) {
 	_ = model.Close()
 }
 
-// A browser whose network changed keeps its connection and takes another way: nothing is held, nothing is told, and its
-// events and the voice go on. Where the connection has ended it is told so, and comes back with a new one.
+// A browser whose network changed keeps its connection over another path: the call is not held, the model is told
+// nothing, and events and voice go on. If the connection has ended the browser is told so, and comes back with a new
+// one.
 func TestBrowserTakesAnotherWay(t *testing.T) {
 	h := heldHouse(t)
 	desk := h.desk()
@@ -397,7 +398,7 @@ func TestBrowserTakesAnotherWay(t *testing.T) {
 	}
 }
 
-// ufrag is the name of the way in a description of a connection.
+// ufrag returns the ICE user name in a session description.
 func ufrag(sdp string) string {
 	_, rest, _ := strings.Cut(sdp, "a=ice-ufrag:")
 	name, _, _ := strings.Cut(rest, "\r\n")

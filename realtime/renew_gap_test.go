@@ -11,8 +11,8 @@ import (
 	"switchboard/realtime/events"
 )
 
-// firstSound is how long the model of this test takes from response.create to the first sound of it. It is assumed, and
-// the gap is as much longer as a model is slower.
+// firstSound is how long the model of this test takes from response.create to its first sound. It is assumed; with a
+// slower model the gap is longer by the difference.
 const firstSound = 800 * time.Millisecond
 
 // The worst planned renewal: the voice speaks on when the session has ten seconds left, so that it is replaced in the
@@ -31,7 +31,7 @@ gap 820 ms, at most 1500
 `
 
 func TestGapOfAPlannedRenewal(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		ends := func() string {
 			return string(events.Set([]byte(freshSession), "session.expires_at", jsonSeconds(time.Now().Add(time.Hour))))
 		}

@@ -14,13 +14,13 @@ import (
 const anotherSession = `{"type":"session.created","event_id":"e9","session":{"type":"realtime","id":"sess_2",` +
 	`"instructions":"","tools":[],"audio":{"input":{"transcription":null}}}}`
 
-// typedItem is what the model says of an item that the caller wrote.
+// typedItem returns the model's event for an item that the caller typed.
 func typedItem(id, text string) string {
 	return `{"id":"` + id + `","type":"message","role":"user","status":"completed",` +
 		`"content":[{"type":"input_text","text":"` + text + `"}]}`
 }
 
-// spokenItem is a message of the model.
+// spokenItem returns a message of the model.
 func spokenItem(id, text, status string) string {
 	return `{"id":"` + id + `","type":"message","role":"assistant","status":"` + status + `",` +
 		`"content":[{"type":"output_audio","transcript":"` + text + `"}]}`
@@ -28,7 +28,7 @@ func spokenItem(id, text, status string) string {
 
 // A lost session is replaced by another that knows the conversation, while the client sees nothing.
 func TestSessionIsRenewed(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		said := spokenItem("m1", "One moment.", "completed")
 		request := callItem("f1", "call_1", "codex", events.StatusCompleted)
 		s.fromModel(itemAdded(typedItem("u1", "run the tests")), began("r1", ""), itemDone("r1", said), itemDone("r1", request),
@@ -62,9 +62,9 @@ func TestSessionIsRenewed(t *testing.T) {
 	})
 }
 
-// What the client has set stands in the next session, too, and what it set last is still answered.
+// The client's settings are in force in the next session, too, and its last update is still answered.
 func TestSettingsOutliveTheSession(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		s.fromClient(`{"type":"session.update","event_id":"c1","session":{"type":"realtime","instructions":"mine",` +
 			`"audio":{"output":{"voice":"cedar"},"input":{"turn_detection":{"type":"semantic_vad"}}}}}`)
 		s.fromModel(`{"type":"session.updated","session":{"id":"sess_1","instructions":"mine"}}`)
@@ -93,9 +93,9 @@ func TestSettingsOutliveTheSession(t *testing.T) {
 	})
 }
 
-// Without the voice that it had is better than not at all; what is refused then ends the call.
+// If the next session refuses the settings, they are tried without the voice; a second refusal ends the call.
 func TestSessionThatIsRefused(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"output":{"voice":"old"}}}}`)
 		s.fromModel(`{"type":"session.updated","session":{"audio":{"output":{"voice":"old"}}}}`)
 		h.lose()
@@ -115,10 +115,10 @@ func TestSessionThatIsRefused(t *testing.T) {
 	})
 }
 
-// A response that ran ends for the client as the model would have ended it, and what it said of ours is asked for
+// A running response ends for the client as the model would have ended it, and our utterances in it are asked for
 // again.
 func TestResponseOfALostSession(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		tag := s.asks("n")
 		s.fromModel(began("r1", tag), `{"type":"response.output_item.added","response_id":"r1","output_index":0,"item":`+
 			spokenItem("m1", "", "in_progress")+`}`, itemAdded(spokenItem("m1", "", "in_progress")),
@@ -146,9 +146,9 @@ func TestResponseOfALostSession(t *testing.T) {
 	})
 }
 
-// Who was about to be answered is answered by the next session.
+// A caller who was about to get an answer gets it from the next session.
 func TestAnswerThatWasLost(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		s.fromModel(speechStarted("u1"), speechStopped("u1"))
 		s.client.sent()
 		h.lose()
@@ -160,9 +160,9 @@ func TestAnswerThatWasLost(t *testing.T) {
 	})
 }
 
-// Words that a lost session had taken and not written down are lost: they may have been a "don't" after a yes.
+// Speech in a lost session without a transcript yet is reported as lost: it may have been a "don't" after a yes.
 func TestWordsOfALostSession(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		s.fromModel(speechStarted("u1"), speechStopped("u1"), `{"type":"input_audio_buffer.committed","item_id":"u1"}`)
 		s.router.heard()
 		h.lose()
@@ -179,9 +179,9 @@ func TestWordsOfALostSession(t *testing.T) {
 	})
 }
 
-// What the caller was saying is heard by the next session, and no permission waits for words that were lost.
+// What the caller was saying is heard by the next session, and no approval waits for a transcript that was lost.
 func TestSpeechOfALostSession(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		sound := `{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 2560) + `"}`
 		for range 50 {
 			s.fromClient(sound)
@@ -208,9 +208,9 @@ func TestSpeechOfALostSession(t *testing.T) {
 	})
 }
 
-// A session says when it ends. Another one takes its place at a quiet moment before that, and the client sees nothing.
+// A session that says when it ends is replaced at a quiet moment before that, and the client sees nothing.
 func TestPlannedRenewal(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		ends := func(d time.Duration) string {
 			return string(events.Set([]byte(freshSession), "session.expires_at", jsonSeconds(time.Now().Add(d))))
 		}
@@ -248,7 +248,7 @@ func TestPlannedRenewal(t *testing.T) {
 
 // A session may say later that it ends at another time.
 func TestSessionThatMovesItsEnd(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		ends := func(created string, d time.Duration) string {
 			return string(events.Set([]byte(created), "session.expires_at", jsonSeconds(time.Now().Add(d))))
 		}
@@ -277,9 +277,9 @@ func TestSessionThatMovesItsEnd(t *testing.T) {
 
 func jsonSeconds(at time.Time) string { return string(events.Encode(at.Unix())) }
 
-// Where no session is had in time the call ends, once.
+// If there is no other session in time, the call ends, once.
 func TestNoSessionIsHad(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		h.deny = handoff.Fault(handoff.CodeVoiceUnreachable, "model", "503")
 		lost := time.Now()
 		h.lose()
@@ -298,9 +298,9 @@ func TestNoSessionIsHad(t *testing.T) {
 	})
 }
 
-// A model whose sessions end again and again is not called any more.
+// A call whose model sessions end again and again ends, too.
 func TestSessionsThatDoNotLast(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		for range maxLosses {
 			h.lose()
 			h.begin(anotherSession)
@@ -312,9 +312,9 @@ func TestSessionsThatDoNotLast(t *testing.T) {
 	})
 }
 
-// A client that asked for events of ours hears that the session was replaced; every other hears nothing (TestStreams).
+// A client that asked for events of ours is told that the session was replaced; others are not (TestStreams).
 func TestRenewalIsTold(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		s.call.do(func() { s.call.legs.takesOurs = true })
 		h.lose()
 		s.wait(time.Second)
@@ -327,9 +327,9 @@ func TestRenewalIsTold(t *testing.T) {
 	})
 }
 
-// The provider's own word that the session is as long as it may be is no error of the client's.
+// The client does not see the provider's error that the session has reached its longest duration.
 func TestExpiredSession(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"session_expired","message":"60 minutes"}}`)
 		s.wantSent(s.client, "")
 		h.begin(anotherSession)
@@ -337,9 +337,9 @@ func TestExpiredSession(t *testing.T) {
 	})
 }
 
-// A server that takes few kinds of items is told in words what was said.
+// A server that refuses kinds of items gets them as text.
 func TestItemsThatAreNotTaken(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		said := spokenItem("m1", "They pass.", "completed")
 		s.fromModel(itemAdded(typedItem("u1", "run the tests")), began("r1", ""), itemDone("r1", said),
 			done("r1", "", "completed", said))
@@ -360,7 +360,7 @@ func TestItemsThatAreNotTaken(t *testing.T) {
 
 // What the client asked for while there was no session is asked of the next one.
 func TestClientOfNoSession(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		h.lose()
 		s.fromClient(`{"type":"conversation.item.create","event_id":"c1","item":`+typedItem("u1", "hello")+`}`,
 			`{"type":"response.create","event_id":"c2"}`, `{"type":"conversation.item.retrieve","event_id":"c3","item_id":"u1"}`)
@@ -376,9 +376,9 @@ func TestClientOfNoSession(t *testing.T) {
 	})
 }
 
-// A call that was not written to its end is no request: it is asked for again, and run once.
+// A function call that was not complete is no request: the model is asked again, and the request is run once.
 func TestCallOfALostSession(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		half := callItem("f1", "call_1", "codex", "in_progress")
 		s.fromModel(began("r1", ""), `{"type":"response.output_item.added","response_id":"r1","output_index":0,"item":`+half+`}`,
 			itemAdded(half), `{"type":"response.function_call_arguments.delta","response_id":"r1","item_id":"f1","delta":"{\"se"}`)
@@ -400,10 +400,10 @@ func TestCallOfALostSession(t *testing.T) {
 	})
 }
 
-// What the caller began to say before the session was lost does not count as begun after it, when another session hears
-// it again: it would be taken for a yes to what they had not heard.
+// Speech that began before the session was lost does not count as begun later when the next session hears it again:
+// otherwise it could count as a yes to a question that the caller had not heard.
 func TestSpeechThatIsHeardAgain(t *testing.T) {
-	playRenewed(t, func(s *stage, h *heirs) {
+	playRenewed(t, func(s *stage, h *successors) {
 		sound := `{"type":"input_audio_buffer.append","audio":"` + strings.Repeat("A", 2560) + `"}`
 		began := time.Now()
 		for range 20 {

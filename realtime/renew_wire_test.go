@@ -84,7 +84,7 @@ func TestProviderInTrouble(t *testing.T) {
 	hangUp(client, model)
 }
 
-// A model that is not heard of is replaced long before the client's own patience ends.
+// A model that sends nothing is replaced long before the client gives up.
 func TestBlackHole(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
@@ -110,8 +110,7 @@ func (h *house) modelSocket() *socket {
 	return nil
 }
 
-// offer lets a session of the simulated model, if one listens, announce its end. It is offered again where the session
-// took it that is going.
+// offer lets a session of the simulated model announce its end. It is offered until the newest session has taken it.
 func offer(walls chan<- time.Duration, left time.Duration) {
 	select {
 	case walls <- left:

@@ -21,11 +21,11 @@ import (
 const offered = `{"type":"` + events.TypeOpening +
 	`","event_id":"sb_rtc_2","session":{"type":"realtime","instructions":"Be brief."}}`
 
-// briefly is the model's answer to it.
+// briefly is the model's answer to the update above.
 const briefly = `{"type":"session.updated","event_id":"e1","session":{"type":"realtime","id":"sess_1",` +
 	`"instructions":"Be brief.","tools":[]}}`
 
-// playOpening runs a test on a stage whose client began with a session, when the model has answered all but that.
+// playOpening runs a test on a stage whose client began with a session. The model has answered all updates but that.
 func playOpening(t *testing.T, fn func(*stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newWire()
@@ -43,8 +43,8 @@ func playOpening(t *testing.T, fn func(*stage)) {
 	})
 }
 
-// The session that a client began with is in force before it sees any: then session.created tells of it, and no update
-// that the client never sent is answered.
+// The session that a client began with is in force before the client sees session.created, which shows it. No answer to
+// an update that the client never sent is seen.
 func TestSessionBeginsAsOffered(t *testing.T) {
 	playOpening(t, func(s *stage) {
 		s.fromModel(briefly)
@@ -72,7 +72,7 @@ func TestOpeningWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// What the model refuses of it, the client is told after the session began without.
+// If the model refuses it, the session begins without it, and the client then gets the error.
 func TestOpeningThatIsRefused(t *testing.T) {
 	playOpening(t, func(s *stage) {
 		s.fromModel(`{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value",` +
@@ -81,7 +81,7 @@ func TestOpeningThatIsRefused(t *testing.T) {
 	})
 }
 
-// An error that names no event is of the update that waits longest: of ours the client hears nothing.
+// An error without an event id is about the oldest update: if that is ours, the client does not see it.
 func TestRefusalWithoutAnEvent(t *testing.T) {
 	const nameless = `{"type":"error","error":{"type":"invalid_request_error","code":"invalid_value",` +
 		`"param":"session.audio.input.transcription","message":"no","event_id":null}}`
@@ -119,7 +119,7 @@ func TestSocketBeginsAsBound(t *testing.T) {
 	expect(t, client, "the.end")
 }
 
-// What the model refuses of a form is the answer to the offer: there is no call.
+// If the model refuses a form's session, that is the answer to the offer: there is no call.
 func TestFormThatTheModelRefuses(t *testing.T) {
 	h := newHouse(t)
 	refuse := make(chan struct{})
@@ -153,7 +153,7 @@ func TestFormThatTheModelRefuses(t *testing.T) {
 	rtctest.Gone(t, refuse, "the model's call")
 }
 
-// sudden is a leg whose far end has sent something before anybody looks.
+// sudden is a leg whose far end has sent something before the leg runs.
 type sudden struct {
 	*wire
 	event string
@@ -169,7 +169,7 @@ func (h sudden) Run(take func([]byte)) {
 
 func (h sudden) Abandon() {}
 
-// What a client secret says goes to the model before what its client sends at once, which counts over it.
+// The session of a client secret goes to the model before the client's first update, which overrides it.
 func TestOpeningComesFirst(t *testing.T) {
 	client := sudden{newWire(), `{"type":"session.update","session":{"type":"realtime","instructions":"mine"}}`,
 		make(chan struct{})}
@@ -213,8 +213,8 @@ const (
 	updated = `{"type":"session.updated","session":{"type":"realtime"}}`
 )
 
-// Nothing is said to a browser before its data channel is open and it had its time to set its session up: a voice that
-// was heard cannot be changed. What its leg sets is not the client's.
+// Nothing is said to a browser before its data channel is open and it had time to set up its session: a voice that was
+// heard cannot be changed. The leg's own update does not count as the client's.
 func TestBrowserIsReadyWhenItsChannelIsOpen(t *testing.T) {
 	begin := func(t *testing.T) *stage {
 		client := newWire()
@@ -257,7 +257,7 @@ func TestBrowserIsReadyWhenItsChannelIsOpen(t *testing.T) {
 	})
 }
 
-// Before the channel is open the session of the offer is in force, and still nobody is there to hear.
+// Before the channel is open the session of the offer is in force, but the browser is not ready.
 func TestSessionOfTheOfferIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newWire()

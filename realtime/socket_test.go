@@ -21,8 +21,8 @@ import (
 	"switchboard/realtime/events"
 )
 
-// Far ends that ping are answered, with what they sent last, and what is written after that has its own time: the
-// library would leave it a second from the ping on.
+// The newest ping of a far end is answered, and later writes have their usual time: the library's own answer would
+// leave a deadline of a second.
 func TestPingsAreAnswered(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
@@ -53,7 +53,7 @@ func TestPingsAreAnswered(t *testing.T) {
 	}
 }
 
-// Sound reaches everybody as it was, in order, although its room is used again and again.
+// Sound arrives unchanged and in order, although its buffers are used again and again.
 func TestSoundIsNotMixedUp(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")
@@ -91,7 +91,7 @@ func TestSoundIsNotMixedUp(t *testing.T) {
 	}
 }
 
-// What is lent is given back, within its bounds, and only sound is.
+// Buffers are put back within their bounds, and only those of sound.
 func TestRoomForSounds(t *testing.T) {
 	var r bufferPool
 	sound := []byte(`{"type":"input_audio_buffer.append","audio":"AAAA"}`)
@@ -119,7 +119,7 @@ func TestRoomForSounds(t *testing.T) {
 	}
 }
 
-// A copy that may stay takes the room of one that is gone, but no more than twice what it needs.
+// A copy that may be kept for long uses a buffer of the pool, but none of more than twice its size.
 func TestRoomForCopies(t *testing.T) {
 	var r bufferPool
 	first := r.clone(make([]byte, 1340))
@@ -134,7 +134,7 @@ func TestRoomForCopies(t *testing.T) {
 	}
 }
 
-// What we write as frames the library reads, on either side and of every length that is written in its own way.
+// The library reads the frames that we write, on either side and for every form of length.
 func TestFrames(t *testing.T) {
 	lengths := []int{0, 1, 7, 8, 9, 125, 126, 127, 1300, 0xffff, 0x10000, 0x12345}
 	whole := bytes.Repeat([]byte("sound."), 0x4000)
@@ -180,14 +180,14 @@ func TestFrames(t *testing.T) {
 	<-served
 }
 
-// deepChild marks the process that reads what may end it.
+// deepChild marks the child process that reads deep JSON.
 const deepChild = "SWITCHBOARD_TEST_DEEP"
 
 // deep is JSON that nests as deep as a hostile peer likes, behind a head of fields.
 func deep(head string) string { return head + `"a":` + strings.Repeat("[", 1_000_000) }
 
-// TestDeepFrames gives every door of a call JSON that nests a million deep, in a process of its own with a
-// small stack: what recurses ends it.
+// TestDeepFrames gives every door of a call JSON that nests a million levels deep, in a child process with a small
+// stack: a recursing parser would crash it.
 func TestDeepFrames(t *testing.T) {
 	if os.Getenv(deepChild) == "" {
 		child := exec.Command(os.Args[0], "-test.run=^TestDeepFrames$")
@@ -275,7 +275,7 @@ func TestFrameOverTheLimitHoweverItComes(t *testing.T) {
 	}
 }
 
-// The reader alone knows why: the library says 1009 itself, and what cannot be written after that is no reason.
+// The reader gives the reason: the library sends 1009 itself, and failed writes after that do not count.
 func TestFrameOverTheLimitIsTheReason(t *testing.T) {
 	h := newHouse(t)
 	client, model := h.call("")

@@ -20,7 +20,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// socketKinds make sockets that nobody runs, each with its far end: a client's, and a model's over TLS.
+// socketKinds make sockets that do not run, with their far ends: a client's, and a model's over TLS.
 var socketKinds = map[string]func(*testing.T) (*socket, *websocket.Conn){"client": newSocketPair,
 	"model over TLS": newModelPair}
 
@@ -125,7 +125,7 @@ func stuff(t *testing.T, s *socket) (events int) {
 	return events
 }
 
-// Who flushes writes itself, and what the far end does not take at once is written by who may wait.
+// Flush writes itself, and a goroutine that may wait writes what the far end does not take at once.
 func TestFlushNeverWaits(t *testing.T) {
 	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
 		s.Send([]byte(`{"type":"first"}`))
@@ -146,7 +146,8 @@ func TestFlushNeverWaits(t *testing.T) {
 	})
 }
 
-// One flush is enough for all that waits, also for what does not go into one write and what the far end takes later.
+// One flush is enough for everything that waits, also for what needs several writes and for what the far end takes
+// later.
 func TestOneFlushWritesAll(t *testing.T) {
 	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
 		const small, large = 3, 2 * maxBatches
@@ -166,7 +167,7 @@ func TestOneFlushWritesAll(t *testing.T) {
 	})
 }
 
-// What is not an event stands between frames, never in one.
+// Pings and pongs are written between frames, never inside one.
 func TestPingAfterTheRest(t *testing.T) {
 	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
 		pinged := make(chan struct{}, 1)
@@ -192,7 +193,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 	return d.Conn.SetWriteDeadline(at)
 }
 
-// A deadline is for those who wait: one that is left behind would make the next write one that waits.
+// A deadline is only for writes that wait: one that is left behind would make the next write fail.
 func TestNoDeadlineIsLeftBehind(t *testing.T) {
 	s, far := newSocketPair(t)
 	d := &deadlines{Conn: s.out.Conn}
@@ -211,7 +212,7 @@ func TestNoDeadlineIsLeftBehind(t *testing.T) {
 	wantNumbered(t, far, events, events+1)
 }
 
-// A socket that ends says the rest of what it began before it says goodbye.
+// A socket that ends writes the rest of a frame before its close frame.
 func TestFarewellAfterTheRest(t *testing.T) {
 	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
 		events := stuff(t, s)
@@ -225,7 +226,8 @@ func TestFarewellAfterTheRest(t *testing.T) {
 	})
 }
 
-// A far end that closes in the middle of a frame gets the rest of it before the answer, which is what it said.
+// A far end that closes in the middle of a frame gets the rest of the frame before the answer, which has its own close
+// code.
 func TestCloseIsAnsweredAfterTheRest(t *testing.T) {
 	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
 		events := stuff(t, s)
@@ -246,7 +248,7 @@ func TestCloseIsAnsweredAfterTheRest(t *testing.T) {
 	})
 }
 
-// Who flushes has its own far end to read from: it does not write for others for long.
+// The caller of Flush has its own far end to read from, so it does not write for others for long.
 func TestFlushEnds(t *testing.T) {
 	s, far := newSocketPair(t)
 	rounds, goOn := 0, make(chan struct{})
@@ -270,7 +272,7 @@ func TestFlushEnds(t *testing.T) {
 	wantNumbered(t, far, 0, 10*maxBatches)
 }
 
-// Where TLS is above, as to a client, nothing can be written at once: then the goroutine that may wait does it.
+// With TLS above the connection, as a server has it, nothing can be written without waiting: a goroutine writes all.
 func TestFlushOverTLS(t *testing.T) {
 	s, far := newClientPair(t, httptest.NewTLSServer)
 	if s.out.direct != nil {
@@ -302,8 +304,8 @@ func TestGoroutinesOfACall(t *testing.T) {
 		func() bool { return runtime.NumGoroutine() <= before+(calls+1)*each })
 }
 
-// Both far ends, the router and the clock bring something at the same time: each direction keeps its order, and an
-// event that is looked at is not overtaken by sound.
+// Both far ends, the router and the clock act at the same time: each direction keeps its order, and sound does not
+// overtake other events.
 func TestBothEndsAtOnce(t *testing.T) {
 	const rounds = 300
 	h := newHouse(t)
@@ -341,7 +343,7 @@ func TestBothEndsAtOnce(t *testing.T) {
 	}
 }
 
-// A far end that goes is not the end before all that came of it was taken: a model that refuses says why, and is gone.
+// All events of a far end are handled before its end: a model that refuses says why, and closes.
 func TestWhatCameIsTakenFirst(t *testing.T) {
 	bothKinds(t, func(t *testing.T, s *socket, far *websocket.Conn) {
 		if err := far.WriteMessage(websocket.TextMessage, []byte(`{"type":"why"}`)); err != nil {
@@ -382,8 +384,8 @@ func TestWhoWasLeftHasNotVanished(t *testing.T) {
 	})
 }
 
-// Who writes what the far end has not taken yet may begin while the socket ends: its end waits for them, whenever they
-// began. It is the race detector that tells.
+// A goroutine that writes the rest may begin while the socket ends: the end waits for it, whenever it began. The race
+// detector would find a mistake.
 func TestEndBesideAWriter(t *testing.T) {
 	for range 20 {
 		s, far := newSocketPair(t)

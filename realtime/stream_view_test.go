@@ -10,8 +10,7 @@ import (
 	"switchboard/realtime/events"
 )
 
-// A streamView is what a client makes of its stream: it holds the stream to the protocol's rules, and to what the model
-// said.
+// A streamView checks the stream of a client against the protocol's rules, and against what the model sent.
 type streamView struct {
 	t       *testing.T
 	made    map[string]string // the model's events, by id
@@ -69,7 +68,7 @@ func (v *streamView) expect(id, event string) {
 	}
 }
 
-// passed looks at what the model is sent: the client's own is as the client wrote it.
+// passed checks an event that the model is sent: the client's events are as the client wrote them.
 func (v *streamView) passed(event string) {
 	e := gjson.Parse(event)
 	kind, was := e.Get("type").Str, v.sent[e.Get("event_id").Str]
@@ -113,7 +112,7 @@ func (v *streamView) see(event string) {
 	}
 }
 
-// same holds an event to how the model wrote it.
+// same checks that an event is as the model wrote it.
 func (v *streamView) same(kind string, e gjson.Result, event string) {
 	id := e.Get("event_id").Str
 	was, made := v.made[id]

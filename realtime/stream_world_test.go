@@ -15,8 +15,8 @@ import (
 	"switchboard/realtime/events"
 )
 
-// A streamWorld is a whole call: a client, a model that keeps the protocol's rules, and a router, who do what comes to
-// their mind. What leaves the call is looked at by a streamView.
+// A streamWorld is a whole call with a client, a model that follows the protocol's rules, and a router, which all act
+// at random. A streamView checks what the call sends.
 type streamWorld struct {
 	*stage
 	choose func(n int) int // one of n things
@@ -24,15 +24,15 @@ type streamWorld struct {
 	slow   bool // the model may answer updates after their time
 	n      int
 
-	inbox   []string // that the model has not taken yet
-	tools   string   // the model's, raw
-	says    string   // its instructions, raw
-	items   []string // of its conversation, in order
-	run     *streamResponse
-	outputs map[string]int // of our calls that were completed
-	theirs  []string       // calls of the client's tools that wait for their output
-	open    []string       // requests that the router has not answered
-	heirs   *heirs         // nil: it has one session alone
+	inbox      []string // that the model has not taken yet
+	tools      string   // the model's, raw
+	says       string   // its instructions, raw
+	items      []string // of its conversation, in order
+	run        *streamResponse
+	outputs    map[string]int // of our calls that were completed
+	theirs     []string       // calls of the client's tools that wait for their output
+	open       []string       // requests that the router has not answered
+	successors *successors    // nil: it has one session alone
 }
 
 // A streamResponse is one that the model makes.
@@ -43,9 +43,8 @@ type streamResponse struct {
 	output                            []string
 }
 
-// TestStreams holds over many calls, whatever is set, refused, said, deleted, asked for and cancelled in them: what the
-// client sees is a valid stream with nothing of ours in it, what is not ours is as its maker wrote it, and each of our
-// completed calls has exactly one output, whenever the client leaves.
+// TestStreams checks many random calls: the client sees a valid stream with nothing of ours in it, all else is as its
+// author wrote it, and each of our completed function calls has exactly one output, whenever the client leaves.
 func TestStreams(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -53,7 +52,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// FuzzStreams does so with calls that are made of bytes.
+// FuzzStreams does the same with calls made from bytes.
 func FuzzStreams(f *testing.F) {
 	f.Add([]byte("0123456789"))
 	f.Add([]byte{3, 1, 3, 0, 1, 1, 4, 2, 9, 9, 3, 7, 1, 6, 6, 200, 13, 5, 4, 77})
@@ -75,7 +74,7 @@ func runStream(t *testing.T, steps int, choose func(int) int) {
 			outputs: map[string]int{}}
 		w.slow = w.choose(4) == 0
 		if w.choose(2) == 0 {
-			w.heirs = renewed(w.stage)
+			w.successors = renewed(w.stage)
 		}
 		w.emit(events.TypeSessionCreated, `"session":`+w.session())
 		for range steps {
@@ -105,7 +104,7 @@ func runStream(t *testing.T, steps int, choose func(int) int) {
 // step lets something happen.
 func (w *streamWorld) step() {
 	w.n++
-	if w.heirs != nil && w.choose(12) == 0 {
+	if w.successors != nil && w.choose(12) == 0 {
 		w.swap()
 		return
 	}
@@ -143,7 +142,7 @@ func (w *streamWorld) swap() {
 	for call := range w.outputs {
 		w.outputs[call] = 0
 	}
-	w.heirs.lose()
+	w.successors.lose()
 	w.look()
 	for range w.choose(4) {
 		if w.choose(2) == 0 {
@@ -160,14 +159,15 @@ func (w *streamWorld) swap() {
 		w.wait(time.Second)
 	}
 	w.n++
-	w.heirs.begin(fmt.Sprintf(`{"type":%q,"event_id":"m%d","session":%s}`, events.TypeSessionCreated, w.n, w.session()))
+	w.successors.begin(fmt.Sprintf(`{"type":%q,"event_id":"m%d","session":%s}`,
+		events.TypeSessionCreated, w.n, w.session()))
 	w.look()
 	for len(w.inbox) > 0 { // before it hears anything of the caller, and could begin by itself
 		w.take()
 	}
 }
 
-// quiet lets everything come to its end.
+// quiet lets everything finish.
 func (w *streamWorld) quiet() {
 	for range 40 {
 		for len(w.inbox) > 0 || w.run != nil {

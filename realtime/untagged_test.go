@@ -13,7 +13,7 @@ import (
 	"switchboard/realtime/floor"
 )
 
-// untag plays a model that keeps no metadata until that is known of it.
+// untag plays a model that keeps no metadata, until the floor has noticed that.
 func untag(s *stage) {
 	s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
 	s.fromModel(began("r0", ""), spoken("r0"), done("r0", "", events.StatusCompleted))

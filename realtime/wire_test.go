@@ -25,7 +25,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// patience bounds waiting for what must happen; it only ends a test that fails.
+// patience bounds the wait for something that must happen; only a failing test waits so long.
 const patience = rtctest.Patience
 
 // farModel is a voice model on loopback: it greets, then does what the test says.
@@ -401,7 +401,8 @@ func TestSlowClientOnTheWire(t *testing.T) {
 	}
 }
 
-// A client that never reads: fewer bytes wait for it than may, but a write to it never ends, which ends the call.
+// A client that never reads: fewer bytes than the bound wait for it, but a write to it never ends, and that ends the
+// call.
 func TestClientThatNeverReads(t *testing.T) {
 	h := newHouse(t)
 	h.front.patient = 50 * time.Millisecond
@@ -418,7 +419,7 @@ func TestClientThatNeverReads(t *testing.T) {
 	}
 }
 
-// A socket whose far end went away takes nothing more, and does not call that slow.
+// A socket whose far end has gone takes nothing more, and does not end as too slow.
 func TestSocketOfAClientThatWent(t *testing.T) {
 	h := newHouse(t)
 	client, _ := h.call("")
@@ -442,7 +443,7 @@ func TestSocketOfAClientThatWent(t *testing.T) {
 	}
 }
 
-// A write that takes too long is the client's slowness, too, and any other failure is its absence.
+// A write that takes too long counts as a slow client, and any other failure as a client that has gone.
 func TestWhyAWriteFails(t *testing.T) {
 	s := &socket{log: nopLog()}
 	for _, err := range []error{fmt.Errorf("write: %w", os.ErrDeadlineExceeded), errRest} {

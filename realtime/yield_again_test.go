@@ -11,8 +11,8 @@ import (
 )
 
 // interjects performs what a caller does into a voice that goes on, each at its time. "u1 on" and "u1 off": voice
-// detection notices speech and its end; "u1 lost": nobody will know its words; "u1 answer": the model begins one;
-// anything else are the words of it.
+// detection notices speech and its end; "u1 lost": it gets no transcript; "u1 answer": the model begins to answer it;
+// anything else is its transcript.
 func (s *stage) interjects(script string) {
 	s.t.Helper()
 	for step := range strings.SplitSeq(script, "; ") {
@@ -43,8 +43,8 @@ func (s *stage) interjects(script string) {
 	}
 }
 
-// againCases are what a caller does into an outcome that begins to sound at 0 and goes on for 20 s, and when it is cut,
-// in milliseconds; 0: it is heard to its end.
+// againCases are what a caller does while an outcome sounds, from 0 to 20 s, and when it is cut, in milliseconds; 0: it
+// is heard to its end.
 var againCases = []struct {
 	name, script string
 	cut          int
@@ -73,8 +73,8 @@ var againCases = []struct {
 	{"an end that is never told", "1000 u1 on; 1500 u2 on; 1800 u2 off; 1900 u2 mm-hmm", 4000},
 }
 
-// TestYieldsAgain: each thing that is said into the voice is judged by itself, whatever was said before it and however
-// late that is known: an interruption after murmurs is one.
+// TestYieldsAgain: each interjection is judged by itself, whatever was said before it and however late its transcript
+// comes: an interruption after murmurs is still one.
 func TestYieldsAgain(t *testing.T) {
 	for _, c := range againCases {
 		for _, far := range []bool{false, true} {
@@ -139,8 +139,8 @@ func (s *stage) cutAt(far bool, tag string) (ms int) {
 	return ms
 }
 
-// TestYieldsAndIsAnswered: who interrupts is answered, also where the model had not heard yet that it is stopped as
-// they ended, and then answers nobody by itself.
+// TestYieldsAndIsAnswered: a caller who interrupts is answered, also if the model was still making its response when
+// they ended, and so gives no answer by itself.
 func TestYieldsAndIsAnswered(t *testing.T) {
 	for _, far := range []bool{false, true} {
 		for _, c := range []struct {
@@ -176,8 +176,8 @@ func TestYieldsAndIsAnswered(t *testing.T) {
 	}
 }
 
-// TestYieldsWhenItIsLost: of what was said into the voice when the model's session ends nobody will know the words. It
-// may have been a "stop", so the voice stops.
+// TestYieldsWhenItIsLost: what was said into the voice gets no transcript if the model's session ends. It may have been
+// a "stop", so the voice stops.
 func TestYieldsWhenItIsLost(t *testing.T) {
 	for _, c := range []struct{ script, told string }{
 		{"1000 u1 on; 1600 u1 off", "handoff.cut"},
@@ -200,8 +200,8 @@ func TestYieldsWhenItIsLost(t *testing.T) {
 	}
 }
 
-// TestYieldsOnAnotherSocket: who speaks into what they heard already as the socket to the provider was lost interrupts
-// it, over the next one.
+// TestYieldsOnAnotherSocket: a caller can interrupt a response that sounded as the socket to the provider was lost,
+// over the next socket.
 func TestYieldsOnAnotherSocket(t *testing.T) {
 	for _, c := range []struct{ making, script, sent string }{
 		{"r1", "2000 u1 on; 2600 u1 off; 2700 u1 stop", "response.cancel output_audio_buffer.clear"},

@@ -13,7 +13,7 @@ import (
 
 const speechOver = `{"type":"input_audio_buffer.speech_stopped","item_id":"u1"}`
 
-// worded is what the model made of what the caller said.
+// worded returns the transcript event of what the caller said.
 func worded(words string) string {
 	return `{"type":"conversation.item.input_audio_transcription.completed","item_id":"u1","transcript":` + events.Quote(words) + `}`
 }
@@ -68,8 +68,8 @@ var (
 // patient is a session whose model does not stop when the caller speaks.
 var patient = strings.Replace(freshSession, `"create_response":true`, `"create_response":true,"interrupt_response":false`, 1)
 
-// TestYieldsOverWebSocket: a page on a WebSocket hears on while somebody murmurs, and is told to stop what they speak
-// into for longer, or with words. What the model does not answer by itself it is asked to answer.
+// TestYieldsOverWebSocket: a page on a WebSocket plays on while the caller murmurs, and is told to stop when they speak
+// for longer, or with other words. The model is asked for an answer if it gives none by itself.
 func TestYieldsOverWebSocket(t *testing.T) {
 	for _, c := range []yieldCase{
 		{"a murmur", true, yieldMurmurs, "", "said n@4000", ""},
@@ -119,7 +119,7 @@ func TestYieldsOverWebSocket(t *testing.T) {
 	}
 }
 
-// wantYield checks what the model was sent, but for answers to its calls, and what was told of the outcome.
+// wantYield checks what the model was sent, without the answers to its calls, and what was reported of the outcome.
 func (s *stage) wantYield(c yieldCase) {
 	s.t.Helper()
 	if got := types(s.model.sent()); got != c.sent {
@@ -130,8 +130,8 @@ func (s *stage) wantYield(c yieldCase) {
 	}
 }
 
-// TestYieldsAtAProvider: the same where the provider plays the sound. It is told what was heard, and what it began to
-// answer meanwhile, whose sound is lost with the rest, it is asked for again, unless that began work.
+// TestYieldsAtAProvider: the same if the provider plays the sound. The model is told how much was heard. If it began to
+// answer meanwhile, the sound of that is cut, too, and the answer is asked for again, unless it began work.
 func TestYieldsAtAProvider(t *testing.T) {
 	const cut = "output_audio_buffer.clear conversation.item.truncate"
 	for _, c := range []yieldCase{
@@ -188,8 +188,8 @@ func TestYieldsAtAProvider(t *testing.T) {
 	}
 }
 
-// TestYieldsAtOnce: who speaks before a response can be heard is not spoken over. A client that lowers nothing, and one
-// that is not to be interrupted, keep their ways.
+// TestYieldsAtOnce: a response that begins while the caller speaks is stopped at once. Clients that lower no sound, and
+// sessions without interruption, behave as ever.
 func TestYieldsAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		lowers, patient, sounds bool
@@ -217,7 +217,7 @@ func TestYieldsAtOnce(t *testing.T) {
 	}
 }
 
-// TestYieldsToWhatALegPlays: a leg plays what it has, whenever that would be over by estimate.
+// TestYieldsToWhatALegPlays: a performer plays all that it was sent, even if the estimate says that it is over.
 func TestYieldsToWhatALegPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newWire()

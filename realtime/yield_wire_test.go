@@ -35,13 +35,13 @@ func recorded(t *testing.T, name string) []byte {
 	return pcm
 }
 
-// TestYieldsToRecordedSpeech plays what people sound like into a long answer, which a page plays itself or hears from
-// us: bursts of it as short as a murmur stop nothing, also while the answer is being made, and the sentence after them
-// does, over and over.
+// TestYieldsToRecordedSpeech plays recorded speech into a long answer, which a page plays itself or gets from us:
+// bursts as short as a murmur do not stop it, also while the answer is being made, and the sentence after them does,
+// over and over.
 func TestYieldsToRecordedSpeech(t *testing.T) {
 	t.Run("a page that plays the sound", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			client := &heir{wire: newWire(), over: make(chan struct{})}
+			client := &successor{wire: newWire(), over: make(chan struct{})}
 			yieldsToRecordedSpeech(t, client, true, "handoff.cut", client.sent)
 		})
 	})

@@ -66,8 +66,8 @@ func TestOverdueAnswers(t *testing.T) {
 	}
 }
 
-// A call of ours is ours in whatever order the model takes what takes our tools away and gives them back, also after
-// it took too long to say so; and then nothing of ours is shown.
+// A call of ours is recognised in whatever order the model applies updates that remove our tools and add them again,
+// also if these are overdue; and nothing of ours is shown.
 func TestOursBetweenUpdates(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		m := newOpenMask()

@@ -8,8 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// What stands behind a deleted item stands behind the one before it: a client that is told of an item it no longer
-// has drops the new one.
+// The item after a deleted one comes after the one before that: a client drops a new item whose previous item it no
+// longer has.
 func TestPreviousItemAfterADeletion(t *testing.T) {
 	added := func(id, previous, item string) string {
 		return fmt.Sprintf(`{"type":"conversation.item.added","previous_item_id":%s,"item":{"id":%q,%s}}`, previous, id, item)

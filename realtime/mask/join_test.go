@@ -56,7 +56,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Who takes our tools out each time that they are put back wins.
+// Another program that removes our tools each time wins in the end.
 func TestReclaimEnds(t *testing.T) {
 	m := New(events.NewNames(), []handoff.Tool{{Name: "codex", Description: "Works."}}, handoff.Guide{})
 	m.Join()
@@ -113,7 +113,8 @@ func TestClashWhileAnUpdateIsOnItsWay(t *testing.T) {
 	}
 }
 
-// A response may bring tools of its own: there, too, the client keeps its name, and a call is whose the name is.
+// A response may bring tools of its own: there, too, the client's tool keeps its name, and calls by that name are the
+// client's.
 func TestClashInOneResponse(t *testing.T) {
 	m := newOpenMask()
 	ask := m.create(`{"type":"response.create","response":{"tools":[{"type":"function","name":"codex"}]}}`)

@@ -30,7 +30,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 }
 
-// Who puts an event needs nobody who is told.
+// Put leaves no token in Ready, and Send leaves one.
 func TestQueueTells(t *testing.T) {
 	q := New(10, nil)
 	if q.Put([]byte("x")); len(q.Ready()) != 0 || q.Bytes() == 0 {
@@ -72,7 +72,7 @@ func TestFirstReasonCounts(t *testing.T) {
 	<-q.Ending()
 }
 
-// A queue that is never empty, and one that was long, keep no room for what they have given away.
+// A queue that is never empty, and one that was long, free the memory of events that were taken.
 func TestQueueGivesRoomBack(t *testing.T) {
 	q := New(1<<30, nil)
 	for range 500 {

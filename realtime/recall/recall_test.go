@@ -48,7 +48,7 @@ func output(id, callID string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"function_call_output","call_id":%q,"output":"ok"}`, id, callID)
 }
 
-// conversation writes what a new session is given in short.
+// conversation returns the items for a new session in short form.
 func conversation(r *Recall) string {
 	var all []string
 	for _, it := range r.Items("line") {
@@ -96,7 +96,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// What is too much is one line, and a call that is open stays.
+// Forgotten items become one line, and a call without an output stays.
 func TestBounds(t *testing.T) {
 	r := New()
 	tell(r, added("null", call("f", "call_1", "completed")))
@@ -120,7 +120,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What ran ends as far as it was written.
+// Running responses end with what was written of them.
 func TestEndings(t *testing.T) {
 	r := New()
 	tell(r, `{"type":"response.created","response":{"id":"r1","status":"in_progress","metadata":{"sb":"a1"},"output":[]}}`,
@@ -157,7 +157,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// What was not answered is asked again, and nothing else.
+// Only unanswered events are sent again.
 func TestUnanswered(t *testing.T) {
 	r := New()
 	ask := func(id, kind, rest string) {
@@ -224,8 +224,8 @@ func TestLast(t *testing.T) {
 	want("answered", "true:first true:second")
 }
 
-// Whatever a model tells, what a new session is given keeps its bounds, has no id twice, and no output without its call
-// before it.
+// Whatever a model sends, the items for a new session are within their bounds, have unique ids, and each output comes
+// after its call.
 func TestAnyConversation(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 3))

@@ -11,7 +11,7 @@ import (
 	"switchboard/realtime/events"
 )
 
-// Sound of more responses and items than anybody can hear is dropped and counted.
+// Sound of more responses and items than the bounds allow is dropped and counted.
 func TestPlayerIsBoundedInItems(t *testing.T) {
 	p := newPlayer(narrow)
 	for i := range 2 * maxResponses {
@@ -30,7 +30,7 @@ func TestPlayerIsBoundedInItems(t *testing.T) {
 	}
 }
 
-// Responses that are being made without end are bounded in number and name.
+// Responses without an end are bounded in number, and their ids in length.
 func TestPlayerIsBoundedInResponses(t *testing.T) {
 	p := newPlayer(narrow)
 	p.fromModel([]byte(began(strings.Repeat("r", events.MaxID+1))))
@@ -47,7 +47,7 @@ func TestPlayerIsBoundedInResponses(t *testing.T) {
 	}
 }
 
-// An event of a client that nests too deep is left to the call, unread: what parses it recurses.
+// An event of a client that nests too deep is passed to the call unparsed, as parsers recurse.
 func TestDeepMessages(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
 	p := newPlayer(narrow)

@@ -53,8 +53,8 @@ func TestLegHearsOpus(t *testing.T) {
 	}
 }
 
-// TestDecoder: lost Opus is what was heard before it, as long as it would have been, and what comes after is on time. A
-// client may go over to G.722, and what is no Opus is left out.
+// TestDecoder: lost Opus is concealed by the sound before it, for as long as it would have lasted, so later sound is on
+// time. A client may change to G.722, and packets that are not Opus are left out.
 func TestDecoder(t *testing.T) {
 	packets, _ := opusPackets(t)
 	e := newDecoder()

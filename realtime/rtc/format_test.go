@@ -21,7 +21,7 @@ const (
 	saysNone = `{"type":"switchboard.session.updated","session":{"type":"realtime"}}`
 )
 
-// upstreams are voice models, each of which takes our formats in another way.
+// upstreams are voice models, which answer our update of the formats in different ways.
 var upstreams = []struct {
 	name   string
 	script []string // what it says; "refused" is its error for our update, "silence" is that no answer comes
@@ -47,7 +47,7 @@ var upstreams = []struct {
 			`"output_audio_format":"pcm16"}}`, "refused"}, 3},
 }
 
-// TestModelFormats lets a tone go both ways: it must be heard as that tone, and no refusal reaches the client.
+// TestModelFormats sends a tone both ways: it must arrive as that tone, and the client sees no refusal.
 func TestModelFormats(t *testing.T) {
 	for _, tc := range upstreams {
 		t.Run(tc.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestModelFormats(t *testing.T) {
 	}
 }
 
-// settleOn lets a model say what it makes of our formats. The client hears of no refusal.
+// settleOn plays a model's answers to our update of the formats. The client must see no refusal.
 func settleOn(t *testing.T, p *player, script []string) {
 	t.Helper()
 	p.formats.updateID = "sb_rtc_1"
@@ -103,7 +103,8 @@ func settleOn(t *testing.T, p *player, script []string) {
 	}
 }
 
-// TestModelFormatsWide does so with a client on G.722: what the model does not say is that it does as asked.
+// TestModelFormatsWide does the same with a client on G.722: a format that the model does not mention is taken to be as
+// asked for.
 func TestModelFormatsWide(t *testing.T) {
 	for _, tc := range upstreams {
 		t.Run(tc.name, func(t *testing.T) {
@@ -158,7 +159,7 @@ func isTone(t *testing.T, what string, samples []float64, rate float64) {
 	}
 }
 
-// What the model makes of our formats is not the client's: its own update is answered alone.
+// The client does not see the answer to our update of the formats, only that to its own update.
 func TestFormatsAreNotTheClients(t *testing.T) {
 	p := newPlayer(narrow)
 	p.formats.updateID = "sb_rtc_1"

@@ -12,8 +12,8 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// unhurried is a configuration whose clients are not given up on while a busy machine keeps them from answering;
-// impatient is one whose clients are, soon, but not because of such a machine.
+// unhurried is a configuration with limits so long that a busy machine does not reach them; impatient is one whose
+// limits are short, but not for a busy machine.
 var (
 	unhurried = Config{Connect: rtctest.Patience, Disconnected: rtctest.Patience, Failed: rtctest.Patience}
 	impatient = Config{Connect: rtctest.Patience, Disconnected: 2 * time.Second, Failed: time.Second}
@@ -26,7 +26,7 @@ type lone struct {
 	up  chan []byte // what its call would get; closed when the leg has ended
 }
 
-// newLone connects a browser to a leg, unless dark: then the answer does not reach it.
+// newLone connects a browser to a leg. dark: the browser never gets the answer.
 func newLone(t *testing.T, config Config, label string, dark bool) lone {
 	t.Helper()
 	return newLoneOf(t, rtctest.New, config, label, dark)

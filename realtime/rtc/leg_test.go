@@ -86,7 +86,7 @@ func TestLegHearsOnAfterWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestLegKeepsOrder holds that what was said before an event goes before it, however little it was.
+// TestLegKeepsOrder: sound before an event is passed on before it, however short it is.
 func TestLegKeepsOrder(t *testing.T) {
 	var up [][]byte
 	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
@@ -101,8 +101,8 @@ func TestLegKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestLegPassesWhatItHeldBack holds that sound that came before the formats were settled goes to the model then, and
-// waits for no more of it.
+// TestLegPassesWhatItHeldBack: sound that came before the formats were known goes to the model once they are, without
+// waiting for more.
 func TestLegPassesWhatItHeldBack(t *testing.T) {
 	var up [][]byte
 	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
@@ -122,8 +122,8 @@ func TestLegPassesWhatItHeldBack(t *testing.T) {
 	}
 }
 
-// TestClientHasItsTimeWhenItIsListenedTo holds that a client whose channel opens while the formats are not settled is
-// told of as reachable only after that: until then nothing that it sends is read, its session among it.
+// TestClientHasItsTimeWhenItIsListenedTo: a client whose channel opens before the formats are known is reported as
+// reachable only after that, since until then none of its events are read, such as its session.update.
 func TestClientHasItsTimeWhenItIsListenedTo(t *testing.T) {
 	var up [][]byte
 	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
@@ -138,7 +138,7 @@ func TestClientHasItsTimeWhenItIsListenedTo(t *testing.T) {
 	}
 }
 
-// TestLegWaitsForTheSession: a model that takes its time to begin is not given sound before it says what it hears.
+// TestLegWaitsForTheSession: a model whose session begins late gets no sound before the formats are known.
 func TestLegWaitsForTheSession(t *testing.T) {
 	l := newEarlyOf(t, rtctest.New, unhurried, channelLabel, false)
 	rtctest.Take(t, l.up, "the formats")
@@ -331,7 +331,7 @@ func TestLegFitsWhatABrowserTakes(t *testing.T) {
 	}
 }
 
-// A client without a microphone shows itself by taking what it is sent.
+// A client without a microphone shows a sign of life by acknowledging events.
 func TestLegSeesASilentClient(t *testing.T) {
 	l := newLone(t, Config{}, channelLabel, false)
 	rtctest.Gone(t, l.Open, "the wait for the channel")

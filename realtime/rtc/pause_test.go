@@ -77,8 +77,8 @@ func (s *stillRun) sent(within time.Duration) []byte {
 	return sound
 }
 
-// A microphone that sends nothing between two sentences ends the first at the model, which detects turns by the sound
-// that it has: silence goes on as fast as time does, for some seconds, and then nothing does.
+// A microphone that sends nothing between two sentences: the model needs silence to detect the end of the first, so
+// silence is inserted in real time, for some seconds.
 func TestMicrophoneThatRests(t *testing.T) {
 	for name, l := range map[string]line{"narrow": narrow, "wide": wide} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,7 @@ func TestMicrophoneThatRests(t *testing.T) {
 	}
 }
 
-// A pause is sent once: what comes after it brings only the silence that is still missing, and none where it was only
-// held up on its way.
+// A pause is inserted once: later packets add only the silence that is still missing, and none if they were only late.
 func TestMicrophoneGoesOnAfterAPause(t *testing.T) {
 	for name, c := range map[string]struct {
 		rested time.Duration // by the client's clock
@@ -146,7 +145,7 @@ func TestMicrophoneWithDTX(t *testing.T) {
 	})
 }
 
-// While it is not known which formats are spoken, silence does not push out what was said.
+// While the formats are not known, silence does not push out the caller's sound.
 func TestMicrophoneThatRestsEarly(t *testing.T) {
 	playRun(t, narrow, false, func(s *stillRun) {
 		s.say(1, 0, 2, 7)
@@ -158,7 +157,7 @@ func TestMicrophoneThatRestsEarly(t *testing.T) {
 	})
 }
 
-// What stands for a pause of a client that may speak Opus is as long, in its own form.
+// The silence for a client that may send Opus has the same length, as PCM.
 func TestMicrophoneWithOpusThatRests(t *testing.T) {
 	h := reorderBuffer{line: wide, decoder: newDecoder()}
 	h.pause()

@@ -13,7 +13,7 @@ import (
 	"switchboard/realtime/rtc/rtctest"
 )
 
-// A deck plays a player by hand and writes down what follows, one short line each.
+// A deck drives a player and records what follows, in short lines.
 type deck struct {
 	p     player
 	log   []string
@@ -257,7 +257,8 @@ func TestPlayerTellsTheCall(t *testing.T) {
 	}
 }
 
-// TestPlayerTellsOnce plays many worlds: every response that sounded is told of once, and nothing is kept.
+// TestPlayerTellsOnce plays many random scripts: every response that sounded is reported once, and nothing is left in
+// memory.
 func TestPlayerTellsOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 5))
@@ -311,7 +312,7 @@ func TestPlayerTellsOnce(t *testing.T) {
 	}
 }
 
-// A client cannot tell the call what was heard.
+// A client cannot report to the call what was heard.
 func TestClientCannotTellWhatItHeard(t *testing.T) {
 	for _, forged := range []string{`{"type":"switchboard.played","response_id":"r","audio_ms":9}`,
 		`{"type":"switchboard.opened"}`, `{"type":"switchboard.formats","session":{}}`, ` {"response_id":"r","type" : ` +

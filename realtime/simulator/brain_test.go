@@ -460,7 +460,7 @@ func TestBrainNoticesSoundOnce(t *testing.T) {
 	}
 }
 
-// TestGreetsOnce: whoever calls again knows what answers.
+// TestGreetsOnce: only the first caller is told that the voice is simulated.
 func TestGreetsOnce(t *testing.T) {
 	m := New(Config{})
 	var said []string

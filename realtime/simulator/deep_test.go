@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// deepChild marks the process that reads what may end it.
+// deepChild marks the child process that reads deep JSON.
 const deepChild = "SWITCHBOARD_TEST_DEEP"
 
-// TestDeepFrames gives the simulated model JSON that nests a million deep, as an event and as the text inside
-// of one, in a process of its own with a small stack: what recurses ends it.
+// TestDeepFrames gives the simulated model JSON that nests a million deep, as an event and as the text inside of one,
+// in a child process with a small stack: a recursing parser would crash it.
 func TestDeepFrames(t *testing.T) {
 	if os.Getenv(deepChild) == "" {
 		child := exec.Command(os.Args[0], "-test.run=^TestDeepFrames$")
