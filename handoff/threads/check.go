@@ -20,7 +20,7 @@ func check(s Step) error {
 		ids, optional, at = append(ids, s.Copy), []string{s.After}, s.At
 	case Claim:
 		ids, optional, at, items = append(ids, s.Turn), []string{s.After, s.Copy}, s.At, s.Items
-		if len(items) == 0 { // copies tell by its items whether they see a turn
+		if len(items) == 0 { // whether a copy sees a turn is decided by the turn's items
 			return handoff.Fault(handoff.CodeInternal, "", "a turn that is given nothing")
 		}
 	case Append:

@@ -8,28 +8,28 @@ import (
 	"switchboard/handoff"
 )
 
-// A View is what a store has of what a step is about. Zero values: it has no such thing.
+// A View is the part of a store that a step depends on. A zero value means that the store has no such row.
 type View struct {
 	Thread Thread // of the step
-	After  Turn   // the turn that the step names as After, of the thread or what its copies see of its ancestors
+	After  Turn   // the step's After ("": the tip), of the thread or of an ancestor before the fork
 	Active Turn   // the active turn of the thread
 	Turn   Turn   // the step's own turn, in the thread or in the copy
-	Copy   Thread // what there is under the id of the copy
+	Copy   Thread // the thread with the id of the copy
 }
 
-// Rows is what a store reads a view from. Zero values: it has no such thing.
+// Rows reads rows of a store. It returns a zero value if the store has no such row.
 type Rows interface {
 	Thread(id string) (Thread, error)
-	Turn(thread, id string) (Turn, error) // of those that ran in the thread itself
+	Turn(thread, id string) (Turn, error) // a turn that ran in the thread itself
 }
 
-// ThreadOf names the thread that a step is about.
+// ThreadOf returns the id of a step's thread.
 func ThreadOf(s Step) string {
 	_, thread := s.about()
 	return thread
 }
 
-// See reads what a step is about, and nothing else.
+// See reads the view of a step, and nothing else.
 func See(rows Rows, s Step) (v View, err error) {
 	thread := ThreadOf(s)
 	after, turn, copied := "", "", ""
@@ -67,7 +67,7 @@ func See(rows Rows, s Step) (v View, err error) {
 	return v, err
 }
 
-// turnOf reads a turn that ran in the thread itself; none for "".
+// turnOf reads a turn that ran in the thread itself; "" has none.
 func turnOf(rows Rows, thread, id string) (Turn, error) {
 	if id == "" {
 		return Turn{}, nil
@@ -75,7 +75,7 @@ func turnOf(rows Rows, thread, id string) (Turn, error) {
 	return rows.Turn(thread, id)
 }
 
-// visible reads a turn of the thread, or of its ancestors before the fork.
+// visible reads a turn of the thread, or of an ancestor before the fork.
 func visible(rows Rows, t Thread, id string) (Turn, error) {
 	for seen := t.Items; id != ""; {
 		turn, err := rows.Turn(t.ID, id)
@@ -93,18 +93,17 @@ func visible(rows Rows, t Thread, id string) (Turn, error) {
 	return Turn{}, nil
 }
 
-// A Change is what a store writes: all or nothing, and only while what the view showed is still so. Zero values:
-// nothing of that kind.
+// A Change is what a store writes: all of it or nothing, and only if the rows of the view have not changed.
 type Change struct {
 	Result
-	Threads []Thread // as they are now
-	Turns   []Turn   // as they are now
-	Items   []Item   // the next ones of Result.Thread, which then has Result.Thread.Items
-	// take away Result.Turn, every item of Result.Thread from Result.Turn.From on, and, when Forked, that thread
+	Threads []Thread // new or changed
+	Turns   []Turn   // new or changed
+	Items   []Item   // appended to Result.Thread, which then has Result.Thread.Items of them
+	// Drop deletes Result.Turn, every item of Result.Thread from Result.Turn.From on, and, if Forked, that thread.
 	Drop bool
 }
 
-// Decide says what a step leads to. The error is nil when the step is or was made.
+// Decide returns the change of a step. The error is nil if the step is valid, or a repetition.
 func Decide(v View, s Step) (Change, error) {
 	if err := check(s); err != nil {
 		return Change{}, err
@@ -138,7 +137,7 @@ func Decide(v View, s Step) (Change, error) {
 	return Change{}, handoff.Fault(handoff.CodeInternal, "", "a step of threads that nobody knows")
 }
 
-// withoutExpired returns the thread without a turn whose lease has passed, and that turn as it ended.
+// withoutExpired returns the thread with an expired active turn ended, and that turn, if there is one.
 func (v View) withoutExpired(now time.Time) (Thread, []Turn) {
 	t := v.Thread
 	if t.Active == "" || t.Running(now) != "" {
@@ -151,7 +150,7 @@ func (v View) withoutExpired(now time.Time) (Thread, []Turn) {
 	return t, []Turn{lost}
 }
 
-// after returns the turn to go on from. It may have been the active one, lost meanwhile.
+// after returns the turn before the new one: v.After, or the active turn if that was lost.
 func (v View) after(id string, lost []Turn) (Turn, error) {
 	after := v.After
 	if len(lost) == 1 && (id == "" || id == lost[0].ID) {
@@ -166,7 +165,7 @@ func (v View) after(id string, lost []Turn) (Turn, error) {
 	return after, nil
 }
 
-// copied returns a copy up to the end of a turn, or an empty one for none.
+// copied returns a copy of the thread up to the end of a turn; without a turn, it is empty.
 func (v View) copied(after Turn, id string, now time.Time) (Thread, error) {
 	t := v.Thread
 	c := Thread{ID: id, Owner: t.Owner, Title: t.Title, Dir: t.Dir, Created: now, Updated: now}
@@ -174,7 +173,7 @@ func (v View) copied(after Turn, id string, now time.Time) (Thread, error) {
 		return c, nil
 	}
 	c.Tip, c.Parent, c.ForkAt, c.Items = after.ID, after.Thread, after.Until, after.Until
-	c.Depth = t.Depth + 1 // also when the turn is of an ancestor: at most that many
+	c.Depth = t.Depth + 1 // if the turn is of an ancestor, it is less; this is an upper bound
 	if c.Depth > maxDepth {
 		return c, handoff.Fault(handoff.CodeTooLarge, "this has been copied too often", "")
 	}
@@ -197,8 +196,8 @@ func (v View) fork(s Fork) (Change, error) {
 	return Change{Result: Result{Thread: c, Forked: true}, Threads: beside(lost, t, c), Turns: lost}, nil
 }
 
-// beside returns what is written of a copy's source and the copy: the source only when its active turn was lost,
-// so that its runner can write no more.
+// beside returns the threads to write for a copy: the copy, and its source if the active turn of that was lost, so that
+// the lost runner can write no more.
 func beside(lost []Turn, source, c Thread) []Thread {
 	if len(lost) == 0 {
 		return []Thread{c}
@@ -206,7 +205,7 @@ func beside(lost []Turn, source, c Thread) []Thread {
 	return []Thread{source, c}
 }
 
-// again returns the thread or turn that was made before under the same ids.
+// again returns the result of a repeated step: the thread and turn that have its ids.
 func (v View) again(t Thread, turn Turn) (Change, error) {
 	if t.Owner != v.Thread.Owner {
 		return Change{}, handoff.Fault(handoff.CodeConflict, "", "the id of the copy is taken")
@@ -256,7 +255,7 @@ func (v View) claim(s Claim) (Change, error) {
 	return c, nil
 }
 
-// of says of items whose they are.
+// of returns the items with their turn set.
 func of(turn Turn, items []Item) []Item {
 	items = slices.Clone(items)
 	for i := range items {
@@ -265,7 +264,7 @@ func of(turn Turn, items []Item) []Item {
 	return items
 }
 
-// writer checks whether a turn may still be written by who claimed it.
+// writer returns an error unless the claim with this fence may still write the turn.
 func (v View) writer(turn string, fence int64) error {
 	t := v.Thread
 	if v.Turn.ID != "" && v.Turn.Thread == t.ID && t.Active == turn && t.Fence == fence && v.Turn.Fence == fence {

@@ -9,7 +9,7 @@ import (
 	"switchboard/handoff"
 )
 
-// A Memory is a store that ends with the process.
+// A Memory is a store in memory.
 type Memory struct {
 	mu      sync.Mutex
 	threads map[string]*kept // Guarded by mu
@@ -29,7 +29,7 @@ func NewMemory() *Memory { return &Memory{threads: map[string]*kept{}} }
 func (m *Memory) Advance(_ context.Context, s Step) (Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v, _ := See(memoryRows(m.threads), s) // memory can be read
+	v, _ := See(memoryRows(m.threads), s) // reading memory never fails
 	c, err := Decide(v, s)
 	if err != nil {
 		return Result{}, err
@@ -38,9 +38,9 @@ func (m *Memory) Advance(_ context.Context, s Step) (Result, error) {
 	return c.Result, nil
 }
 
-// Adopt makes the copy of a thread that another store has. It has everything up to there itself, and no parent.
+// Adopt makes a copy of a thread of another store. The copy has all of its items itself, and no parent.
 func (m *Memory) Adopt(r Record, s Fork) (Result, error) {
-	v, _ := See(memoryRows{r.Thread.ID: {Thread: r.Thread, turns: r.Turns}}, s) // memory can be read
+	v, _ := See(memoryRows{r.Thread.ID: {Thread: r.Thread, turns: r.Turns}}, s) // reading memory never fails
 	c, err := Decide(v, s)
 	if err != nil {
 		return Result{}, err
@@ -61,14 +61,14 @@ func (m *Memory) Adopt(r Record, s Fork) (Result, error) {
 	return Result{Thread: t, Forked: true}, nil
 }
 
-// Drop forgets a thread that was not copied.
+// Drop deletes a thread, of which there must be no copies.
 func (m *Memory) Drop(thread string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.threads, thread)
 }
 
-// memoryRows are the threads of a [Memory], read while its mu is held.
+// memoryRows reads the threads of a [Memory], whose mu is held.
 type memoryRows map[string]*kept
 
 // Thread implements [Rows].
