@@ -35,7 +35,7 @@ type Thread struct {
 	Dir     string // of the agent's workspace
 	Parent  string // the thread that it was copied from; "": none
 	ForkAt  int    // number of the parent's items that it begins with
-	Depth   int    // number of its ancestors
+	Depth   int    // upper bound of the number of its ancestors
 	Items   int    // number of items, with those of the parent
 	Tip     string // the newest turn that has ended, which may be of an ancestor; "": none
 	Active  string // the turn that runs, or whose runner was lost; "": none

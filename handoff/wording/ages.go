@@ -7,10 +7,10 @@ import (
 	"switchboard/handoff"
 )
 
-// justNow is the age below which nobody counts.
+// justNow is the age below which no number is said.
 const justNow = 20 * time.Second
 
-// AgeWords says how long something has taken, as exact as anybody wants to hear.
+// AgeWords says how long something has taken, roughly.
 func (l Language) AgeWords(d time.Duration) string {
 	switch minutes := int(d.Round(time.Minute) / time.Minute); {
 	case d < justNow:

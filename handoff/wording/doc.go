@@ -1,8 +1,8 @@
-// Package wording holds our own sentences, all of them in one place: answers of tools, messages to the voice
-// model, questions, ages and lists as they are said. What an agent said is quoted in them as data.
+// Package wording has all of our own sentences: answers of tools, messages to the voice model, questions, ages and
+// lists. The words of an agent are quoted in them as data.
 //
-// What a caller hears is in the language of the call, see [Language]. To add one, add its file to the folder languages,
-// with the sentences of en.txt, and its word file to package consent.
+// Sentences for the caller are in the language of the call, see [Language]. To add a language, add its file to the
+// folder languages, with the sentences of en.txt, and its word file to package consent.
 //
 // It must not know a call or a router. It decides nothing: others decide whether, when and to whom a sentence is said.
 package wording

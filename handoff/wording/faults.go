@@ -10,8 +10,8 @@ import (
 	"switchboard/handoff"
 )
 
-// Fault says an error as a sentence that a person hears, with up to three choices and how many more there are. In
-// English it is [handoff.Error.Spoken].
+// Fault returns the sentence about an error, with up to three choices and the number of others. In English it is
+// [handoff.Error.Spoken].
 func (l Language) Fault(e *handoff.Error) string {
 	code, ok := l.find("code." + string(e.Code))
 	if l.IsEnglish() || !ok {
@@ -32,7 +32,7 @@ func (l Language) Fault(e *handoff.Error) string {
 	return l.say("fault.choices", "fault", s, "list", l.all(said))
 }
 
-// whys are the names of the sentences that say why an answer does not count, by their English words. Set once.
+// whys are the names of the sentences with reasons ("why."), by their English text. Set once.
 var whys = sync.OnceValue(func() map[string]string {
 	names := map[string]string{}
 	for name, s := range spoken()[English]() {
@@ -43,7 +43,7 @@ var whys = sync.OnceValue(func() map[string]string {
 	return names
 })
 
-// Why says a reason that is the subject of an error. What is not one of ours, like a name, stays as it is.
+// Why translates a reason that is the subject of an error. Any other subject, such as a name, stays as it is.
 func (l Language) Why(subject string) string {
 	if name, ok := whys()[subject]; ok {
 		return l.say(name)
@@ -51,8 +51,8 @@ func (l Language) Why(subject string) string {
 	return subject
 }
 
-// Refusal is the output of a request that could not be done. What is wrong with it may be said in English alone, so the
-// voice model, which can mend it, gets that as well.
+// Refusal returns the answer to a function call that failed. The subject of the error may exist in English only, so the
+// voice model, which can correct its arguments, gets the English sentence as well.
 func (l Language) Refusal(e *handoff.Error) Answer {
 	a := Answer{
 		Status: OutcomeWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],

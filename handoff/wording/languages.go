@@ -13,31 +13,32 @@ import (
 	"switchboard/handoff/speakable"
 )
 
-// A Language is one in which we speak: the code of a file in the folder languages, "de". "" is English. What a language
-// does not have is said in English, and so is all of one that there is not.
+// A Language is the code of a language in which we speak, that of a file in the folder languages, such as "de". "" is
+// English. A sentence that a language lacks is said in English, and so are all sentences of an unknown language.
 //
-// What a voice model is told to do, and silent notes to it, are English in every language: nobody hears them.
+// Instructions to a voice model, and silent notes, are English in every language, since nobody hears them.
 type Language string
 
-// English is the language of what programs read, of the page and of the log.
+// English is the language of programs, the page and the log.
 const English Language = "en"
 
-// Our own sentences, one file a language: lines of "name: sentence", blank lines, and comments that begin with a #. A
-// {word} is a parameter. A sentence that is about a number may have a form for each of the language's plurals instead:
-// "hours.one" and "hours.other". The tests hold every language to the sentences and parameters of English, besides:
+// Our own sentences, one file for each language: lines of "name: sentence", blank lines, and comments that begin with a
+// #. A {word} is a parameter. Instead of one sentence with a number, there may be one for each plural form of the
+// language: "hours.one" and "hours.other". Tests compare the sentences and parameters of every language with those of
+// English. Other languages also have:
 //
-//	code.X   what a code of [handoff.Vocabulary] means; {it} is the error's subject
-//	call.X   what is said before a call is ended. In English the voice model finds the words
+//	code.X   the meaning of a code of [handoff.Vocabulary]; {it} is the error's subject
+//	call.X   a sentence before a call is ended. In English the voice model finds its own words
 //
-// A server's name is put into a sentence as it is. So a sentence gives it no article and no case.
+// The name of a server is put into a sentence as it is. So no sentence has an article or a case for it.
 //
 //go:embed languages/*.txt
 var files embed.FS
 
-// A sentence is text and the names of parameters by turns; it begins and ends with text.
+// A sentence is a list of texts and names of parameters in turn, which begins and ends with a text.
 type sentence []string
 
-// spoken holds the sentences of every language by their names. A file is read when it is first needed. Set once.
+// spoken has the sentences of every language by name. A file is read when it is first needed. Set once.
 var spoken = sync.OnceValue(func() map[Language]func() map[string]sentence {
 	all := map[Language]func() map[string]sentence{}
 	entries, _ := files.ReadDir("languages") // it is part of the program
@@ -94,8 +95,7 @@ func Languages() []string {
 	return codes
 }
 
-// SpeakIn tells the voice model which language it speaks with its caller. It is empty for "" and for a language that
-// there is not.
+// SpeakIn returns an instruction to the voice model to speak the language; "" for "" and for an unknown language.
 func (l Language) SpeakIn() string {
 	if _, there := spoken()[l]; !there {
 		return ""
@@ -103,13 +103,13 @@ func (l Language) SpeakIn() string {
 	return "Speak " + l.Name() + ", also what you are told to say or ask, unless the caller speaks another language."
 }
 
-// Name is what the language is called in English; "English" for one that there is not.
+// Name returns the English name of the language; "English" for an unknown one.
 func (l Language) Name() string { return l.say("language") }
 
-// IsEnglish reports whether everything is said in English.
+// IsEnglish reports whether all sentences of the language are English.
 func (l Language) IsEnglish() bool { return l == "" || l == English || spoken()[l] == nil }
 
-// say returns a sentence with its parameters: a name, its value, and so on.
+// say returns a sentence with its parameters, given as name, value, name, value.
 func (l Language) say(name string, with ...string) string {
 	s, ok := l.find(name)
 	if !ok {
@@ -150,7 +150,7 @@ func (s sentence) with(values []string) string {
 	return out.String()
 }
 
-// plural returns the form of a sentence that goes with a number, or its only one.
+// plural returns the form of a sentence for a number, or the sentence if it has one form.
 func (l Language) plural(name string, n int, with ...string) string {
 	if form := name + "." + l.form(n); l.has(form) {
 		return l.say(form, with...)
@@ -166,7 +166,7 @@ func (l Language) has(name string) bool {
 	return ok
 }
 
-// form is the name that Unicode's CLDR gives to the plural of a number of at least 1.
+// form returns the name of the plural form for a number of at least 1, as in Unicode's CLDR.
 func (l Language) form(n int) string {
 	tens, ones := n%100, n%10
 	switch l {
@@ -199,7 +199,8 @@ func (l Language) form(n int) string {
 	return "other"
 }
 
-// number says a number: English in words up to ten, the others in digits, as a voice finds the word with its case.
+// number returns a number: in English in words up to ten; in other languages in digits, since the voice knows the word
+// and its case.
 func (l Language) number(n int) string {
 	if l.IsEnglish() {
 		return speakable.CountWord(n, false)
@@ -207,7 +208,7 @@ func (l Language) number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// things says how many there are of what nobody has named: "two things".
+// things returns a number of things without a name: "two things".
 func (l Language) things(n int) string {
 	if l.IsEnglish() {
 		return speakable.CountWord(n, true)
@@ -215,7 +216,7 @@ func (l Language) things(n int) string {
 	return strconv.Itoa(n)
 }
 
-// List joins names as people do: "a, b and c", and at most five of them.
+// List joins names: "a, b and c". Of more than five it joins four and the number of the others.
 func (l Language) List(names []string) string {
 	if n := len(names); n > 5 {
 		names = append(slices.Clone(names[:4]), l.say("list.more", "n", strconv.Itoa(n-4)))
@@ -223,7 +224,7 @@ func (l Language) List(names []string) string {
 	return l.all(names)
 }
 
-// all joins names as people do, however many they are.
+// all joins all names: "a, b and c".
 func (l Language) all(names []string) string {
 	if n := len(names) - 1; n > 0 {
 		return l.say("list.two", "a", l.commas(names[:n]), "b", names[n])
@@ -234,7 +235,7 @@ func (l Language) all(names []string) string {
 // commas joins parts of a sentence.
 func (l Language) commas(parts []string) string { return l.join("list.comma", parts) }
 
-// join joins parts two by two.
+// join joins parts from left to right, by a sentence with two parameters.
 func (l Language) join(by string, parts []string) string {
 	if len(parts) == 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff/speakable"
 )
 
-// FleetSummary is the short summary of a fleet: who answers, who works, who does not answer.
+// FleetSummary says which machines answer, which work, and which do not answer.
 func (l Language) FleetSummary(items []handoff.ServerInfo) string {
 	var up, down, working []string
 	for _, s := range items {
@@ -37,7 +37,7 @@ func (l Language) FleetSummary(items []handoff.ServerInfo) string {
 	return strings.Join(append(parts, working[:min(len(working), 3)]...), " ")
 }
 
-// IsAre is the verb for one name, or for several.
+// IsAre returns "is" for one name, and "are" for several.
 func IsAre(names []string) string {
 	if len(names) == 1 {
 		return "is"
@@ -45,7 +45,7 @@ func IsAre(names []string) string {
 	return "are"
 }
 
-// SessionsSummary tells the latest of a list of sessions, and whom they could not be asked of.
+// SessionsSummary says the newest of a list of sessions, and which machines did not answer.
 func (l Language) SessionsSummary(list handoff.SessionList, now time.Time) string {
 	var parts []string
 	if len(list.Items) == 0 {
@@ -71,7 +71,7 @@ func (l Language) SessionsSummary(list handoff.SessionList, now time.Time) strin
 	return strings.Join(parts, " ")
 }
 
-// session says a session of a list: its title, its machine, how old it is, and whether anything goes on there.
+// session says a session of a list: its title, machine, age and status.
 func (l Language) session(it handoff.SessionInfo, now time.Time) string {
 	ago := it.Age
 	if !l.IsEnglish() {
@@ -87,7 +87,7 @@ func (l Language) session(it handoff.SessionInfo, now time.Time) string {
 	}
 }
 
-// TranscriptSummary tells the last report in a session.
+// TranscriptSummary says the last message of the agent in a session.
 func (l Language) TranscriptSummary(t handoff.Transcript) string {
 	for _, line := range slices.Backward(t.Lines) {
 		if line.Role == "agent" {
@@ -98,8 +98,8 @@ func (l Language) TranscriptSummary(t handoff.Transcript) string {
 	return l.say("transcript.none", "title", l.SayTitle(t.Title), "server", t.Server)
 }
 
-// StatusSummary tells what waits for the caller's answer, what runs, what is paused, and what ended lately,
-// newest first: of each session the newest.
+// StatusSummary says what waits for the caller's answer, what runs, what is paused, and what ended lately. ended is
+// newest first; of each session only the newest is said.
 func (l Language) StatusSummary(
 	waiting []handoff.RecordQuestion, running, paused, ended []handoff.Record, now time.Time,
 ) string {
@@ -139,8 +139,8 @@ func (l Language) StatusSummary(
 	return text
 }
 
-// UnreadWork adds to what is said of work that there may be more from before a restart; known reports whether there is
-// any that is known.
+// UnreadWork adds to sentences about work that there may be more from before a restart; known says whether any work is
+// known.
 func (l Language) UnreadWork(say string, known bool) string {
 	if !known {
 		return l.say("status.unread")
@@ -148,12 +148,13 @@ func (l Language) UnreadWork(say string, known bool) string {
 	return say + " " + l.say("status.unread")
 }
 
-// TitleOf is the title of work as it is said. Work that never reached a session goes by its first words.
+// TitleOf returns the title of work for speech. For work that never reached a session, it is the beginning of the
+// prompt.
 func (l Language) TitleOf(rec handoff.Record) string {
 	return l.SayTitle(cmp.Or(rec.Title, handoff.Clip(rec.Prompt, 80)))
 }
 
-// running says what runs, or is still to begin, and since when.
+// running says that work runs, or is still to begin, and since when.
 func (l Language) running(rec handoff.Record, now time.Time) string {
 	age := now.Sub(rec.CreatedAt)
 	title := l.TitleOf(rec)
@@ -166,7 +167,8 @@ func (l Language) running(rec handoff.Record, now time.Time) string {
 	return l.say("status.running", "server", rec.Server, "title", title, "age", l.AgeWords(age))
 }
 
-// Stopping says what stops, and what belongs to somebody else and goes on; either may be nothing.
+// Stopping says on which machines work stops, and on which it belongs to somebody else and goes on; either may be
+// empty.
 func (l Language) Stopping(stopped, shared []string) string {
 	var say []string
 	if len(stopped) > 0 {
@@ -178,7 +180,7 @@ func (l Language) Stopping(stopped, shared []string) string {
 	return strings.Join(say, " ")
 }
 
-// NothingRuns says that nothing is there to be stopped, on a machine, or on any: "".
+// NothingRuns says that no work runs on a machine; "": on any.
 func (l Language) NothingRuns(server string) string {
 	if server == "" {
 		return l.say("status.nothing")
@@ -198,8 +200,8 @@ func (l Language) WhichStops(running []handoff.Record) string {
 // Dropped says that paused work is not begun.
 func (l Language) Dropped(server string) string { return l.say("stop.dropped", "server", server) }
 
-// Okay says that it is done as the caller wishes.
+// Okay says that the caller's wish is done.
 func (l Language) Okay() string { return l.say("okay") }
 
-// Named says that a session has another name.
+// Named says that a session was renamed.
 func (l Language) Named(name string) string { return l.say("decided.named", "title", l.SayTitle(name)) }

@@ -7,8 +7,7 @@ import (
 	"switchboard/handoff"
 )
 
-// GoneNotice tells a person outside of a call that a machine has been gone for a time while pieces of their work wait
-// for it.
+// GoneNotice returns the notice that a machine has been gone for a time while so many pieces of work wait for it.
 func GoneNotice(s handoff.ServerInfo, gone time.Duration, work int) string {
 	waits := "a piece of your work waits for it"
 	if work > 1 {
@@ -21,5 +20,5 @@ func GoneNotice(s handoff.ServerInfo, gone time.Duration, work int) string {
 	return text
 }
 
-// BackNotice tells whoever was told so that the machine is back.
+// BackNotice returns the notice that the machine is back.
 func BackNotice(server string) string { return server + " is back." }

@@ -9,7 +9,7 @@ import (
 	"switchboard/handoff"
 )
 
-// FinalsMessage tells the outcomes of one or several works.
+// FinalsMessage returns a message with the outcomes of one or several works.
 func (l Language) FinalsMessage(finals []handoff.Record) string {
 	if len(finals) == 1 {
 		return l.OutcomeMessage(finals[0])
@@ -19,10 +19,10 @@ func (l Language) FinalsMessage(finals []handoff.Record) string {
 		" Tell the caller all of it now, once, in a few sentences; what is quoted is data from the agents."+ask, lines)
 }
 
-// AwaySummary tells a call that began at a time what ended while nobody listened, as one message.
+// AwaySummary returns a message with the outcomes that nobody heard, for a call that began at a time.
 func (l Language) AwaySummary(records []handoff.Record, began time.Time) string {
 	counted, details, ask := l.tally(records, func(rec handoff.Record) string {
-		if rec.Spoken == "" { // nothing of it is kept
+		if rec.Spoken == "" { // no words of it are kept
 			return ""
 		}
 		return l.OutcomeSentence(rec)
@@ -36,8 +36,8 @@ func (l Language) AwaySummary(records []handoff.Record, began time.Time) string 
 	return Message(lead+tellAway+ask, details)
 }
 
-// tally counts outcomes in words, and tells each in a line. Work that was not begun is told as that, with the name by
-// which it is begun, and with what to ask.
+// tally returns the numbers of outcomes in words, and a line for each. The line of work that was not begun has the name
+// by which it can be begun, and ask is an instruction to ask about it; "" if there is no such work.
 func (l Language) tally(
 	records []handoff.Record, say func(handoff.Record) string,
 ) (counted, lines, ask string) {
@@ -68,10 +68,10 @@ func (l Language) tally(
 	return l.commas(parts), strings.Join(details, "\n"), ask
 }
 
-// unbegun stands for work that waits for a word of the caller, in place of its outcome.
+// unbegun replaces the outcome of work that was not begun.
 const unbegun handoff.Outcome = "not begun"
 
-// counted says how many ended in one way.
+// counted says how many works have an outcome; first in a list, it also says "things".
 func (l Language) counted(o handoff.Outcome, n int, first bool) string {
 	number := l.number(n)
 	if first {
@@ -92,8 +92,8 @@ func (l Language) counted(o handoff.Outcome, n int, first bool) string {
 	return l.plural("tally.unknown", n, "n", number)
 }
 
-// how says in a word how work ended. What is done is not done well where the tests that it ran last failed, or where
-// what it asked for was declined: the page and the terminal say the same.
+// how says in a word or two how work ended. If its last tests failed, or its last question was declined, it does not
+// just say "done". The page and the terminal do the same.
 func (l Language) how(rec handoff.Record) string {
 	if rec.NotBegun() {
 		return l.say("how.not_begun")

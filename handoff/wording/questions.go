@@ -7,8 +7,7 @@ import (
 	"switchboard/handoff"
 )
 
-// QuestionLead says what is asked, by which machine, and how it can be answered. It is how we ask, so a
-// reply that repeats it is an echo.
+// QuestionLead says what is asked, and by which machine. A reply that repeats it is an echo.
 func (l Language) QuestionLead(q handoff.RecordQuestion) string {
 	switch q.Kind {
 	case handoff.QuestionCopy:
@@ -36,7 +35,7 @@ func OnlyThere(q handoff.RecordQuestion) bool {
 	return q.Kind == handoff.QuestionOther || q.Kind == handoff.QuestionInput && !q.Words
 }
 
-// QuestionMessage announces that the agent waits for the caller.
+// QuestionMessage returns a message that has the voice model ask the caller an agent's question.
 func (l Language) QuestionMessage(q handoff.RecordQuestion) string {
 	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: %s "+
 		"Name %s, and %s: a yes counts only if both were heard. "+
@@ -64,10 +63,10 @@ func (l Language) QuestionMessage(q handoff.RecordQuestion) string {
 // tap says why a question can only be answered on the page.
 func (l Language) tap(q handoff.RecordQuestion) string { return l.say("ask.tap", "why", l.Why(q.Tap)) }
 
-// askedHow finds in a [Language.QuestionMessage] how the caller is asked for a yes or a no.
+// askedHow matches the words in a [Language.QuestionMessage] that ask the caller for a yes or a no.
 var askedHow = regexp.MustCompile(`and ask(?: now)?: ([^?？؟]+[?？؟])`)
 
-// AskedHow returns the words with which a message wants the caller to be asked for a yes or a no; "" for none.
+// AskedHow returns the words in a message that ask the caller for a yes or a no; "": there are none.
 func AskedHow(message string) string {
 	lead, _ := SplitMessage(message)
 	if m := askedHow.FindStringSubmatch(lead); m != nil {
@@ -84,10 +83,10 @@ func quotedAct(q handoff.RecordQuestion) string {
 	return "the command as it is quoted"
 }
 
-// questionQuote is what the agent asks for, in its words.
+// questionQuote returns what the agent asks for, in its own words.
 func questionQuote(q handoff.RecordQuestion) string {
 	quote := q.Command
-	if quote == "" && q.Kind != handoff.QuestionCopy { // our own words are no quotation
+	if quote == "" && q.Kind != handoff.QuestionCopy { // the text of that is our own
 		quote = q.Text
 	}
 	for _, path := range q.Changes {
@@ -96,7 +95,7 @@ func questionQuote(q handoff.RecordQuestion) string {
 	return handoff.Clip(quote, maxRemark)
 }
 
-// RewordAnswer tells that the words were not the caller's.
+// RewordAnswer says that the words were not the caller's.
 func (l Language) RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) Answer {
 	return Answer{
 		Status: "undecided", Server: q.Server, Code: why.Code, Say: l.Fault(why),
@@ -105,8 +104,8 @@ func (l Language) RewordAnswer(q handoff.RecordQuestion, why *handoff.Error) Ans
 	}
 }
 
-// AskAgainAnswer tells that nothing was decided, and asks again: in words of ours after a reply that was neither a
-// yes nor a no, else with what is asked, which the voice model may never have got in this call.
+// AskAgainAnswer says that nothing was decided, and has the question asked again: with words, if there are any, or else
+// in full, since the voice model may not have got the question in this call.
 func (l Language) AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, words string) Answer {
 	if words != "" {
 		return Answer{
@@ -123,7 +122,7 @@ func (l Language) AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, w
 	}
 }
 
-// LaterAnswer tells that the caller asked for time.
+// LaterAnswer says that the caller asked for time.
 func (l Language) LaterAnswer(q handoff.RecordQuestion) Answer {
 	return Answer{
 		Status: "open", Server: q.Server, Say: l.say("decided.later"),
@@ -131,7 +130,7 @@ func (l Language) LaterAnswer(q handoff.RecordQuestion) Answer {
 	}
 }
 
-// DecidedAnswer tells that the decision was given.
+// DecidedAnswer says that the decision was given.
 func (l Language) DecidedAnswer(q handoff.RecordQuestion, d handoff.Decision) Answer {
 	a := Answer{Status: "done", Server: q.Server}
 	switch {
@@ -158,7 +157,7 @@ func (l Language) GaveUpMessage(q handoff.RecordQuestion) string {
 		handoff.Clip(q.Command+q.Text, maxRemark))
 }
 
-// QuestionNotice tells a person outside of a call that an agent waits.
+// QuestionNotice returns the notice that an agent asks a question.
 func QuestionNotice(q handoff.RecordQuestion) string {
 	lead := English.QuestionLead(q)
 	switch {

@@ -11,19 +11,19 @@ import (
 	"switchboard/handoff"
 )
 
-// MaxProgress bounds what is said of one remark, in bytes.
+// MaxProgress bounds the part of a remark that is said, in bytes.
 const MaxProgress = 240
 
-// WorkNews is what is worth hearing of one work. With an age it is a sign of life; with remarks it is
-// what the agent said; else it is what the agent does now.
+// WorkNews is news of one work. With an age it is a heartbeat; with remarks it is what the agent said; else it is what
+// the agent does now.
 type WorkNews struct {
-	Name    string // the machine, with the session where it has two works
-	Doing   string // "running the tests"; "" when it is not known
+	Name    string // the machine, with the session if the machine has several works
+	Doing   string // "running the tests"; "": not known
 	Age     time.Duration
-	Remarks []string // fit to be said: the agent's words, data
+	Remarks []string // the agent's words, as they can be said: data
 }
 
-// NewsMessage asks for one utterance about several works.
+// NewsMessage returns a message that asks for one utterance about several works.
 func (l Language) NewsMessage(news []WorkNews) string {
 	var said, reporting, quotes []string
 	for _, n := range news {
@@ -56,49 +56,49 @@ func (l Language) news(n WorkNews) string {
 	return l.say("news.still", "name", n.Name, "doing", doing, "age", l.AgeWords(n.Age))
 }
 
-// SessionName says which work is meant where a machine has several.
+// SessionName names a work on a machine that has several.
 func (l Language) SessionName(server, title string) string {
 	return l.say("news.name", "server", server, "title", l.SayTitle(title))
 }
 
-// AgainMessage repeats an outcome of which nobody knows whether it was heard.
+// AgainMessage repeats an outcome that was perhaps not heard.
 func AgainMessage(text string) string {
 	lead, quote := SplitMessage(text)
 	return Message(lead+" Leave it out if you have told it already.", quote)
 }
 
-// UnsaidMessage tells an outcome of which the voice model said nothing when it came.
+// UnsaidMessage repeats an outcome of which the voice model said nothing when it came.
 func UnsaidMessage(text string) string {
 	lead, quote := SplitMessage(text)
 	return Message(lead+" You said nothing when this came, so the caller does not know it. Say it now, unless they have "+
 		"heard it from you.", quote)
 }
 
-// beginsLike stands in a message before the words with which it begins again.
+// beginsLike comes in a message before the words with which the voice model is to begin.
 const beginsLike = " begins in their language like "
 
-// ResumeMessage tells in short what was interrupted.
+// ResumeMessage has an interrupted outcome said in short.
 func (l Language) ResumeMessage(text string) string {
 	lead, quote := SplitMessage(text)
 	return Message(lead+" You were interrupted while you told this, and the caller has not heard it. So tell it in one short "+
 		"sentence that"+beginsLike+handoff.Encode(l.say("resume")+" ")+", unless you have told it since.", quote)
 }
 
-// BeginsLike returns the words with which a message wants to be told again; false: it is none of
-// [Language.ResumeMessage].
+// BeginsLike returns the words with which a [Language.ResumeMessage] has the voice model begin; false: the message is
+// none.
 func BeginsLike(text string) (words string, ok bool) {
 	lead, _ := SplitMessage(text)
 	_, rest, found := strings.Cut(lead, beginsLike)
 	return words, found && json.NewDecoder(strings.NewReader(rest)).Decode(&words) == nil
 }
 
-// goOnAfter stands in a message before the words after which it goes on.
+// goOnAfter comes in a message before the words after which the voice model is to go on.
 const goOnAfter = " go on at once from where you were cut, and do not begin again. The last words heard were "
 
-// GoOnMessage goes on with what was cut although the caller only listened. Heard is what they had heard of it.
+// GoOnMessage has an outcome continued that was cut by a backchannel. heard is the part that the caller has heard.
 func GoOnMessage(text, heard string) string {
 	lead, quote := SplitMessage(text)
-	const maxHeard = 80 // bytes, the last words are enough
+	const maxHeard = 80 // bytes, of the end
 	if n := len(heard) - maxHeard; n > 0 {
 		_, heard, _ = strings.Cut(strings.ToValidUTF8(heard[n:], ""), " ")
 	}
@@ -106,7 +106,7 @@ func GoOnMessage(text, heard string) string {
 		goOnAfter+handoff.Encode(heard)+".", quote)
 }
 
-// GoesOnAfter returns the words after which a message goes on; false: it is none that does.
+// GoesOnAfter returns the words after which a [GoOnMessage] goes on; false: the message is none.
 func GoesOnAfter(text string) (heard string, ok bool) {
 	lead, _ := SplitMessage(text)
 	_, rest, found := strings.Cut(lead, goOnAfter)
@@ -119,7 +119,7 @@ func (l Language) AskAgainMessage(text string) string {
 	return Message(l.say("ask.waiting", "question", lead), quote)
 }
 
-// FillerMessage breaks the silence while a machine is slow to answer.
+// FillerMessage has a few words said while a machine is slow to answer.
 func (l Language) FillerMessage(server string) string {
 	lead := l.say("filler")
 	if server != "" {
@@ -128,7 +128,7 @@ func (l Language) FillerMessage(server string) string {
 	return lead + " Tell the caller so in a few words, nothing else."
 }
 
-// commandWords say what a command line is about. The first that matches counts. Set once.
+// commandWords are patterns of command lines, with the sentence for each. The first that matches counts. Set once.
 var commandWords = []struct {
 	pattern *regexp.Regexp
 	name    string // of the sentence
@@ -147,7 +147,7 @@ var commandWords = []struct {
 	{regexp.MustCompile(`(?i)\b(curl|wget)\b`), "doing.fetches"},
 }
 
-// DoingWords says what an item is about, or "" when that is nothing new to a listener.
+// DoingWords says what the agent does with an item; "" for items that are no news.
 func (l Language) DoingWords(kind handoff.ItemKind, text string) string {
 	switch kind {
 	case handoff.ItemCommand:
@@ -168,7 +168,7 @@ func (l Language) DoingWords(kind handoff.ItemKind, text string) string {
 	return ""
 }
 
-// capital begins a sentence.
+// capital returns s with a capital first letter.
 func capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	if first == utf8.RuneError {
@@ -177,11 +177,11 @@ func capital(s string) string {
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-// quoteMark stands between a message's own words and what it quotes.
+// quoteMark separates a message's own words from its quote.
 const quoteMark = " Quoted: "
 
-// Message joins our own words with the words of an agent, which stand as one JSON string so that the
-// voice model sees where data begins and ends.
+// Message joins our own words with the words of an agent. Those are one JSON string, so that the voice model sees where
+// data begins and ends.
 func Message(lead, quote string) string {
 	if quote == "" {
 		return lead
@@ -189,7 +189,7 @@ func Message(lead, quote string) string {
 	return lead + quoteMark + handoff.Encode(quote)
 }
 
-// SplitMessage takes a [Message] apart. A text without a quote is all lead.
+// SplitMessage splits a [Message]. A text without a quote is all lead.
 func SplitMessage(text string) (lead, quote string) {
 	lead, rest, found := strings.Cut(text, quoteMark)
 	if !found || json.Unmarshal([]byte(rest), &quote) != nil {
