@@ -4,6 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // RenewErrors counts the renewals of the lease that got no answer.
@@ -22,8 +25,19 @@ func (s *Store) Followed() bool {
 	return slices.Contains(slices.Collect(maps.Values(s.followers.of)), true)
 }
 
-// Patient gives the ledger the time that a command has, for tests that are not about how long one waits for it.
-func (s *Store) Patient() { s.within = replyWithin }
+// patience is how long a busy machine may take for a command of a test.
+const patience = time.Minute
+
+// Patient lets commands take as long as a busy machine needs, for tests that are not about timeouts. It is called before
+// anything else uses the store.
+func (s *Store) Patient() error {
+	s.within = patience
+	return s.masters(context.Background(), func(_ context.Context, master *goredis.Client) error {
+		o := master.Options()
+		o.ReadTimeout, o.WriteTimeout = patience, patience
+		return nil
+	})
+}
 
 // NodeOf returns the address of the master that has a key.
 func (s *Store) NodeOf(ctx context.Context, key string) (string, error) {

@@ -26,7 +26,7 @@ func openHomed(t *testing.T, cfg redis.Config) homed {
 	t.Helper()
 	cfg.Shared = true
 	s := open(t, cfg)
-	s.Patient()
+	must(t, s.Patient())
 	return homed{s, &sync.Mutex{}, map[handoff.Caller]bool{}}
 }
 

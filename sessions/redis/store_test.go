@@ -28,7 +28,9 @@ func prefix(t *testing.T) string { return strings.ReplaceAll(t.Name(), " ", "-")
 func TestStore(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Store {
-		return open(t, redis.Config{URL: server.URL, Prefix: prefix(t)})
+		s := open(t, redis.Config{URL: server.URL, Prefix: prefix(t)})
+		must(t, s.Patient())
+		return s
 	})
 }
 
