@@ -12,7 +12,7 @@ import (
 	"switchboard/handoff"
 )
 
-// fillAudit writes records into a directory whose files are full soon.
+// fillAudit writes records into an audit whose files are small.
 func fillAudit(t *testing.T, dir string, records int) {
 	t.Helper()
 	a, err := OpenAudit(dir)
@@ -31,8 +31,8 @@ func auditFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestAuditFilesGoOn fills more files than are kept, over several lives: the chain goes on through all of
-// them, no file is too large, and only the oldest go.
+// TestAuditFilesGoOn fills more files than are kept, with restarts in between: the chain goes on through all files, no
+// file is too large, and only the oldest files are removed.
 func TestAuditFilesGoOn(t *testing.T) {
 	dir := t.TempDir()
 	fillAudit(t, dir, 9)
@@ -54,7 +54,7 @@ func TestAuditFilesGoOn(t *testing.T) {
 	}
 }
 
-// TestAuditFilesChanged changes what lies aside. A start sees it where files meet, the full check everywhere.
+// TestAuditFilesChanged changes full files. A start notices a change where two files meet, the full check everywhere.
 func TestAuditFilesChanged(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -104,7 +104,7 @@ func flip(t *testing.T, name string, at int) {
 	must(t, os.WriteFile(name, data, fileMode))
 }
 
-// TestAuditBetweenFiles kills the process after the full file was laid aside and before the next one was there.
+// TestAuditBetweenFiles kills the process after the full file was renamed and before the next one had its name.
 func TestAuditBetweenFiles(t *testing.T) {
 	dir := t.TempDir()
 	fillAudit(t, dir, 2)
@@ -115,8 +115,8 @@ func TestAuditBetweenFiles(t *testing.T) {
 	}
 }
 
-// TestAuditNotLaidAside lets the directory refuse the next file: the record is not acknowledged, and goes
-// into the chain once it can.
+// TestAuditNotLaidAside: while the directory refuses the next file, a record is not acknowledged; afterwards it joins
+// the chain.
 func TestAuditNotLaidAside(t *testing.T) {
 	dir := t.TempDir()
 	a, err := OpenAudit(dir)
@@ -139,8 +139,8 @@ func TestAuditNotLaidAside(t *testing.T) {
 	}
 }
 
-// TestAuditStartReadsTheEnd opens a long file: what is changed near its end is seen, what is changed in its
-// middle is left to the full check, and a part of a line at the end is cut off.
+// TestAuditStartReadsTheEnd opens a long file: a change near its end is noticed, a change in its middle is left to the
+// full check, and an incomplete line at the end is cut off.
 func TestAuditStartReadsTheEnd(t *testing.T) {
 	var text bytes.Buffer
 	sum, n := "", uint64(0)
@@ -185,8 +185,7 @@ func TestAuditStartReadsTheEnd(t *testing.T) {
 	}
 }
 
-// TestVerifyBesideAWriter verifies while files are laid aside and removed: nothing that was only moved counts as
-// changed.
+// TestVerifyBesideAWriter verifies while files are renamed and removed: a renamed file does not count as changed.
 func TestVerifyBesideAWriter(t *testing.T) {
 	dir := t.TempDir()
 	fillAudit(t, dir, 9)

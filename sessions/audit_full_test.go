@@ -9,7 +9,7 @@ import (
 	"switchboard/handoff"
 )
 
-// A fullDisk keeps what is written while there is room, and fails as a disk does.
+// A fullDisk is a file that has room for only so many bytes.
 type fullDisk struct {
 	data     []byte
 	room     int // bytes that can still be written
@@ -44,8 +44,8 @@ func (d *fullDisk) Truncate(size int64) error {
 	return nil
 }
 
-// TestAuditFullDisk lets the disk be full at every byte of a record: there is an error and no part of the
-// record, and when there is room again the chain goes on.
+// TestAuditFullDisk: if the disk is full at any byte of a record, there is an error and no part of the record; when
+// there is room again, the chain goes on.
 func TestAuditFullDisk(t *testing.T) {
 	rec := handoff.AuditRecord{Who: "owner", Decision: handoff.DecisionAccept}
 	probe := &fullDisk{room: 1 << 20}

@@ -84,7 +84,7 @@ func TestAuditManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestAuditChanged changes every byte of a file, drops and swaps lines: nothing of it is overlooked.
+// TestAuditChanged changes every byte of a file, and drops and swaps lines: each change is noticed.
 func TestAuditChanged(t *testing.T) {
 	_, data := writeAudit(t, t.TempDir(), 3)
 	lines := strings.SplitAfter(string(data), "\n")
@@ -117,7 +117,7 @@ func TestAuditChanged(t *testing.T) {
 	}
 }
 
-// TestAuditTorn cuts the file at many bytes, as a lost power supply may: whole lines stay, a part goes.
+// TestAuditTorn cuts the file at many bytes, as a power cut may: complete lines stay, an incomplete one is removed.
 func TestAuditTorn(t *testing.T) {
 	_, data := writeAudit(t, t.TempDir(), 2)
 	for cut := 0; cut < len(data); cut += 7 {
@@ -162,7 +162,7 @@ func TestAuditCannotBe(t *testing.T) {
 	}
 }
 
-// Who reads their decisions gets the newest first and nobody else's.
+// TestAuditDecisions: a caller gets their own decisions alone, newest first.
 func TestAuditDecisions(t *testing.T) {
 	dir := t.TempDir()
 	writeAudit(t, dir, 3)

@@ -11,7 +11,7 @@ import (
 	"switchboard/sessions"
 )
 
-// A shelf is a store of one document, which can be away. It keeps nothing that is said.
+// A shelf is a store with one document and no conversations, which can be made unreachable.
 type shelf struct {
 	sessions.Conversations
 	document *sessions.Document
@@ -38,8 +38,8 @@ func (s *shelf) DropDocument(context.Context, handoff.Caller, string) (bool, err
 	return true, nil
 }
 
-// TestBrokenCallsOfAStoreThatWasAway: what a call left that broke off is told once, also where the store was away when
-// the next one began: by that one, if the store could read, or by the one after it.
+// TestBrokenCallsOfAStoreThatWasAway: a call that broke off is reported once, also if the store was unreachable when
+// the next call began: to that call if the store could be read, else to the one after it.
 func TestBrokenCallsOfAStoreThatWasAway(t *testing.T) {
 	away, caller := errors.New("away"), handoff.Caller{Principal: "p"}
 	left := func(words string) *handoff.BrokenCall {
@@ -48,7 +48,7 @@ func TestBrokenCallsOfAStoreThatWasAway(t *testing.T) {
 	for name, test := range map[string]struct {
 		unread, unkept error
 		ends           *handoff.BrokenCall
-		told, next     string // to the call that begins then, and to the one after it
+		told, next     string // what the next call is told, and the one after it
 	}{
 		"read":                        {nil, nil, nil, "One fails.", ""},
 		"not read":                    {away, away, nil, "", "One fails."},

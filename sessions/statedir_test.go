@@ -43,13 +43,13 @@ func TestStateDir(t *testing.T) {
 	}
 }
 
-// TestStateDirOfOthers looks at the mode and the owner of a directory that is there already.
+// TestStateDirOfOthers: the mode and the owner of an existing directory are checked.
 func TestStateDirOfOthers(t *testing.T) {
 	tests := []struct {
 		name   string
 		mode   os.FileMode
 		file   string // in it
-		as     int    // runs us now; 0: who made it
+		as     int    // user who runs us; 0 for the owner
 		refuse string
 	}{
 		{"ours alone", 0o700, "store.db", 0, ""},
@@ -79,7 +79,7 @@ func TestStateDirOfOthers(t *testing.T) {
 			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != tt.mode.Perm() {
 				t.Errorf("a look changed it to %v, %v", info.Mode(), err)
 			}
-			for range 2 { // refused once, it stays refused
+			for range 2 { // a second try is refused, too
 				_, err := sessions.StateDir(func(string) string { return base })
 				audit, auditErr := sessions.OpenAudit(dir)
 				if tt.refuse != "" {
@@ -113,7 +113,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hold opens the store, says so, and waits until its standard input ends.
+// hold opens the store, prints that, and waits until its standard input ends.
 func hold(dir string) {
 	if _, err := sessions.HoldDir(dir); err != nil {
 		fmt.Println(err)
@@ -182,7 +182,7 @@ func TestStateDirThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestOwnPath: a socket is believed in a directory of our own alone.
+// TestOwnPath: a socket is trusted only in a directory of our own.
 func TestOwnPath(t *testing.T) {
 	dir := t.TempDir()
 	for mode, ours := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o777: false} {
@@ -200,8 +200,8 @@ func TestOwnPath(t *testing.T) {
 	}
 }
 
-// TestStateDirTakesNothing: a look says that a start could write nothing, into a directory that is there or will be
-// made, and what to do.
+// TestStateDirTakesNothing: a look reports that a start could write nothing into a directory, existing or not, and
+// what to do.
 func TestStateDirTakesNothing(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "state", "switchboard")
@@ -235,8 +235,8 @@ func TestStateDirTakesNothing(t *testing.T) {
 	look()
 }
 
-// TestStateDirFarAway: a file of the store needs locks, which promise nothing on another machine. What a Redis
-// remembers needs none.
+// TestStateDirFarAway: a store in a file needs locks, which promise nothing on a network file system. A store in a
+// Redis needs none.
 func TestStateDirFarAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "switchboard")
 	_, err := sessions.StateDir(func(string) string { return filepath.Dir(dir) })

@@ -53,7 +53,7 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-// TestHolds: the last words wait for the release, and an interrupt does not.
+// TestHolds: the last words wait for Release, and an interrupt does not.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Config{Holds: func(p Prompt) bool { return p.Text == "go" },

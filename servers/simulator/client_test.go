@@ -49,7 +49,7 @@ type client struct {
 	ws   *websocket.Conn
 	next int
 	in   chan message // closed when the connection ended
-	seen []string     // what came and went, as a transcript
+	seen []string     // transcript of all messages
 }
 
 // A message is anything the server sends.
@@ -214,7 +214,7 @@ func (m message) line() string {
 		}
 		Turn struct{ Status string }
 	}
-	_ = json.Unmarshal(m.Params, &p) // what has no such field has none
+	_ = json.Unmarshal(m.Params, &p) // "" without such a field
 	var text strings.Builder
 	text.WriteString("< " + m.Method)
 	for _, more := range []string{p.Item.Type, p.Status.Type, strings.Join(p.Status.ActiveFlags, " "), p.Turn.Status} {
@@ -225,7 +225,7 @@ func (m message) line() string {
 	return text.String()
 }
 
-// field digs a value out of JSON.
+// field returns a value out of JSON.
 func field[T any](t *testing.T, raw json.RawMessage, path ...string) T {
 	t.Helper()
 	for _, name := range path {

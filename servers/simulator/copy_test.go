@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// last is the newest thread of a machine.
+// last returns the newest thread of a machine.
 func last(w *World) Thread {
 	all := w.Threads("bigpc")
 	return all[len(all)-1]
@@ -15,7 +15,7 @@ func last(w *World) Thread {
 
 func (c *client) of(thread string) string { return `{"threadId":"` + thread + `"}` }
 
-// TestFork: the copy has the turns of its source under their ids, and nothing of what runs there.
+// TestFork: the copy has the turns of its source under the same ids, and nothing of its running turn.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	w := scripted(Say{Text: "half"}, Hang{})
@@ -29,7 +29,7 @@ func TestFork(t *testing.T) {
 	}
 	turn := field[string](t, c.call("turn/start", c.turn(thread, "go")).Result, "turn", "id")
 	c.until("item/agentMessage/delta")
-	w.SetFaults("bigpc", Faults{InUse: true}) // copies need no hold of their source
+	w.SetFaults("bigpc", Faults{InUse: true}) // a source in use by another process can be copied
 	m := c.call("thread/fork", c.of(thread))
 	clone := field[string](t, m.Result, "thread", "id")
 	if clone == thread || field[string](t, m.Result, "thread", "forkedFromId") != thread ||
@@ -53,7 +53,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// TestSnapshotsLie: for a moment a turn is shown as interrupted, and only there.
+// TestSnapshotsLie: for a moment a turn is shown as interrupted, in the lists alone.
 func TestSnapshotsLie(t *testing.T) {
 	t.Parallel()
 	w := scripted(Hang{})
@@ -78,7 +78,7 @@ func TestSnapshotsLie(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone: nonsense and errors answer nothing, and rights are not granted by them.
+// TestAnswersThatAreNone: invalid answers and errors count as no answer, and grant nothing.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]Step{

@@ -12,7 +12,7 @@ func TestStartFaults(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		fault   StartFault
-		runs    bool // a turn runs afterwards
+		runs    bool // whether a turn runs afterwards
 		answers bool
 	}{
 		{"cut", StartCut, true, false},
@@ -73,7 +73,7 @@ func TestServedAgainAfterACrash(t *testing.T) {
 
 func TestSlowReaderIsCut(t *testing.T) {
 	t.Parallel()
-	w := scripted(Say{Text: strings.Repeat(strings.Repeat("x", 12000)+" ", 800)}) // more than the kernel holds
+	w := scripted(Say{Text: strings.Repeat(strings.Repeat("x", 12000)+" ", 800)}) // more than the buffers of the kernel
 	w.find("bigpc").unsent = 64
 	addr := serve(t, w, "bigpc")
 	driver := connect(t, addr)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A turn of an earlier world is over and says that it was forgotten; nothing else is made up.
+// A turn of an earlier world has failed with the error that it was forgotten; nothing else is made up.
 func TestTurnsOfAnEarlierWorldAreForgotten(t *testing.T) {
 	t.Parallel()
 	const auth = "01990000-0000-7000-8000-000000000004"

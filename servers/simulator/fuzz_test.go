@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// FuzzFrame: whatever a client says, a machine neither panics nor ends the connection.
+// FuzzFrame: on any message of a client, a machine neither panics nor ends the connection.
 func FuzzFrame(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -40,7 +40,8 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// TestUnsentIsBounded: what waits for a slow reader is bounded in bytes as well, and what nests too deep is not read.
+// TestUnsentIsBounded: the messages that wait for a slow reader are bounded in bytes as well, and a too deeply nested
+// message is dropped.
 func TestUnsentIsBounded(t *testing.T) {
 	m := newMachine(Machine{Name: "bigpc"}, Config{Speed: 1}, zap.NewNop())
 	c, n := newConn(m, nil), 0

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorded reads one turn of a recorded conversation as its client A saw it, without the lines that
-// match noise. Deltas in a row count once: how many there are is the model's business.
+// recorded returns one turn of a recorded conversation as its client A saw it, without the lines that match noise.
+// Several deltas in a row count once, since their number depends on the model.
 func recorded(t *testing.T, file string, noise ...string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
@@ -79,7 +79,7 @@ type recording struct {
 	file   string
 	script []Step
 	noise  []string
-	drive  func(*client, string) // nil: start a turn
+	drive  func(*client, string) // nil to start a turn
 	last   string                // the last notification, "" for turn/completed
 }
 
@@ -119,7 +119,7 @@ func recordings() []recording {
 	}...)
 }
 
-// wordRecordings are those of questions and words into a running turn.
+// wordRecordings are the recordings with questions and with steers.
 func wordRecordings() []recording {
 	return []recording{
 		{

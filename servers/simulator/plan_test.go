@@ -58,7 +58,7 @@ func outline(steps []Step) string {
 	return strings.Join(names, " ")
 }
 
-// final is the last message of a plan.
+// final returns the last message of a plan.
 func final(steps []Step) string {
 	if s, ok := steps[len(steps)-1].(Say); ok {
 		return s.Text
@@ -132,7 +132,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestAnswersCanBeSaid: the last sentence stands in a paragraph of its own without code.
+// TestAnswersCanBeSaid: the last sentence is a paragraph of its own, without code.
 func TestAnswersCanBeSaid(t *testing.T) {
 	t.Parallel()
 	s := scene{dir: shopDir, branch: "b", failing: true, sawFailure: true, done: []string{"ran the tests"}}

@@ -80,7 +80,7 @@ func TestHandshake(t *testing.T) {
 	t.Parallel()
 	addr := serve(t, scripted(), "bigpc")
 	c := dial(t, addr)
-	connect(t, addr).start() // which only those who shook hands are told
+	connect(t, addr).start() // only initialized clients are notified
 	if got := c.refused("thread/list", `{}`); len(c.seen) != 2 || got != "-32600 Not initialized" {
 		t.Error(got)
 	}
@@ -148,7 +148,7 @@ func TestWhoHearsWhat(t *testing.T) {
 	a, b := connect(t, addr), connect(t, addr)
 	thread := a.start()
 	b.until("thread/started")
-	// Driving does not subscribe.
+	// Starting a turn does not subscribe.
 	b.call("turn/start", b.turn(thread, "go"))
 	a.until("turn/completed")
 	for b.until("thread/status/changed").line() != "< thread/status/changed idle" {

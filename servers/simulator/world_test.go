@@ -152,7 +152,8 @@ func TestStopAtEveryPoint(t *testing.T) {
 	}
 }
 
-// A machine that leaves is there until it is asked for work, and then gone for good: nobody can tell that it began.
+// A machine that leaves is there until it is given work, and then gone for good; no client can tell whether the work
+// began.
 func TestMachineThatLeaves(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(Config{Story: true})

@@ -22,7 +22,7 @@ import (
 	"switchboard/servers/serverstest"
 )
 
-// playEnv makes the test binary play a child instead of testing.
+// playEnv makes the test binary act as a child instead of running tests.
 const playEnv = "SWITCHBOARD_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	serverstest.Main(m)
 }
 
-// playChild answers lines on standard streams, with the habits that part names.
+// playChild echoes lines on the standard streams, with the habits of a part.
 func playChild(part string) {
 	if socket, ok := strings.CutPrefix(part, "pipe:"); ok {
 		playPipe(socket)
@@ -97,8 +97,8 @@ func ask(t *testing.T, c *child, line string) string {
 	return string(answer)
 }
 
-// TestChildEnds holds how a child is ended: by the end of its input, and one that ignores that and SIGTERM by
-// SIGKILL. What it started ends with it, and its streams end although they are held open.
+// TestChildEnds: a child ends when its input ends, and one that ignores that and SIGTERM is killed. Its own children
+// end with it, and its streams end even if they are held open.
 func TestChildEnds(t *testing.T) {
 	t.Parallel()
 	for part, signal := range map[string]syscall.Signal{"plain": -1, "stubborn": syscall.SIGKILL, "parent": -1} {
@@ -111,7 +111,7 @@ func TestChildEnds(t *testing.T) {
 			}
 			for began := time.Now(); !errors.Is(syscall.Kill(-c.cmd.Process.Pid, 0),
 				syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
-				if time.Since(began) > 3*time.Minute { // who inherits the dead may be busy; the grandchild would live longer
+				if time.Since(began) > 3*time.Minute { // time for the grandchild to be reaped; it would live longer by itself
 					t.Fatal("the group of the child lives on")
 				}
 			}
@@ -119,7 +119,7 @@ func TestChildEnds(t *testing.T) {
 	}
 }
 
-// TestChildDies: its end is the end of the wire, and how it ended is told.
+// TestChildDies: the wire ends with the child, and how the child ended is reported.
 func TestChildDies(t *testing.T) {
 	t.Parallel()
 	died := make(chan string, 1)
@@ -133,7 +133,8 @@ func TestChildDies(t *testing.T) {
 	}
 }
 
-// TestChildEnvironment: what a child can read of ours is what it needs, what its kind passes and what its entry lists.
+// TestChildEnvironment: a child gets only the variables that it needs, that its kind passes on, and that its entry
+// lists.
 func TestChildEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"SWITCHBOARD_KEY": "secret", "OPENAI_API_KEY": "secret", "REDIS_URL": "secret", "LAPTOP_TOKEN": "secret",
@@ -164,7 +165,7 @@ func TestChildEnvironment(t *testing.T) {
 	}
 }
 
-// TestChildFloodsStderr: it is read to the end, and logged up to a bound.
+// TestChildFloodsStderr: stderr is read to its end, and logged up to a limit.
 func TestChildFloodsStderr(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.DebugLevel)
@@ -215,7 +216,7 @@ func isLong(err error, size int) bool {
 	return ok && long.Size >= size && len(long.Head) <= servers.LongHead && errors.Is(long.Cause, servers.ErrLongFrame)
 }
 
-// endless is a line without end.
+// endless is a reader of one endless line.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -225,7 +226,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestChildWithoutLog: whoever opens a transport needs no log.
+// TestChildWithoutLog: a transport can be opened without a log.
 func TestChildWithoutLog(t *testing.T) {
 	child := &Child{Command: []string{os.Args[0]}, Env: []string{playEnv + "=echo"}}
 	wire, err := child.Open(t.Context(), servers.End{Server: "box"})

@@ -24,7 +24,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// playPipe plays codex app-server proxy: it connects the standard streams with a socket.
+// playPipe acts as codex app-server proxy: it connects the standard streams with a socket.
 func playPipe(socket string) {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -37,7 +37,7 @@ func playPipe(socket string) {
 	_, _ = io.Copy(conn, os.Stdin)
 }
 
-// echoes serves WebSockets that echo, on a socket.
+// echoes serves echoing WebSockets on a socket.
 func echoes(t *testing.T) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -61,7 +61,7 @@ func echoes(t *testing.T) (socket string) {
 	return socket
 }
 
-// proxyScript plays a codex whose app-server runs.
+// proxyScript acts as a codex whose app-server runs.
 func proxyScript(t *testing.T, socket string) string {
 	t.Helper()
 	own, err := os.Executable()
@@ -77,8 +77,8 @@ func echoed(t *testing.T, wire servers.Wire, words string) {
 	}
 }
 
-// TestSSH: frames pass through a real ssh whole, whatever a login prints; an ssh that is lost ends the wire, and the
-// next one reaches the same app-server. Each thing that can be missing is told as that.
+// TestSSH: frames pass through a real ssh unchanged, whatever a login prints. When an ssh is lost, the wire ends, and
+// the next ssh reaches the same app-server. Each missing program has its own reason.
 func TestSSH(t *testing.T) {
 	far := serverstest.StartSSHD(t, sessionstest.FreePort)
 	t.Setenv("PATH", far.Path())
@@ -97,7 +97,7 @@ func TestSSH(t *testing.T) {
 	refused := func(reason handoff.Reason) { t.Helper(); refusedBy(way, reason) }
 	refused(handoff.ReasonAgentMissing)
 	refusedBy(agent, handoff.ReasonSwitchboardMissing)
-	far.Install("fake-acp", "") // and switchboard where only the shell of a login looks
+	far.Install("fake-acp", "") // and switchboard only in the PATH of a login shell
 	profile, opt := filepath.Join(far.Home, ".profile"), filepath.Join(far.Home, "opt")
 	must(t, errors.Join(os.Mkdir(opt, 0o700), os.WriteFile(profile, []byte("export PATH=$HOME/opt:$PATH\n"), 0o600)))
 	serverstest.WriteProgram(t, filepath.Join(opt, "switchboard"), []byte("#!/bin/sh\nexit 127\n"))
@@ -105,7 +105,7 @@ func TestSSH(t *testing.T) {
 	far.Install("codex", "#!/bin/sh\necho no such model >&2\nexit 1\n")
 	refused(handoff.ReasonAgentMissing) // said by switchboard, whose owner's word holds wherever codex is found
 	must(t, os.Remove(profile))
-	refused(handoff.ReasonOutdated) // its proxy is no command
+	refused(handoff.ReasonOutdated) // without the proxy command
 	far.Install("codex", proxyScript(t, echoes(t)))
 	must(t, os.WriteFile(filepath.Join(far.Home, ".bashrc"), []byte("echo welcome home\n"), 0o600))
 
@@ -130,7 +130,7 @@ func TestSSH(t *testing.T) {
 	far.Install("switchboard", "#!/bin/sh\necho there is no such agent >&2\nexit 127\n")
 	refusedBy(agent, handoff.ReasonAgentMissing)
 	far.Install("switchboard", "#!/bin/sh\n[ \"$*\" = \"join --stdio --chosen\" ] || exit 9\necho "+Mark+"\nexec cat\n")
-	for _, end.Apart = range []bool{true, false} { // the words reach it whole, whatever a shell would make of them
+	for _, end.Apart = range []bool{true, false} { // the arguments arrive unchanged, without a shell expanding them
 		wire, err = agent.Open(t.Context(), end)
 		must(t, err)
 		var told Chosen
@@ -160,7 +160,7 @@ func TestSSH(t *testing.T) {
 	refused(handoff.ReasonSSHMissing)
 }
 
-// TestSSHReasons: what ssh says when it fails has one reason.
+// TestSSHReasons: each error message of ssh has one reason.
 func TestSSHReasons(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]handoff.Reason{
@@ -194,7 +194,7 @@ func TestSSHReasons(t *testing.T) {
 	}
 }
 
-// TestKnownAs: the name by which a host key is removed is that of the known hosts, for a shell.
+// TestKnownAs: the name with which a host key is removed is that of the known hosts, quoted for a shell.
 func TestKnownAs(t *testing.T) {
 	t.Parallel()
 	for to, want := range map[string]string{
@@ -218,7 +218,7 @@ func (c *complaints) Bad(_, format string, args ...any) {
 	c.all = append(c.all, fmt.Sprintf(format, args...))
 }
 
-// TestSSHProgram: no name of a program becomes part of a script but a plain one.
+// TestSSHProgram: only plain names of programs become part of a script.
 func TestSSHProgram(t *testing.T) {
 	t.Parallel()
 	none := connectAgent("")
@@ -231,8 +231,8 @@ func TestSSHProgram(t *testing.T) {
 	}
 }
 
-// TestSSHDestinations: nothing that ssh, or a shell in somebody's settings, could take for more than a destination
-// reaches it; what does stands behind the end of the options.
+// TestSSHDestinations: a destination that ssh, or a shell in its settings, could take for something else is refused.
+// The destination stands after the end of the options.
 func TestSSHDestinations(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"mini", "me@mini.local", "ssh://me@mini.local:2222", "me@10.0.0.5", "me@fe80::1%eth0", "ssh://[::1]:22"} {

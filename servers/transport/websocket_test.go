@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestQuickAck: what is no TCP connection passes untouched, TCP still reads and writes.
+// TestQuickAck: connections other than TCP are returned unchanged, and TCP still reads and writes.
 func TestQuickAck(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
@@ -38,7 +38,7 @@ func TestQuickAck(t *testing.T) {
 	}
 }
 
-// TestLongHandshake: the answer to a handshake is read up to a bound.
+// TestLongHandshake: the answer to a handshake is read up to a limit.
 func TestLongHandshake(t *testing.T) {
 	const most = 8 << 20
 	here, there := net.Pipe()

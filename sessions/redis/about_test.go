@@ -7,7 +7,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// TestAbout: what a Redis says of itself is read as it is.
+// TestAbout: the answer of a Redis about itself is parsed.
 func TestAbout(t *testing.T) {
 	const good = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:1\r\naof_last_write_status:ok\r\n" +
 		"rdb_last_bgsave_status:ok\r\n# Replication\r\nrole:master\r\nconnected_slaves:2\r\n"
@@ -17,7 +17,7 @@ func TestAbout(t *testing.T) {
 		"aof_enabled:1\r\naof_last_write_status:err\r\nmaxmemory:0\r\n":                          {Journal: true, Failing: true},
 		"aof_enabled:0\r\nrdb_last_bgsave_status:err\r\nmaxmemory:0\r\n":                         {Failing: true},
 		"aof_enabled:1\r\nmaxmemory:1000\r\nmaxmemory_policy:volatile-ttl\r\nrole:slave\r\n":     {Journal: true, Evicts: true, Replica: true},
-		"aof_enabled:1\r\nmaxmemory:1000\r\nrole:master\r\n":                                     {Journal: true}, // it does not say
+		"aof_enabled:1\r\nmaxmemory:1000\r\nrole:master\r\n":                                     {Journal: true}, // missing
 		"aof_enabled:1\r\nmaxmemory:1000\r\nmaxmemory_policy:noeviction\r\nconnected_slaves:x\n": {Journal: true},
 	} {
 		if got := aboutOf(info); got != want {
@@ -26,7 +26,7 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// TestInspect asks a real Redis, whose clock is this machine's.
+// TestInspect asks a real Redis, whose clock is that of this machine.
 func TestInspect(t *testing.T) {
 	r := sessionstest.StartRedis(t)
 	a, err := Inspect(t.Context(), Config{URL: r.URL})

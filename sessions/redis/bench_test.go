@@ -10,7 +10,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// BenchmarkLedger is the step that a start waits for; the floor is one HSET.
+// BenchmarkLedger measures the step that a start waits for; the floor is one HSET.
 func BenchmarkLedger(b *testing.B) {
 	server := sessionstest.StartRedis(b)
 	for _, load := range sessionstest.Loads {
@@ -31,7 +31,7 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// fill puts handoffs that were heard into the store, several at once.
+// fill stores handoffs that were heard, several at once.
 func fill(b *testing.B, s *Store, n int) {
 	b.Helper()
 	if kept, err := s.client.ZCard(b.Context(), s.key("owner", historyKey)).Result(); err == nil && kept >= int64(n) {

@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// A replyError is what a Redis says instead of an answer.
+// A replyError is an error reply of a Redis.
 type replyError string
 
 func (e replyError) Error() string { return string(e) }
@@ -16,8 +16,8 @@ func (replyError) RedisError()     {}
 
 var _ goredis.Error = replyError("")
 
-// What a Redis says of itself goes away, what it says of one key does not. The older words are those of
-// version 6, which has them within the error of the script.
+// Refusals from the state of a Redis may pass; those about one key do not. The older words are those of version 6,
+// which has them within the error of the script.
 func TestRefusalsThatPass(t *testing.T) {
 	script := "ERR Error running script (call to f_0f3c): @user_script:54: @user_script: 54: "
 	for text, want := range map[string]handoff.Code{

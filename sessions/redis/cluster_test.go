@@ -12,7 +12,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// TestCluster: a store of a Cluster keeps what every store does, and what two instances share is at both.
+// TestCluster: a store in a Cluster passes the suite of all stores, and two instances share their data.
 func TestCluster(t *testing.T) {
 	c := sessionstest.StartCluster(t, 3, 0)
 	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Store {
@@ -32,7 +32,7 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// testClusterURLs: a Cluster is used by instances with peers, has one database, and is named as what it is.
+// testClusterURLs: a Cluster needs instances with peers, has one database, and is named as a Cluster in errors.
 func testClusterURLs(t *testing.T, c *sessionstest.Cluster) {
 	node := c.Nodes[0].Addr
 	for url, cfg := range map[string]struct {
@@ -58,7 +58,7 @@ func testClusterURLs(t *testing.T, c *sessionstest.Cluster) {
 	}
 }
 
-// testClusterAbout: of nodes that differ, the worst is told.
+// testClusterAbout: of nodes that differ, the worst values are reported.
 func testClusterAbout(t *testing.T, c *sessionstest.Cluster) {
 	for _, node := range c.Nodes {
 		node.Do("CONFIG SET appendonly yes")
@@ -91,7 +91,7 @@ func testClusterAbout(t *testing.T, c *sessionstest.Cluster) {
 	}
 }
 
-// atNode returns the first number with which a key is at a node.
+// atNode returns the first number whose key is at a node.
 func atNode(t *testing.T, s *redis.Store, node, key string) int {
 	t.Helper()
 	for i := 0; ; i++ {
@@ -103,13 +103,13 @@ func atNode(t *testing.T, s *redis.Store, node, key string) int {
 	}
 }
 
-// callerAt returns a caller whom a node has.
+// callerAt returns a caller whose keys are at a node.
 func callerAt(t *testing.T, s *redis.Store, node string) handoff.Caller {
 	t.Helper()
 	return handoff.Caller{Principal: fmt.Sprint("caller-", atNode(t, s, node, "{caller-%d}"))}
 }
 
-// eventually repeats what a Redis does not take while it, or a replica, has to catch up.
+// eventually repeats a call that fails while a Redis, or a replica, catches up.
 func eventually(t *testing.T, at string, do func() error) {
 	t.Helper()
 	for err := do(); err != nil; err = do() {
@@ -118,7 +118,7 @@ func eventually(t *testing.T, at string, do func() error) {
 	}
 }
 
-// refused repeats what is to be refused with some words, since a machine that stands still gives others.
+// refused repeats a call until it fails with some words, since a busy machine may cause other errors first.
 func refused(t *testing.T, at, words string, do func() error) {
 	t.Helper()
 	for err := do(); ; err = do() {
@@ -128,9 +128,9 @@ func refused(t *testing.T, at, words string, do func() error) {
 	}
 }
 
-// TestClusterPromises: what somebody is told of was taken by a replica of the master that has their slot. What has to
-// be there before, the index and the start gate of a thread, was taken by one of theirs. It is there when the replica
-// takes the place of its master.
+// TestClusterPromises: an effect that somebody is told of is on a replica of the master of its slot. So are its
+// preconditions, the index and the start gate of a thread, on a replica of their master. They are still there after
+// the replica has replaced its master.
 func TestClusterPromises(t *testing.T) {
 	t.Parallel()
 	c := sessionstest.StartCluster(t, 3, 1)
@@ -189,7 +189,7 @@ func TestClusterPromises(t *testing.T) {
 	})
 }
 
-// TestClusterMoves: what is of a slot is found where that is, while it moves and after.
+// TestClusterMoves: data of a slot is found while the slot moves, and afterwards.
 func TestClusterMoves(t *testing.T) {
 	t.Parallel()
 	c := sessionstest.StartCluster(t, 2, 1)
@@ -202,7 +202,7 @@ func TestClusterMoves(t *testing.T) {
 	if list, err := s.List(t.Context(), caller); err != nil || len(list) != 0 {
 		t.Errorf("while it moves: %+v, %v", list, err)
 	}
-	if _, err := s.Homes().Take(t.Context(), caller, ""); err != nil { // one that is promised waits until it has moved
+	if _, err := s.Homes().Take(t.Context(), caller, ""); err != nil { // a promised write waits until the slot has moved
 		unreachable(t, err, from.Addr)
 	}
 	for _, node := range []*sessionstest.Redis{to, from} {
@@ -253,7 +253,7 @@ func TestClusterWithoutANode(t *testing.T) {
 	must(t, ended())
 }
 
-// TestClusterAsksOnce: a command whose answer is lost is not sent again, since it may count twice.
+// TestClusterAsksOnce: a command whose answer was lost is not sent again, since it may count twice.
 func TestClusterAsksOnce(t *testing.T) {
 	t.Parallel()
 	node := sessionstest.StartCluster(t, 1, 0).Nodes[0]

@@ -9,16 +9,16 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// RenewErrors counts the renewals of the lease that got no answer.
+// RenewErrors returns how many renewals of the lease got no answer.
 func (s *Store) RenewErrors() uint64 { return s.counts.renewErrors.Load() }
 
-// LeasesLost counts the leases that another process took over.
+// LeasesLost returns how many leases another process took over.
 func (s *Store) LeasesLost() uint64 { return s.counts.leasesLost.Load() }
 
-// BadEntries counts the entries that could not be read and were left out.
+// BadEntries returns how many unreadable entries were left out.
 func (s *Store) BadEntries() uint64 { return s.counts.badEntries.Load() }
 
-// Followed reports whether replicas follow a master, as was seen last.
+// Followed reports whether any master had replicas when that was last checked.
 func (s *Store) Followed() bool {
 	s.followers.mu.Lock()
 	defer s.followers.mu.Unlock()
@@ -28,8 +28,8 @@ func (s *Store) Followed() bool {
 // patience is how long a busy machine may take for a command of a test.
 const patience = time.Minute
 
-// Patient lets commands take as long as a busy machine needs, for tests that are not about timeouts. It is called before
-// anything else uses the store.
+// Patient lets commands take as long as a busy machine needs, for tests that are not about timeouts. It is called
+// before the store is used.
 func (s *Store) Patient() error {
 	s.within = patience
 	return s.masters(context.Background(), func(_ context.Context, master *goredis.Client) error {
@@ -39,7 +39,7 @@ func (s *Store) Patient() error {
 	})
 }
 
-// NodeOf returns the address of the master that has a key.
+// NodeOf returns the address of the master of a key.
 func (s *Store) NodeOf(ctx context.Context, key string) (string, error) {
 	master, err := s.master(ctx, key)
 	if err != nil {

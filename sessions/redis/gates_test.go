@@ -9,7 +9,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// TestGateOverOneRedis: the scripts say of a gate what [ledger.Gate] says, and gates of other threads are others.
+// TestGateOverOneRedis: the scripts behave as [ledger.Gate] does, and each thread has its own gate.
 func TestGateOverOneRedis(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
@@ -26,7 +26,7 @@ func TestGateOverOneRedis(t *testing.T) {
 		{holder: "a-1"}, {holder: "b-1"}, {holder: "a-1"},
 		{holder: "b-1", frees: true, last: "none"}, {holder: "b-1"}, // of somebody else
 		{holder: "a-1", frees: true, last: "turn 1"}, {holder: "b-1"}, {holder: "a-1"},
-		{holder: "b-1", frees: true}, {holder: "a-2"}, // which turn began is known still
+		{holder: "b-1", frees: true}, {holder: "a-2"}, // the last turn is still known
 		{holder: "a-2", frees: true, last: "turn\n2"}, {holder: "a-2", frees: true}, {holder: "b-1"},
 	} {
 		s := both[i%2]

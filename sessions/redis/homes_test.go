@@ -15,7 +15,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// homed is a store that several instances use; it takes the home of each caller of whom it is to write, once.
+// homed is a shared store that takes the home of each caller before the first write for them.
 type homed struct {
 	*redis.Store
 	mu   *sync.Mutex
@@ -30,7 +30,7 @@ func openHomed(t *testing.T, cfg redis.Config) homed {
 	return homed{s, &sync.Mutex{}, map[handoff.Caller]bool{}}
 }
 
-// at takes a home. A caller that is none is left to the store.
+// at takes a home. An invalid caller is left to the store.
 func (s homed) at(ctx context.Context, c handoff.Caller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s homed) DropSaid(ctx context.Context, c handoff.Caller) error {
 	return s.Store.DropSaid(ctx, c)
 }
 
-// TestShared: a store that several instances use keeps what every store does.
+// TestShared: a store that several instances use passes the suite of all stores.
 func TestShared(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	sessionstest.TestStore(t, func(t *testing.T) sessionstest.Store {
@@ -83,7 +83,7 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestFenceOfHomes: who has lost a caller's home writes nothing of them.
+// TestFenceOfHomes: an instance that has lost the home of a caller writes nothing for them.
 func TestFenceOfHomes(t *testing.T) {
 	testFenceOfHomes(t, sessionstest.StartRedis(t).URL)
 }
@@ -106,8 +106,8 @@ func testFenceOfHomes(t *testing.T, url string) {
 	})
 }
 
-// TestHomes: a home is free, somebody's, and free again, also where something is open there: then the index of who had
-// it keeps the caller. Who does not have one writes nothing of its caller.
+// TestHomes: a home is free, taken, and free again. If an entry of the caller is open, the index of the former owner
+// keeps the caller. An instance without the home writes nothing for the caller.
 func TestHomes(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL, Shared: true}
@@ -154,9 +154,9 @@ func TestHomes(t *testing.T) {
 	claims(newer, ledger.Claim{})
 }
 
-// TestAttached: one instance at a time is in a call of the voice model's server. Whoever has its caller next finds what
-// that needs, also where nothing else of the caller is open: the index of who had the home keeps them. Who has lost the
-// caller changes nothing of that.
+// TestAttached: one instance at a time is in a call of the voice model's server. The next instance that has the caller
+// finds the state it needs, even if the caller has no open entry: the index of the former owner keeps them. An
+// instance that has lost the caller changes nothing.
 func TestAttached(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL, Shared: true}
 	a, b := open(t, cfg), open(t, cfg)
@@ -187,7 +187,7 @@ func TestAttached(t *testing.T) {
 	}
 	_, err = b.Homes().Take(t.Context(), owner, "")
 	must(t, err)
-	keeps(b, false) // a has not left it yet
+	keeps(b, false) // a has not left the call yet
 	if err := of(a).Drop(t.Context(), owner, "rtc_1", true); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("who has lost the caller ends their call: %v", err)
 	}
@@ -204,7 +204,7 @@ func TestAttached(t *testing.T) {
 	left(0)
 }
 
-// TestBeats: what instances say of themselves, and one is forgotten that says no more, with those whom it had.
+// TestBeats: the beats of instances are stored, and an instance that beats no more is forgotten with its callers.
 func TestBeats(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL, Shared: true}
 	a, b := open(t, cfg), open(t, cfg)
@@ -240,7 +240,7 @@ func TestBeats(t *testing.T) {
 	}
 }
 
-// TestSharedOrNot: one that shares does not begin beside one that does not, nor the other way round.
+// TestSharedOrNot: a shared and an exclusive store cannot use a prefix at the same time.
 func TestSharedOrNot(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
@@ -257,8 +257,9 @@ func TestSharedOrNot(t *testing.T) {
 	}
 }
 
-// TestLivesBefore: what earlier lives left is found by a later one and is in its own index: of one that was killed, of
-// a version before there were homes, and of one that shared the store, which writes nothing of it any more.
+// TestLivesBefore: a later life finds the callers of earlier ones and puts them into its own index: of one that was
+// killed, of a version before there were homes, and of one that shared the store, which writes nothing for them any
+// more.
 func TestLivesBefore(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
@@ -287,8 +288,8 @@ func TestLivesBefore(t *testing.T) {
 	}
 }
 
-// TestInheritedByAFullRedis: where those whom an earlier life had cannot be put into the index of this one, they stay
-// in that of the earlier one, so that another life finds them.
+// TestInheritedByAFullRedis: if the callers of an earlier life cannot be put into the index of this life, they stay in
+// that of the earlier one, so that another life finds them.
 func TestInheritedByAFullRedis(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
@@ -306,8 +307,8 @@ func TestInheritedByAFullRedis(t *testing.T) {
 	wantOpen(t, open(t, cfg), want)
 }
 
-// TestIndexBeforeHome: where a caller cannot be put into the index, in which they are found when the instance is gone,
-// their home is not taken, and nothing is written of them.
+// TestIndexBeforeHome: if a caller cannot be put into the index, by which a dead instance's callers are found, their
+// home is not taken and nothing is written for them.
 func TestIndexBeforeHome(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	for _, shared := range []bool{true, false} {

@@ -14,15 +14,15 @@ import (
 // tickEvery is how often a lease is renewed.
 const tickEvery = leaseFor / 3
 
-// A leaseBoard is where leases are taken: what the scripts do in a Redis, with the clock of the bubble.
+// A leaseBoard stores a lease as the scripts do in a Redis, with the clock of the bubble.
 type leaseBoard struct {
 	mu      sync.Mutex // two processes use it
 	value   string     // Guarded by mu
-	expires time.Time  // Guarded by mu; zero: never
+	expires time.Time  // Guarded by mu; zero for never
 	newest  int64      // Guarded by mu: epoch
 }
 
-// holder is called with the board locked.
+// holder returns the present holder. The caller holds mu.
 func (b *leaseBoard) holder() string {
 	if !b.expires.IsZero() && !time.Now().Before(b.expires) {
 		return ""
@@ -30,7 +30,7 @@ func (b *leaseBoard) holder() string {
 	return b.value
 }
 
-// lease returns a lease of a process of that name.
+// lease returns a lease for a process with a name.
 func (b *leaseBoard) lease(counts *counters, value string) *lease {
 	return &lease{
 		key: "switchboard:lease", value: value, where: "Redis", life: leaseFor, counts: counts, log: zap.NewNop(),
@@ -63,7 +63,7 @@ func (b *leaseBoard) lease(counts *counters, value string) *lease {
 	}
 }
 
-// The life of a lease, in fake time: held, renewed, given back, expired, lost.
+// TestLease: a lease is held, renewed, released, expired and lost, in fake time.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, board, counts := t.Context(), &leaseBoard{}, &counters{}
@@ -80,12 +80,12 @@ func TestLease(t *testing.T) {
 			time.Sleep(tickEvery)
 			must(t, a.tick(ctx))
 		}
-		if err := b.end(ctx); err != nil { // giving back what is not ours changes nothing
+		if err := b.end(ctx); err != nil { // releasing another's lease changes nothing
 			t.Fatal(err)
 		}
 		holder(a.value)
 
-		began := time.Now() // nobody renews: b gets it when it has expired, not before
+		began := time.Now() // without renewals b gets it once it has expired, not before
 		must(t, b.acquire(ctx))
 		if took := time.Since(began); took < leaseFor || took > leaseFor+leasePause {
 			t.Fatalf("b waited %v", took)
@@ -135,8 +135,8 @@ func TestLeaseOfTheKilled(t *testing.T) {
 	}
 }
 
-// secondWaits lets a second process ask for a lease whose holder renews it until it is killed. It returns
-// how long that took and what came of it.
+// secondWaits has a second process acquire a lease whose holder renews it until it is killed. It returns how long that
+// took, and the error.
 func secondWaits(t *testing.T, killed time.Duration) (time.Duration, error) {
 	board := &leaseBoard{}
 	a, b := board.lease(&counters{}, "pc-a:1 token"), board.lease(&counters{}, "pc-b:2 token")

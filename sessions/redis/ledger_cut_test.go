@@ -18,18 +18,18 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// What a cutter does with the next script.
+// What a cutter does to the next script.
 const (
 	cutNothing int32 = iota
 	cutRequest       // the script never reaches the Redis
-	cutReply         // it ran, and its answer is lost
+	cutReply         // the script runs, and its answer is lost
 )
 
-// A cutter is a proxy in front of a Redis that loses a connection with a script on its way.
+// A cutter is a proxy in front of a Redis that cuts the connection of a script.
 type cutter struct {
 	addr string       // Set once
-	next atomic.Int32 // what to do with the next script; anybody may set it
-	cuts atomic.Int32 // how often it did; anybody may read it
+	next atomic.Int32 // what to do to the next script; any goroutine may set it
+	cuts atomic.Int32 // how often it was done; any goroutine may read it
 }
 
 func startCutter(t *testing.T, to string) *cutter {
@@ -58,7 +58,7 @@ func startCutter(t *testing.T, to string) *cutter {
 	return c
 }
 
-// carry passes a connection on, one request and its answer after the other, as the client sends them.
+// carry forwards a connection, one request and its answer after the other, as the client sends them.
 func (c *cutter) carry(client net.Conn, to string) error {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial("tcp", to)
@@ -100,8 +100,8 @@ func (c *cutter) carry(client net.Conn, to string) error {
 	}
 }
 
-// Every step of many handoffs loses its connection before or after the script: the one who repeats it is
-// never told that it lost, nothing is applied twice, and a second owner never gets through.
+// TestLedgerRepliesCut: every step of many handoffs loses its connection, before or after the script. Repeating a step
+// never fails as if the owner had lost, nothing is applied twice, and a second owner never gets through.
 func TestLedgerRepliesCut(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
@@ -155,7 +155,7 @@ func TestLedgerRedisDies(t *testing.T) {
 	s := open(t, redis.Config{URL: server.URL})
 	e := ledgerStep(t, s, handoff.StatusDispatching)
 	server.Kill()
-	for range 20 { // more than the pool has connections
+	for range 20 { // more than the connections of the pool
 		_, err := s.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusStarted))
 		unreachable(t, err, server.Addr)
 		_, err = s.Open(t.Context(), owner)

@@ -15,7 +15,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// ledgerKeys tells every key of the store but those of the lease, with the days it has to live.
+// ledgerKeys returns every key of the store except those of the lease, with the days it has to live.
 func ledgerKeys(t *testing.T, s *Store) string {
 	t.Helper()
 	var out []string
@@ -56,7 +56,7 @@ func TestLedgerKeys(t *testing.T) {
 	}
 	const caller = "{owner/a%2Fb}:"
 	step("k1", handoff.StatusAccepted, "")
-	for _, key := range []string{caller + "handoff:k1", caller + "open"} { // as an earlier version left them
+	for _, key := range []string{caller + "handoff:k1", caller + "open"} { // as earlier versions wrote them
 		s.client.PExpire(t.Context(), "switchboard:"+key, time.Hour)
 	}
 	step("k1", handoff.StatusCompleted, handoff.OutcomeFailed)
@@ -117,7 +117,7 @@ func TestLedgerBadEntries(t *testing.T) {
 	}
 }
 
-// TestTestsOfOlderWork: how the tests ended of work from before that was noted is not known.
+// TestTestsOfOlderWork: for work of older versions it is not known how its tests ended.
 func TestTestsOfOlderWork(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
@@ -143,8 +143,8 @@ func TestTestsOfOlderWork(t *testing.T) {
 	}
 }
 
-// TestIndexOfALostRedis: a Redis that lost everything has again whom this life has, before it is written anew in any
-// case.
+// TestIndexOfALostRedis: the index of this life is back in a Redis that lost everything before the next regular
+// rewrite.
 func TestIndexOfALostRedis(t *testing.T) {
 	t.Parallel()
 	s := opened(t)

@@ -20,7 +20,7 @@ func fuzzed(f *testing.F) *redis.Store {
 	return s
 }
 
-// FuzzLedger: the script and the table never disagree.
+// FuzzLedger: script and table agree.
 func FuzzLedger(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x04\x00\x00\x00\x05\x00\x00\x00"))
 	f.Add([]byte("\x02\x00\x00\x00\x02\x01\x00\x00\x10\x00\x00\x00\x12\x01\x00\x00\x13\x00\x00\x00"))
@@ -31,13 +31,13 @@ func FuzzLedger(f *testing.F) {
 		var e ledger.Entry
 		for ; len(walk) >= 4; walk = walk[4:] {
 			step := sessionstest.RandomStep("key", [4]byte(walk))
-			step.Caller.Principal = fmt.Sprint("owner-", n) // who has too many outcomes that nobody heard loses the oldest
+			step.Caller.Principal = fmt.Sprint("owner-", n) // too many unheard outcomes: the oldest is dropped
 			e = sessionstest.Advance(t, s, e, step)
 		}
 	})
 }
 
-// FuzzHistory: nor about what waits, what is over, and the whole words.
+// FuzzHistory: script and table agree on open entries, history and bodies.
 func FuzzHistory(f *testing.F) {
 	f.Add([]byte("\x02\x00\x00\x00\x00\x01\x04\x00\x00\x00\x00\x22\x05\x00\x00\x00\x00\x53"))
 	s, n := fuzzed(f), 0
@@ -47,7 +47,7 @@ func FuzzHistory(f *testing.F) {
 	})
 }
 
-// ledgerStep advances a store that must not refuse.
+// ledgerStep makes a step, which must succeed.
 func ledgerStep(t *testing.T, s *redis.Store, to handoff.Status) ledger.Entry {
 	t.Helper()
 	step := sessionstest.LedgerStep("key", "a", to)

@@ -10,7 +10,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// A key that is no entry, or no list of them, hides nothing else from who takes up what is open.
+// A key of a wrong type or a broken list does not hide other entries from recovery.
 func TestWrongTypesHideNothing(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
@@ -39,9 +39,8 @@ func TestWrongTypesHideNothing(t *testing.T) {
 	}
 }
 
-// A Redis that takes nothing (it is full, it has become a replica, its replicas are gone)
-// counts as one that is away: what it refuses is written when that is over. Refused is only what no other
-// time will make right.
+// A Redis that refuses writes (it is full, has become a replica, or lost its replicas) counts as unreachable: the
+// writes succeed when that has passed. Only refusals that cannot pass are final.
 func TestRedisTakesNothingForNow(t *testing.T) {
 	t.Parallel()
 	for how, states := range map[string]struct{ begin, end []string }{

@@ -49,7 +49,7 @@ func TestURLThatIsNone(t *testing.T) {
 
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts in the kernel, says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts; nobody answers
 	must(t, err)
 	defer func() { _ = silent.Close() }()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -102,7 +102,7 @@ func TestRedisDiesAndReturns(t *testing.T) {
 	ended := sessionstest.Run(t, s)
 	must(t, s.Set(t.Context(), owner, sticky))
 	server.Kill()
-	for range 20 { // more than the pool has connections
+	for range 20 { // more than the connections of the pool
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		unreachable(t, s.Set(ctx, owner, sticky), server.Addr)
 		_, err := s.List(ctx, owner)
@@ -153,13 +153,13 @@ func TestSecondOnTheSameRedis(t *testing.T) {
 	must(t, <-done)
 }
 
-// A store that does not renew (here: nobody runs it) loses its lease, and must find out.
+// A store whose lease is not renewed (nobody runs it) loses it, and must notice.
 func TestLeaseLost(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
 	first := open(t, cfg)
-	second := open(t, cfg) // after 3 s the lease is free
+	second := open(t, cfg) // the lease expires after 3 s
 	ended := sessionstest.Run(t, second)
 	err := first.Run(expired(t))
 	if err == nil || !strings.Contains(err.Error(), "taken over") || first.LeasesLost() != 1 {
@@ -168,7 +168,7 @@ func TestLeaseLost(t *testing.T) {
 	must(t, ended())
 }
 
-// expired is a context that lets Run tick once.
+// expired returns a context with which Run ticks once.
 func expired(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	t.Cleanup(cancel)

@@ -23,8 +23,8 @@ func follow(t *testing.T, replica, of *sessionstest.Redis) {
 	replica.Do("REPLICAOF " + host + " " + port)
 }
 
-// TestPromisedIsReplicated: what somebody is told of was taken by a replica, where there is one; else it is refused,
-// and may be repeated. What nobody waits for is not.
+// TestPromisedIsReplicated: an effect that somebody is told of is on a replica if there is one; otherwise the call
+// fails and may be repeated. Other writes do not wait for a replica.
 func TestPromisedIsReplicated(t *testing.T) {
 	t.Parallel()
 	server, replica := sessionstest.StartRedis(t), sessionstest.StartRedis(t)
@@ -38,7 +38,7 @@ func TestPromisedIsReplicated(t *testing.T) {
 	for !s.Followed() {
 		time.Sleep(20 * time.Millisecond)
 	}
-	for { // it has to catch up first
+	for { // the replica has to catch up first
 		step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
 		if _, err := s.Advance(t.Context(), step); err == nil {
 			break
@@ -65,12 +65,12 @@ func TestPromisedIsReplicated(t *testing.T) {
 		if _, err = s.Advance(t.Context(), sent); err == nil {
 			break
 		}
-		unreachable(t, err, server.Addr) // until it has caught up
+		unreachable(t, err, server.Addr) // until the replica has caught up
 	}
 	must(t, ended())
 }
 
-// TestSentinel: the Redis is the one that Sentinels name.
+// TestSentinel: the store uses the Redis that the Sentinels name.
 func TestSentinel(t *testing.T) {
 	t.Parallel()
 	server, port := sessionstest.StartRedis(t), sessionstest.FreePort(t)

@@ -11,13 +11,13 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// TestTwoOverOneRedis: what two instances share is at both what it is at one.
+// TestTwoOverOneRedis: two instances over one Redis share their data.
 func TestTwoOverOneRedis(t *testing.T) {
 	t.Parallel()
 	testTwo(t, sessionstest.StartRedis(t).URL)
 }
 
-// testTwo runs what is about two instances.
+// testTwo runs the tests of two instances.
 func testTwo(t *testing.T, url string) {
 	for name, test := range map[string]func(t *testing.T, one, other *redis.Store){
 		"codes and records": testCodesOfTwo, "owners": testOwnersOfTwo, "rates": testRatesOfTwo, "calls": testCallsOfTwo,
@@ -34,7 +34,7 @@ func testCodesOfTwo(t *testing.T, one, other *redis.Store) {
 	sessionstest.TestRecordKeptOnce(t, one, other)
 }
 
-// testOwnersOfTwo: for whom one instance makes a thread the other can read before the work begins.
+// testOwnersOfTwo: when one instance makes a thread, the other one can read for whom before the work begins.
 func testOwnersOfTwo(t *testing.T, one, other *redis.Store) {
 	if _, err := one.Homes().Take(t.Context(), sessionstest.Owner, ""); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func testOwnersOfTwo(t *testing.T, one, other *redis.Store) {
 	}
 }
 
-// testRatesOfTwo: what one instance gave counts at the other, by name, and only for as long as it takes.
+// testRatesOfTwo: work that one instance starts counts at the other one, by name, for as long as it should.
 func testRatesOfTwo(t *testing.T, one, other *redis.Store) {
 	full := func(s *redis.Store, name string, given int, each time.Duration) time.Duration {
 		t.Helper()
@@ -78,8 +78,9 @@ func testRatesOfTwo(t *testing.T, one, other *redis.Store) {
 	}
 }
 
-// testCallsOfTwo: calls of a name fit at one instance as long as they do with those of the others, until these
-// are forgotten. Of two counts of an instance the one with the greater number holds, whenever it comes.
+// testCallsOfTwo: calls of a name are allowed at one instance while all instances together have few enough, until
+// counts are forgotten. Of two counts of an instance the one with the greater number holds, in whatever order they
+// come.
 func testCallsOfTwo(t *testing.T, one, other *redis.Store) {
 	count := func(s *redis.Store, number uint64, calls, most int, want bool, others ...string) {
 		t.Helper()
@@ -90,11 +91,11 @@ func testCallsOfTwo(t *testing.T, one, other *redis.Store) {
 	}
 	first, second := one.Homes().ID(), other.Homes().ID()
 	count(one, 2, 2, 3, true)
-	count(one, 1, 1, 3, true) // it was under way for longer
+	count(one, 1, 1, 3, true) // an older count that comes late
 	count(other, 1, 2, 3, false, first)
 	count(other, 2, 1, 3, true, first)
 	count(one, 3, 3, 3, false, second)
-	count(one, 4, 3, 0, true, second) // they are open all the same
+	count(one, 4, 3, 0, true, second) // the calls are open all the same
 	count(other, 3, 1, 3, false, first)
 	if err := other.ForgetCalls(t.Context(), "key k", []string{first}); err != nil {
 		t.Fatal(err)

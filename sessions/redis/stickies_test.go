@@ -18,7 +18,7 @@ func opened(t *testing.T) *Store {
 	return s
 }
 
-// Entries that are none of ours are left out and counted; the others are still there.
+// Invalid entries are left out and counted; the others are still there.
 func TestBadEntriesAreLeftOut(t *testing.T) {
 	s := opened(t)
 	c := handoff.Caller{Principal: "owner", User: "alice"}
@@ -43,7 +43,7 @@ func TestBadEntriesAreLeftOut(t *testing.T) {
 	}
 }
 
-// A key of another type is an answer, not silence: the error is not "unreachable".
+// A key of a wrong type causes an error, whose code is not unreachable.
 func TestKeyOfAnotherType(t *testing.T) {
 	s := opened(t)
 	c := handoff.Caller{Principal: "owner"}

@@ -22,7 +22,7 @@ func open(t testing.TB, cfg redis.Config) *redis.Store {
 	return sessionstest.Opened(t, func(ctx context.Context) (*redis.Store, error) { return redis.Open(ctx, cfg) })
 }
 
-// prefix makes a test's keys its own.
+// prefix returns a prefix for the keys of a test.
 func prefix(t *testing.T) string { return strings.ReplaceAll(t.Name(), " ", "-") }
 
 func TestStore(t *testing.T) {
@@ -45,7 +45,7 @@ func wantSticky(t *testing.T, s *redis.Store, want ...handoff.Sticky) {
 
 func TestReopen(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL}
-	for round := range 3 { // set; still there; still there after a life without changes
+	for round := range 3 { // after it was set, after a restart, and after a restart without changes
 		s, err := redis.Open(t.Context(), cfg)
 		must(t, err)
 		ended := sessionstest.Run(t, s)
@@ -65,7 +65,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestFence lets the lease of a store end that does not renew it.
+// TestFence lets the lease of a store expire by not renewing it.
 func TestFence(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
@@ -78,8 +78,8 @@ func TestFence(t *testing.T) {
 	})
 }
 
-// TestFenceOfTheEmptied: a Redis that comes back empty takes the steps of the life that has it, until another
-// has it.
+// TestFenceOfTheEmptied: a Redis that comes back empty accepts steps of the present holder until another one takes
+// over.
 func TestFenceOfTheEmptied(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
@@ -98,7 +98,7 @@ func TestFenceOfTheEmptied(t *testing.T) {
 	}
 }
 
-// TestLook: a look tells who has the store, and takes nothing from them.
+// TestLook: a look returns the holder of the lease and does not affect it.
 func TestLook(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL}
 	if holder, err := redis.Look(t.Context(), cfg); holder != "" || err != nil {

@@ -18,7 +18,7 @@ func TestThreads(t *testing.T) {
 	})
 }
 
-// TestThreadsAge: threads are forgotten when nobody used them for long. Time passes by what is left of each key's life.
+// TestThreadsAge: unused threads are forgotten. Time passes by reducing the remaining life of each key.
 func TestThreadsAge(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	const life = 90 * 24 * time.Hour
@@ -35,7 +35,7 @@ func TestThreadsAge(t *testing.T) {
 		for _, key := range keys {
 			left, err := client.PTTL(t.Context(), key).Result()
 			if err == nil && left > 0 {
-				err = client.PExpire(t.Context(), key, left-d).Err() // what has no time left goes
+				err = client.PExpire(t.Context(), key, left-d).Err() // its time is over
 			}
 			must(t, err)
 		}

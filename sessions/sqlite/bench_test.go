@@ -9,7 +9,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// BenchmarkLedger is the step that a start waits for; the floor is one row put into a table of its own.
+// BenchmarkLedger measures the step that a start waits for; the floor is one insert into a table of its own.
 func BenchmarkLedger(b *testing.B) {
 	for _, load := range sessionstest.Loads {
 		b.Run(load.Name, func(b *testing.B) {
@@ -26,7 +26,7 @@ func BenchmarkLedger(b *testing.B) {
 			ctx, cancel := context.WithCancel(b.Context())
 			done := make(chan error, 1)
 			go func() { done <- s.Run(ctx) }()
-			time.Sleep(tickEvery) // the first copy is not what a start meets
+			time.Sleep(tickEvery) // without the daily copy
 			sessionstest.BenchmarkLedger(b, s, load.Apart, func() {
 				_, err := plain.Exec("fix the failing login test of the shop")
 				must(b, err)
@@ -37,7 +37,7 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// fill puts handoffs that were heard into the store, many to a transaction.
+// fill stores handoffs that were heard, many in one transaction.
 func fill(b *testing.B, s *Store, n int) {
 	b.Helper()
 	for from := 0; from < n; from += 1000 {

@@ -11,7 +11,8 @@ import (
 
 var must = sessionstest.Must
 
-// TestChangeLeavesNothingOpen: however a change ends, nothing of it is written, and the one connection takes the next.
+// TestChangeLeavesNothingOpen: however a change fails, nothing of it is written, and the connection can make the next
+// one.
 func TestChangeLeavesNothingOpen(t *testing.T) {
 	broken := errors.New("broken")
 	for name, do := range map[string]func(context.Context, transaction, context.CancelFunc) error{

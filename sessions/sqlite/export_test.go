@@ -1,4 +1,4 @@
 package sqlite
 
-// Copies counts the copies of the file that were made.
+// Copies returns how many copies of the file were made.
 func (s *Store) Copies() uint64 { return s.counts.copies.Load() }

@@ -19,7 +19,7 @@ import (
 	"switchboard/sessions/sqlite"
 )
 
-// runFor runs the store for a while. Longer than it takes to do everything is only many rounds.
+// runFor runs the store for a while, longer than all upkeep takes.
 func runFor(t *testing.T, s *sqlite.Store, d time.Duration) {
 	t.Helper()
 	ended := sessionstest.Run(t, s)
@@ -35,7 +35,7 @@ func wantSticky(t *testing.T, s *sqlite.Store, want ...handoff.Sticky) {
 	}
 }
 
-// remembered fails the test unless a copy of the file, as a kill at this moment would leave it, has the sticky.
+// remembered fails the test unless a copy of the file, as a kill now would leave it, has the sticky.
 func remembered(t *testing.T, dir string) {
 	t.Helper()
 	after := t.TempDir()
@@ -47,7 +47,7 @@ func remembered(t *testing.T, dir string) {
 	wantSticky(t, open(t, sqlite.Config{Dir: after}), sticky)
 }
 
-// What was acknowledged is there after a kill at once, before anything was moved from the log; and after an end.
+// Acknowledged data is there after a kill, even before the first checkpoint, and after a clean end.
 func TestReopen(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 3 {
@@ -74,7 +74,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// Everything of the store is for its owner alone.
+// All files of the store are accessible to their owner alone.
 func TestModes(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := filepath.Join(t.TempDir(), "state")
@@ -105,7 +105,7 @@ func TestSecondIsRefused(t *testing.T) {
 	}
 }
 
-// A lock that somebody removed is no lease: Run ends the store's process, and nothing is started meanwhile.
+// If the lock file is removed, Run ends the process, and no turn is started meanwhile.
 func TestLockLost(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, sqlite.Config{Dir: dir})
@@ -120,11 +120,11 @@ func TestLockLost(t *testing.T) {
 		t.Fatalf("a start gave %+v, %v", e, err)
 	}
 	if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusStarted)); err != nil {
-		t.Fatal(err) // what it began it may still write down
+		t.Fatal(err) // steps of started turns are still written
 	}
 }
 
-// A file that cannot be used is refused with what to do, and is not touched.
+// A file that cannot be used is refused with advice, and is not changed.
 func TestUnusableFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "switchboard.db")
@@ -164,7 +164,7 @@ func TestUnusableFile(t *testing.T) {
 		bad[i] ^= 0x55
 	}
 	must(t, os.WriteFile(file, bad, 0o600))
-	if err := os.WriteFile(file+"-wal", make([]byte, 32), 0o600); err != nil { // it was not closed
+	if err := os.WriteFile(file+"-wal", make([]byte, 32), 0o600); err != nil { // an unclean end
 		t.Fatal(err)
 	}
 	refused(t, "2026-11-21.copy", "newest copy")
@@ -175,15 +175,15 @@ func TestUnusableFile(t *testing.T) {
 	}
 }
 
-// What nobody heard waits for ever; what was heard is history for as long as was set, and sticky threads for
-// ninety days after the last change. The time that nobody runs counts.
+// Unheard outcomes are kept for ever, history for the configured time, and stickies for ninety days after the last
+// change. The time without a process counts, too.
 func TestExpires(t *testing.T) {
 	const day = 24 * time.Hour
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, sqlite.Config{Dir: dir, HistoryFor: 10 * day})
 		must(t, s.Set(t.Context(), owner, sticky))
-		const n = 500 // more than one sweep forgets
+		const n = 500 // more than one sweep deletes
 		for i := range n {
 			sessionstest.Deliver(t, s, fmt.Sprint("heard-", i), time.Now(), func(step *ledger.Step) {
 				if step.To == handoff.StatusCompleted {
@@ -237,8 +237,8 @@ func TestExpires(t *testing.T) {
 	})
 }
 
-// A copy a day is made and three stay; each can take the file's place. Copies of days to come, from when the clock was
-// wrong, make room.
+// One copy a day is made and three are kept; each can replace the file. Copies with a future date, from a wrong clock,
+// are removed first.
 func TestCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -265,8 +265,8 @@ func TestCopies(t *testing.T) {
 	})
 }
 
-// Many handoffs at once come through while the machine is busy, and all of it is there after a restart. What
-// was open leaves no goroutine.
+// Many concurrent handoffs succeed on a busy machine and are there after a restart. Closing the store leaves no
+// goroutine.
 func TestManyAtOnce(t *testing.T) {
 	const handoffs = 200
 	before := runtime.NumGoroutine()
@@ -298,7 +298,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestLook: a look tells what a start would refuse, also beside a store that is open, and changes nothing.
+// TestLook: a look reports why a start would refuse a file, also beside an open store, and changes nothing.
 func TestLook(t *testing.T) {
 	dir := t.TempDir()
 	look := func(want string) {

@@ -17,8 +17,8 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// A file that cannot grow, as on a full disk, refuses what is new as a store that is away, keeps what it has,
-// and goes on when there is room.
+// While a file cannot grow, as on a full disk, new work fails with code unreachable, and the data stays. When there is
+// room again, the store goes on.
 func TestDiskFull(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)
@@ -26,7 +26,7 @@ func TestDiskFull(t *testing.T) {
 	step := newStep("first")
 	first, err := s.Advance(t.Context(), step)
 	must(t, err)
-	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // no more than it has
+	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // not beyond its present size
 		t.Fatal(err)
 	}
 	step.Key = "second"
@@ -49,8 +49,8 @@ func TestDiskFull(t *testing.T) {
 	must(t, err)
 }
 
-// A disk that takes nothing any more is as one that is full: what is new is refused, nothing of it is there later, it
-// is counted, what asks whether work can be taken learns it, and it goes on when the disk is back.
+// A disk that refuses all writes is like a full one: new work fails and leaves nothing behind, the failure is counted
+// and reported by Kept, and the store goes on when the disk is back.
 func TestDiskTakesNothing(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)
@@ -73,7 +73,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	if got := s.counts.refused.Load(); got != 2 {
 		t.Errorf("%d were counted", got)
 	}
-	time.Sleep(2 * time.Millisecond) // in the same one it would change nothing, and write nothing
+	time.Sleep(2 * time.Millisecond) // within the same one it would write nothing
 	if _, err := s.Spend(t.Context(), "ready", today, 0); err == nil {
 		t.Error("it seems to take work")
 	}
@@ -88,7 +88,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	}
 }
 
-// While nothing gets from the log into the file, what is small may be taken; that most work is not is known.
+// While no checkpoint succeeds, small changes may still be possible; Kept reports that most work is not.
 func TestDiskTakesOnlyTheLog(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)
@@ -110,14 +110,14 @@ func TestDiskTakesOnlyTheLog(t *testing.T) {
 	must(t, s.Kept())
 }
 
-// A disk that gives nothing any more loses nothing either: who reads is told that the store is away, and that the file
-// is not kept is said once.
+// A disk that refuses all reads loses nothing either: reads fail with code unreachable, and the failed upkeep is
+// logged once.
 func TestDiskGivesNothing(t *testing.T) {
 	core, said := observer.New(zap.WarnLevel)
 	s, err := Open(t.Context(), Config{Dir: t.TempDir(), Log: zap.New(core)})
 	must(t, err)
 	defer func() { _ = s.Close() }()
-	if err := s.tick(t.Context()); err != nil { // its connection is open from here on
+	if err := s.tick(t.Context()); err != nil { // opens the connection
 		t.Fatal(err)
 	}
 	_, err = s.Advance(t.Context(), newStep("first"))
@@ -144,7 +144,7 @@ func TestDiskGivesNothing(t *testing.T) {
 	}
 }
 
-// newStep makes an entry.
+// newStep returns a step that makes an entry.
 func newStep(key string) ledger.Step {
 	return ledger.Step{
 		Key: key, Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching,
@@ -153,7 +153,7 @@ func newStep(key string) ledger.Step {
 	}
 }
 
-// refusal is what SQLite itself says of a change now.
+// refusal returns the error of SQLite for a change.
 func (s *Store) refusal(t *testing.T) error {
 	if _, err := s.begin.ExecContext(t.Context()); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (s *Store) refusal(t *testing.T) error {
 	return err
 }
 
-// breakFiles lets this process only read or only write a file that it has open, until mend.
+// breakFiles makes an open file read-only or write-only for this process, until mend.
 func breakFiles(t *testing.T, path string, only int) (mend func()) {
 	t.Helper()
 	bad, err := os.OpenFile(path, only, 0)
@@ -196,8 +196,7 @@ func breakFiles(t *testing.T, path string, only int) (mend func()) {
 	return func() { turn(good) }
 }
 
-// Another program that locks the file is waited for, two seconds at most; then it counts as a store that is
-// away.
+// While another program locks the file, a change waits at most two seconds and then fails with code unreachable.
 func TestFileLocked(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)

@@ -13,7 +13,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// TestOlderFile: a file of an earlier version keeps what is in it and gets what is missing.
+// TestOlderFile: a file of an older version keeps its data and gets the missing tables.
 func TestOlderFile(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Config{Dir: dir})
@@ -47,7 +47,7 @@ func TestOlderFile(t *testing.T) {
 	}
 }
 
-// backTo makes the file one of an earlier version, 9 or newer.
+// backTo turns the file into one of an older version, 9 or newer.
 func backTo(t *testing.T, s *Store, version int) {
 	t.Helper()
 	for _, back := range []string{
@@ -60,8 +60,8 @@ func backTo(t *testing.T, s *Store, version int) {
 	}
 }
 
-// TestOwnersOfOlderWork: who made a thread is taken from the work that a file of an earlier version has; all of that
-// work is found by its key as it was.
+// TestOwnersOfOlderWork: the owners of threads are taken from the entries in a file of an older version. All these
+// entries are found by their keys, unchanged.
 func TestOwnersOfOlderWork(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Config{Dir: dir})
@@ -94,7 +94,7 @@ func TestOwnersOfOlderWork(t *testing.T) {
 	}
 }
 
-// TestNoWordsForADay: that of which no words are kept is known by its key for a day, and then not at all.
+// TestNoWordsForADay: an entry without texts is known by its key for a day.
 func TestNoWordsForADay(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)
@@ -113,7 +113,8 @@ func TestNoWordsForADay(t *testing.T) {
 	}
 }
 
-// TestTestsOfOlderWork: how the tests ended of work from before that was noted is not known, unless it ran no command.
+// TestTestsOfOlderWork: for work of older versions it is not known how its tests ended, unless the work ran no
+// command.
 func TestTestsOfOlderWork(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Config{Dir: dir})

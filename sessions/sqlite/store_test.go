@@ -28,7 +28,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestFence takes the lock away from a store that does not look at it.
+// TestFence takes the lock away from a store that does not check it.
 func TestFence(t *testing.T) {
 	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
 		dir := t.TempDir()

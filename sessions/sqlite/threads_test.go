@@ -19,7 +19,7 @@ func TestThreads(t *testing.T) {
 	})
 }
 
-// TestThreadsOutliveTheProcess: what was acknowledged is there when the file is opened again.
+// TestThreadsOutliveTheProcess: acknowledged steps are there when the file is opened again.
 func TestThreadsOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, sqlite.Config{Dir: dir})
@@ -40,7 +40,7 @@ func TestThreadsOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// TestThreadsAge: threads are forgotten when nobody used them for long, in fake time.
+// TestThreadsAge: unused threads are forgotten, in fake time.
 func TestThreadsAge(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
