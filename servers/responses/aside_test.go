@@ -10,7 +10,7 @@ import (
 	"switchboard/servers/serverstest"
 )
 
-// A deadStore does not answer.
+// A deadStore never answers.
 type deadStore struct{ threads.Store }
 
 func (deadStore) Advance(context.Context, threads.Step) (threads.Result, error) {
@@ -21,8 +21,8 @@ func (deadStore) Read(context.Context, string, string) (threads.Record, error) {
 	return threads.Record{}, handoff.Fault(handoff.CodeUnreachable, "/home/me/switchboard.db", "")
 }
 
-// TestStoreThatDoesNotAnswer: to who gives work it is the machine that does not answer; where its store is they do
-// not learn.
+// TestStoreThatDoesNotAnswer: when the store does not answer, a caller is told that the machine does not, and nothing
+// about the store.
 func TestStoreThatDoesNotAnswer(t *testing.T) {
 	r := newRig(t, newFake(t, nil), func(c *Config) { c.Threads = deadStore{c.Threads} })
 	link, err := r.dial(t.Context())
@@ -38,7 +38,7 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftAside: a thread of which nothing is kept is gone with its attachment, also when that leaves a turn.
+// TestNothingIsLeftAside: an ephemeral thread is gone when its attachment is closed, also if a turn still runs then.
 func TestNothingIsLeftAside(t *testing.T) {
 	f := newFake(t, agentOf)
 	r := newRig(t, f, nil)

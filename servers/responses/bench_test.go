@@ -23,8 +23,8 @@ import (
 	"switchboard/sessions/sqlite"
 )
 
-// BenchmarkClaims is how many claims of one thread a store decides, 64 at a time: one goes on, the others are copies.
-// Memory is the floor.
+// BenchmarkClaims measures claims of one thread, 64 at a time: one goes on, the others become copies. The floor is the
+// store in memory.
 func BenchmarkClaims(b *testing.B) {
 	memory := sessionstest.StartRedis(b)
 	for _, store := range []struct {
@@ -77,7 +77,7 @@ func BenchmarkClaims(b *testing.B) {
 	}
 }
 
-// BenchmarkTurn is a turn of one answer, beside its upstream alone.
+// BenchmarkTurn measures a turn of one answer, beside its upstream alone.
 func BenchmarkTurn(b *testing.B) {
 	f, cfg := newFake(b, func(simulator.Request) simulator.Reply {
 		return simulator.Reply{Items: []simulator.Item{simulator.Say("I see what you mean.")}}
@@ -130,15 +130,15 @@ func benchTurn(b *testing.B, s *Server, c *conn, id string) {
 	_ = a.Agent.Close()
 }
 
-// silent is told and says nothing.
+// silent ignores everything.
 type silent struct{}
 
 func (silent) began(handoff.Item)                      {}
 func (silent) delta(string, handoff.DeltaKind, string) {}
 func (silent) finished(handoff.Item)                   {}
 
-// BenchmarkDelta is what reading one delta of an answer allocates, beside reading its JSON into the least that can
-// hold it.
+// BenchmarkDelta measures the allocations for one delta, beside decoding its JSON into the smallest type that can hold
+// it.
 func BenchmarkDelta(b *testing.B) {
 	delta := []byte(`{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,` +
 		`"delta":"word ","sequence_number":4,"logprobs":[]}`)
@@ -161,8 +161,8 @@ func BenchmarkDelta(b *testing.B) {
 	})
 }
 
-// BenchmarkInput is how many bytes of input a thread of 20 turns sends, all of it each time and by naming the response
-// before.
+// BenchmarkInput measures the bytes of input that a thread of 20 turns sends, with the whole history in each request
+// and with named responses.
 func BenchmarkInput(b *testing.B) {
 	for _, how := range []string{Replay, ResponseIDs} {
 		b.Run(how, func(b *testing.B) {

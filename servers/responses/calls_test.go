@@ -17,7 +17,7 @@ import (
 	"switchboard/servers/responses/workspace"
 )
 
-// askingTools are tools of which one asks before it does anything.
+// askingTools are tools of which one asks a person before it does anything.
 type askingTools struct{ stub }
 
 func (a askingTools) Run(ctx context.Context, _ string, _ json.RawMessage, call workspace.Call) workspace.Result {
@@ -31,7 +31,7 @@ func (a askingTools) Run(ctx context.Context, _ string, _ json.RawMessage, call 
 	return workspace.Result{Text: "made"}
 }
 
-// questions runs a turn to its end, answers all that it asks, and returns how often it asked.
+// questions runs a turn to its end, gives all questions the same answer, and returns how many there were.
 func (k *talk) questions(words string, d handoff.Decision) (asked int, end handoff.TurnEnded) {
 	k.Helper()
 	id := k.start(handoff.Turn{ID: words, Input: handoff.TextInput(words)})
@@ -48,8 +48,8 @@ func (k *talk) questions(words string, d handoff.Decision) (asked int, end hando
 	return asked, end
 }
 
-// TestAllowedForASession: what was allowed for a session is asked no more there, and in every other one; a stop ends
-// the turn.
+// TestAllowedForASession: an act that was allowed for a session is not asked about again in it, but is in every other
+// session; a stop ends the turn.
 func TestAllowedForASession(t *testing.T) {
 	r := newRig(t, newFake(t, looksOnce("make")),
 		func(c *Config) { c.Workspace = askingTools{stub{use: map[string]use{"make": nil}}} })
@@ -74,7 +74,7 @@ func TestAllowedForASession(t *testing.T) {
 	}
 }
 
-// TestNothingBeginsAfterAStop: a call that has not begun when its turn is stopped does nothing, and has an output.
+// TestNothingBeginsAfterAStop: a call that has not begun when its turn is stopped does nothing, and gets an output.
 func TestNothingBeginsAfterAStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -93,7 +93,7 @@ func TestNothingBeginsAfterAStop(t *testing.T) {
 	}
 }
 
-// TestCallIDsTwice: of calls with one id the first is run.
+// TestCallIDsTwice: of calls with the same id the first is run.
 func TestCallIDsTwice(t *testing.T) {
 	var a answer
 	for _, it := range []simulator.Item{simulator.Call("1", "look", object{}), simulator.Call("1", "look again", object{}),
@@ -106,7 +106,7 @@ func TestCallIDsTwice(t *testing.T) {
 	}
 }
 
-// TestStopComesFirst: who answers a question with a stop has stopped the turn before its tool hears of it.
+// TestStopComesFirst: a stop as an answer to a question stops the turn before the tool gets the answer.
 func TestStopComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(Config{Name: "helper", Threads: threads.NewMemory(), Workspace: stub{}, Log: zaptest.NewLogger(t)})

@@ -7,7 +7,7 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// A session is read without what Switchboard said to the agent beside the words.
+// The lines of a thread leave out the context that Switchboard gave the agent.
 func TestReadLine(t *testing.T) {
 	for name, row := range map[string]struct {
 		item threads.Item

@@ -61,7 +61,7 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestNewestRequestIsWhole: a long request that is left out itself stands in the summary whole.
+// TestNewestRequestIsWhole: the newest request, even a long one, is whole in the summary when it is left out itself.
 func TestNewestRequestIsWhole(t *testing.T) {
 	request := "do this " + strings.Repeat("y", 10_000) + " the end"
 	items := history("u:"+request, "c:1", "o:1", "a:"+strings.Repeat("x", 30_000))
@@ -72,8 +72,8 @@ func TestNewestRequestIsWhole(t *testing.T) {
 	}
 }
 
-// FuzzCompaction: a compaction never cuts a call from its output, makes what is sent shorter, and is never needed
-// twice for the same.
+// FuzzCompaction: a compaction never separates a call from its output, makes the input shorter, and is never needed
+// twice for the same items.
 func FuzzCompaction(f *testing.F) {
 	f.Add([]byte{0, 2, 3, 1, 0, 2, 3, 1}, uint16(500))
 	f.Fuzz(func(t *testing.T, steps []byte, size uint16) {
@@ -106,7 +106,7 @@ func FuzzCompaction(f *testing.F) {
 	})
 }
 
-// torn names a call before a cut whose output comes after it.
+// torn returns a call before a cut whose output comes after it.
 func torn(items []threads.Item, cut int) string {
 	for j := cut; j < len(items); j++ {
 		out := wire.Read(items[j].JSON)

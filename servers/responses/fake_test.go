@@ -9,7 +9,7 @@ import (
 	"switchboard/servers/responses/simulator"
 )
 
-// A fake is a simulated Responses API on loopback. What the real one would refuse fails the test.
+// A fake is a simulated Responses API on loopback. A request that the real one would refuse fails the test.
 type fake struct {
 	*simulator.API
 	server *httptest.Server

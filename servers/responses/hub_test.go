@@ -9,8 +9,8 @@ import (
 	"switchboard/servers/turns"
 )
 
-// TestQuestionIsDecidedOnce: a question reaches every reader under its own connection, is answered once, and is
-// closed however it ends.
+// TestQuestionIsDecidedOnce: a question reaches every follower under its own connection, is answered once, and is
+// always closed.
 func TestQuestionIsDecidedOnce(t *testing.T) {
 	h := newHub("turn")
 	first, late := h.follow("one"), (*follower)(nil)
@@ -52,8 +52,8 @@ func TestQuestionIsDecidedOnce(t *testing.T) {
 	}
 }
 
-// TestCutShort: a turn that is interrupted takes back the words that the model had only begun. A command that was cut
-// short has run, and stays.
+// TestCutShort: when a turn is interrupted, a message that the model had only begun is withdrawn. A command that was
+// cut short stays.
 func TestCutShort(t *testing.T) {
 	h := newHub("turn")
 	h.began(handoff.Item{ID: "command", Kind: handoff.ItemCommand})

@@ -84,8 +84,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestAskedAtTheStart: who asks before the agent has looked at what a former life left waits for that, and is not told
-// that nothing answers.
+// TestAskedAtTheStart: a caller that connects before the agent has ended the turns of the earlier process waits for
+// that, and is not told that the agent does not answer.
 func TestAskedAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(Config{Name: "helper", Threads: slowList{threads.NewMemory()}, Workspace: stub{}, Log: zaptest.NewLogger(t)})
@@ -110,7 +110,7 @@ func TestAskedAtTheStart(t *testing.T) {
 	})
 }
 
-// A slowList takes its time to list threads.
+// A slowList lists threads slowly.
 type slowList struct{ threads.Store }
 
 func (s slowList) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
@@ -118,8 +118,8 @@ func (s slowList) List(ctx context.Context, owner string, limit int) ([]threads.
 	return s.Store.List(ctx, owner, limit)
 }
 
-// TestAgents: what is configured answers with the model, the key and the directory it was given, in all its threads,
-// and ends with the stage.
+// TestAgents: a configured agent answers with its model, key and directory, in all its threads, and ends with the
+// service.
 func TestAgents(t *testing.T) {
 	f := newFake(t, looksOnce("list_dir"))
 	agents := NewAgents(threads.NewMemory())
@@ -173,7 +173,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// forCommands makes a workspace, and names whom its commands run as: nobody where the tests are root.
+// forCommands makes a workspace, and returns the user for its commands: nil unless the tests are root.
 func forCommands(t *testing.T) (dir, user string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -186,7 +186,8 @@ func forCommands(t *testing.T) (dir, user string) {
 	return dir, "nobody"
 }
 
-// TestAsRoot: as root no command is run before the configuration says as whom, and the machine's card says so.
+// TestAsRoot: as root no command runs until the configuration names a user for commands, and the card of the machine
+// says so.
 func TestAsRoot(t *testing.T) {
 	work, as := forCommands(t)
 	if as == "" {
@@ -207,7 +208,7 @@ func TestAsRoot(t *testing.T) {
 	must(t, s.Lacks())
 }
 
-// TestHidden: no command of an agent sees what is hidden from all, even one that runs without a sandbox.
+// TestHidden: no command of an agent sees hidden directories, even without a sandbox.
 func TestHidden(t *testing.T) {
 	hidden := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(hidden, "secret"), []byte("secret"), 0o600))

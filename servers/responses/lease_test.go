@@ -13,7 +13,7 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// TestLeaseIsRenewed: a turn that waits stays alive, and ends when somebody else has ended it.
+// TestLeaseIsRenewed: a waiting turn keeps its lease, and ends when another process has ended it.
 func TestLeaseIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(Config{Name: "helper", Threads: threads.NewMemory(), Workspace: stub{}, Log: zaptest.NewLogger(t)})
@@ -44,8 +44,8 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// TestFormerTurns: what a former life left running is ended at the start, so that nobody waits for its lease. Where
-// other instances run turns of the agent too, whose they are is not known, and their leases tell.
+// TestFormerTurns: turns that an earlier process left running are ended at the start, so that nobody waits for their
+// leases. Where other instances run the agent too, only the expiry of a lease shows that a turn is lost.
 func TestFormerTurns(t *testing.T) {
 	for name, want := range map[string]string{"alone": "", "one of several": "a"} {
 		t.Run(name, func(t *testing.T) {

@@ -17,13 +17,13 @@ import (
 	"switchboard/servers/responses/workspace"
 )
 
-// A use is what a tool does that a test made up.
+// A use is a made-up tool.
 type use = func(ctx context.Context, out *workspace.Output) workspace.Result
 
-// A stub is such tools.
+// A stub has made-up tools.
 type stub struct {
 	use     map[string]use
-	refused []string // there, and not allowed
+	refused []string // tools that may not be used
 }
 
 func (s stub) Tools() []workspace.Tool {
@@ -50,7 +50,7 @@ func (s stub) Run(ctx context.Context, name string, _ json.RawMessage, call work
 	return workspace.Result{Text: "Error: no tool " + name, Failed: true}
 }
 
-// found gives back words.
+// found returns a tool that returns a text.
 func found(words string) use {
 	return func(context.Context, *workspace.Output) workspace.Result { return workspace.Result{Text: words} }
 }
@@ -115,7 +115,7 @@ func (k *talk) record() threads.Record {
 
 const shot = "data:image/png;base64,AAAA"
 
-// looksOnce calls a tool once a turn and then says what it was told.
+// looksOnce is a script that calls a tool once in each turn and then repeats what the person said.
 func looksOnce(tool string) func(simulator.Request) simulator.Reply {
 	return func(req simulator.Request) simulator.Reply {
 		words, answered := req.LastSaid()
@@ -127,8 +127,8 @@ func looksOnce(tool string) func(simulator.Request) simulator.Reply {
 	}
 }
 
-// TestInputStaysFlat locks what threading is for: with it a request has what is new, however long the thread is;
-// without it everything. Pictures count, those of people and those that tools give back.
+// TestInputStaysFlat: with response ids a request sends only new items, however long the thread is; without them
+// everything. Pictures count too, those of people and those of tools.
 func TestInputStaysFlat(t *testing.T) {
 	screen := stub{use: map[string]use{
 		"screenshot": func(context.Context, *workspace.Output) workspace.Result {
@@ -138,7 +138,7 @@ func TestInputStaysFlat(t *testing.T) {
 	const turns = 8
 	// What the two requests of each turn have: items, pictures.
 	flat := func(int) string { return "1/1 1/1" }
-	grown := func(turn int) string { // each turn leaves a question, a call, its output and an answer
+	grown := func(turn int) string { // each turn adds a message, a call, its output and an answer
 		return fmt.Sprintf("%d/%d %d/%d", 4*turn+1, 2*turn+1, 4*turn+3, 2*turn+2)
 	}
 	for _, c := range []struct {
@@ -189,7 +189,7 @@ func TestInputStaysFlat(t *testing.T) {
 	}
 }
 
-// TestForgottenResponse: a response that the server does not know any more is replaced by everything, exactly once.
+// TestForgottenResponse: when the server does not know a response any more, everything is sent, exactly once.
 func TestForgottenResponse(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
@@ -221,8 +221,8 @@ func TestForgottenResponse(t *testing.T) {
 	}
 }
 
-// TestCallsAreAnsweredInOrder: each call of an answer gets exactly one output, in call order, whatever its tool does,
-// and the loop goes on.
+// TestCallsAreAnsweredInOrder: each call of an answer gets exactly one output, in the order of the calls, whatever its
+// tool does, and the loop goes on.
 func TestCallsAreAnsweredInOrder(t *testing.T) {
 	slow := make(chan struct{})
 	tools := stub{
@@ -277,11 +277,11 @@ func TestCallsAreAnsweredInOrder(t *testing.T) {
 		strings.Contains(string(reqs[0].Choice), "secret") {
 		t.Errorf("tools %s, choice %s", reqs[0].Tools, reqs[0].Choice)
 	}
-	inWindows(t, updates)
+	inOrder(t, updates)
 }
 
-// inWindows checks that tools are shown one at a time, and that what was streamed of one is what it printed.
-func inWindows(t *testing.T, updates []handoff.Update) {
+// inOrder checks that tools are shown one at a time, and that the streamed output of each is what it printed.
+func inOrder(t *testing.T, updates []handoff.Update) {
 	t.Helper()
 	open, shown, streamed := "", []string{}, ""
 	for _, u := range updates {
@@ -310,7 +310,8 @@ func inWindows(t *testing.T, updates []handoff.Update) {
 	}
 }
 
-// TestCap: after so many answers with calls the model is asked once more, without tools, and the turn is incomplete.
+// TestCap: after a number of answers with calls the model is asked once more, without tools, and the turn is
+// incomplete.
 func TestCap(t *testing.T) {
 	f := newFake(t, func(req simulator.Request) simulator.Reply {
 		if string(req.Choice) == `"none"` {
@@ -334,7 +335,7 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// TestCapHoldsAgainstTheModel: one that calls tools although it may not any more gets none, and the thread goes on.
+// TestCapHoldsAgainstTheModel: if the model then calls tools all the same, none runs, and the thread can go on.
 func TestCapHoldsAgainstTheModel(t *testing.T) {
 	var used atomic.Int32
 	f := newFake(t, func(req simulator.Request) simulator.Reply {
@@ -359,7 +360,7 @@ func TestCapHoldsAgainstTheModel(t *testing.T) {
 	}
 }
 
-// TestUsageIsSummed: what a turn used is the sum of its answers, in both forms, with what the server told.
+// TestUsageIsSummed: the usage of a turn is the sum of its answers, in both forms, with the raw ones of the server.
 func TestUsageIsSummed(t *testing.T) {
 	f := newFake(t, looksOnce("look"))
 	k := newTalk(t, newRig(t, f, func(c *Config) {
@@ -379,7 +380,7 @@ func TestUsageIsSummed(t *testing.T) {
 	}
 }
 
-// TestFullContext: a full context is compacted once, and the turn goes on; when it is full again the turn fails.
+// TestFullContext: a full context is compacted once, and the turn goes on; if it is full again, the turn fails.
 func TestFullContext(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
@@ -411,7 +412,8 @@ func TestFullContext(t *testing.T) {
 	}
 }
 
-// TestChangesAreKept: what an edit did is shown as it happens and when its turn is read later, and no model is sent it.
+// TestChangesAreKept: the changes of an edit are shown as they happen and when the turn is read later, and are never
+// sent.
 func TestChangesAreKept(t *testing.T) {
 	for _, continuation := range []string{Replay, ResponseIDs} {
 		t.Run(continuation, func(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// A lossyStore takes steps and loses the answers to some.
+// A lossyStore makes steps and loses the answers to some.
 type lossyStore struct {
 	threads.Store
 
 	mu    sync.Mutex
 	loses func(threads.Step) bool // Guarded by mu
-	left  int                     // Guarded by mu: how many answers to those are lost still
+	left  int                     // Guarded by mu: how many more answers to those are lost
 	blind bool                    // Guarded by mu: the next read fails
 }
 
@@ -30,7 +30,7 @@ func (l *lossyStore) Read(ctx context.Context, owner, thread string) (threads.Re
 	return l.Store.Read(ctx, owner, thread)
 }
 
-// lose loses the next n answers to such steps.
+// lose loses the next n answers to steps of a kind.
 func (l *lossyStore) lose(n int, steps func(threads.Step) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,16 +55,16 @@ func ends(s threads.Step) bool   { _, ok := s.(threads.End); return ok }
 func steers(s threads.Step) bool { a, ok := s.(threads.Append); return ok && a.Steer != nil }
 func hears(s threads.Step) bool  { a, ok := s.(threads.Append); return ok && a.Heard > 0 }
 
-// forGood is more often than a step is tried.
+// forGood is as often as a step is tried.
 const forGood = stepTries
 
-// lossy is a lookout whose store loses answers.
+// lossy returns a lookout whose store loses answers.
 func lossy(t *testing.T) (*lookout, *lossyStore) {
 	store := &lossyStore{Store: threads.NewMemory()}
 	return newLookout(t, store), store
 }
 
-// TestLostAnswersOfTheStore: a step that was written although its answer was lost is made again, and counts once.
+// TestLostAnswersOfTheStore: a step whose answer was lost is tried again, and counts once.
 func TestLostAnswersOfTheStore(t *testing.T) {
 	for name, lost := range map[string]func(threads.Step) bool{"a claim": claims, "a steer": steers,
 		"what was heard": hears, "an end": ends} {
@@ -93,8 +93,7 @@ func TestLostAnswersOfTheStore(t *testing.T) {
 	}
 }
 
-// TestUnsureStart: a start of which the store says nothing is reconciled: nothing of it is left, and when it is asked
-// for again it runs once.
+// TestUnsureStart: an uncertain start is reconciled: nothing of it is left, and when it is tried again it runs once.
 func TestUnsureStart(t *testing.T) {
 	for name, c := range map[string]struct{ reconcile, read bool }{
 		"reconciled first": {reconcile: true}, "started again": {},
@@ -134,7 +133,7 @@ func TestUnsureStart(t *testing.T) {
 	}
 }
 
-// TestUnsureSteer: words of which the store says nothing may have been taken, so they are: the model gets them once.
+// TestUnsureSteer: words whose write is uncertain count as accepted: the model gets them once.
 func TestUnsureSteer(t *testing.T) {
 	l, store := lossy(t)
 	store.lose(forGood, steers)
@@ -148,8 +147,8 @@ func TestUnsureSteer(t *testing.T) {
 	}
 }
 
-// TestUnsureHearing: words that are in the thread are not handed back, also when it was not certain for a while that
-// they are there.
+// TestUnsureHearing: words that are in the thread are not returned as undelivered, even if their write was uncertain
+// for a while.
 func TestUnsureHearing(t *testing.T) {
 	l, store := lossy(t)
 	store.lose(forGood, hears)
@@ -167,7 +166,7 @@ func TestUnsureHearing(t *testing.T) {
 	}
 }
 
-// TestUnwrittenHearing: the same, where the step was never written: they are handed back, and not in the thread.
+// TestUnwrittenHearing: words that were never written are returned as undelivered, and are not in the thread.
 func TestUnwrittenHearing(t *testing.T) {
 	store := &refusingStore{lossyStore{Store: threads.NewMemory()}}
 	l := newLookout(t, store)
@@ -176,7 +175,7 @@ func TestUnwrittenHearing(t *testing.T) {
 	l.handedBack(handoff.TurnFailed, "o:call_1 u:go on")
 }
 
-// A refusingStore does not take the steps whose answers it loses.
+// A refusingStore does not make the steps whose answers it loses.
 type refusingStore struct{ lossyStore }
 
 func (r *refusingStore) Advance(ctx context.Context, s threads.Step) (threads.Result, error) {
@@ -192,8 +191,8 @@ func (r *refusingStore) Advance(ctx context.Context, s threads.Step) (threads.Re
 	return r.Store.Advance(ctx, s)
 }
 
-// TestUnsureStartOfWhatRuns: a turn that runs is asked for again while the store does not answer. That is no claim to
-// take back: the turn goes on.
+// TestUnsureStartOfWhatRuns: a second start of a running turn, while the store does not answer, takes no claim back:
+// the turn goes on.
 func TestUnsureStartOfWhatRuns(t *testing.T) {
 	l, store := lossy(t)
 	store.lose(forGood, claims)

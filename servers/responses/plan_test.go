@@ -17,7 +17,7 @@ const here = "https://here/v1 key"
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// history makes items of short words: "u:hi" a person, "a:hi" the model, "c:1" a call, "o:1" its output, "r:" bare
+// history returns items by short names: "u:hi" a person, "a:hi" the model, "c:1" a call, "o:1" its output, "r:" plain
 // reasoning, "e:" encrypted reasoning, "f:hi" another model, "x:5" a compaction that keeps from item 5 on.
 func history(words ...string) []threads.Item {
 	var items []threads.Item
@@ -52,7 +52,7 @@ func history(words ...string) []threads.Item {
 	return items
 }
 
-// words puts an input back into short words.
+// words returns an input in these short names.
 func words(input []json.RawMessage) string {
 	var all []string
 	for _, raw := range input {
@@ -155,7 +155,7 @@ func TestContinuation(t *testing.T) {
 	}
 }
 
-// TestForeignReasoning: what another upstream encrypted cannot be read here.
+// TestForeignReasoning: encrypted reasoning of another upstream is not sent.
 func TestForeignReasoning(t *testing.T) {
 	items := history("u:hi", "e:", "a:yes")
 	p := planned(items, threads.Anchor{}, continuation{Upstream: "https://there"})
@@ -164,7 +164,7 @@ func TestForeignReasoning(t *testing.T) {
 	}
 }
 
-// randomHistory makes a history of bytes.
+// randomHistory returns a history decoded from bytes.
 func randomHistory(steps []byte) []threads.Item {
 	var all []string
 	for i, b := range steps {
@@ -176,8 +176,8 @@ func randomHistory(steps []byte) []threads.Item {
 	return history(all...)
 }
 
-// FuzzContinuation: whatever the history is, each call that is sent is answered exactly once before anything but
-// outputs follows, nothing is answered that was not called, and a replay names nothing that somebody keeps.
+// FuzzContinuation: in any history, each call is answered exactly once before anything but outputs follows, no other
+// output is sent, and a replay has no ids of items.
 func FuzzContinuation(f *testing.F) {
 	f.Add([]byte{0, 2, 3, 1}, uint8(2), true)
 	f.Add([]byte{0, 2, 10, 0, 3, 11, 4, 1}, uint8(3), false)

@@ -15,10 +15,10 @@ import (
 	"switchboard/servers/responses/wire"
 )
 
-// A fault has a request go wrong, and tells whether it is answered by that.
+// A fault makes a request fail. It reports whether it answered.
 type fault = func(http.ResponseWriter, simulator.Request) bool
 
-// raw has a request answered with these events, and then cut off.
+// raw answers a request with these events, and then cuts the connection.
 func raw(events ...string) fault {
 	return func(w http.ResponseWriter, _ simulator.Request) bool {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -29,7 +29,7 @@ func raw(events ...string) fault {
 	}
 }
 
-// status has a request refused.
+// status refuses a request with a status.
 func status(code int, word string, headers ...string) fault {
 	return func(w http.ResponseWriter, _ simulator.Request) bool {
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -107,7 +107,7 @@ func TestRetries(t *testing.T) {
 			if n := len(f.Requests()); n != c.asked {
 				t.Errorf("asked %d times, want %d", n, c.asked)
 			}
-			// Whatever happened, the thread goes on.
+			// After any fault the thread goes on.
 			if end := k.say(handoff.Text("more")); end.Text != "done: more" {
 				t.Errorf("then %+v", end)
 			}
@@ -115,7 +115,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsHonoured: it is not asked again before the server said.
+// TestRetryAfterIsHonoured: a request is not repeated before the time in Retry-After.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
@@ -126,7 +126,8 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswerIsNotGoneOnFrom: after an answer that broke off everything is sent, with what was heard of it.
+// TestBrokenAnswerIsNotGoneOnFrom: after an answer that broke off, everything is sent, including the part that was
+// received.
 func TestBrokenAnswerIsNotGoneOnFrom(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
@@ -139,8 +140,8 @@ func TestBrokenAnswerIsNotGoneOnFrom(t *testing.T) {
 	}
 }
 
-// TestIncompleteAnswer: an answer that its server cut short ends the turn as incomplete, with its words, and is gone on
-// from.
+// TestIncompleteAnswer: an answer that its server cut short ends the turn as incomplete, with its text, and later
+// requests go on from it.
 func TestIncompleteAnswer(t *testing.T) {
 	f := newFake(t, looksOnce(""))
 	k := newTalk(t, newRig(t, f, nil))
@@ -155,7 +156,7 @@ func TestIncompleteAnswer(t *testing.T) {
 	}
 }
 
-// told is what a reader told, for tests.
+// toldBy records what a reader publishes.
 type toldBy struct{ lines []string }
 
 func (b *toldBy) began(it handoff.Item) { b.lines = append(b.lines, "began "+it.ID) }
@@ -174,7 +175,7 @@ func (b *toldBy) reader() *reader {
 	}})
 }
 
-// TestItemsInterleave: items are known by their place, also when several are written at once, or without ids.
+// TestItemsInterleave: items are identified by output_index, even if several are written at once or have no ids.
 func TestItemsInterleave(t *testing.T) {
 	var b toldBy
 	r := b.reader()
@@ -204,9 +205,9 @@ func TestItemsInterleave(t *testing.T) {
 	}
 }
 
-// TestPartsOfAnItem: what an item is told to have said is what was told of it while it was written, also when that has
-// several parts. Of a thought and its summary one is told. Those of a message follow each other as in the SDKs'
-// output_text, those of a thought are paragraphs.
+// TestPartsOfAnItem: the finished text of an item is the text of its deltas, also with several parts. Of raw reasoning
+// and its summary one is shown. The parts of a message are joined as in output_text of the SDKs, those of reasoning
+// are paragraphs.
 func TestPartsOfAnItem(t *testing.T) {
 	var b toldBy
 	r := b.reader()
@@ -253,8 +254,8 @@ func TestPartsOfAnItem(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever a server sends, nothing breaks, and what is told is in order: an item is finished at most
-// once, ids are unique, and nothing is told of one after it was finished in a whole answer.
+// FuzzReader: on any answer nothing panics, and updates are in order: an item is finished at most once, ids are
+// unique, and in a complete answer nothing of an item follows its end.
 func FuzzReader(f *testing.F) {
 	f.Add(strings.Join([]string{created, added, delta, message, failed}, "\n"))
 	f.Add(`{"type":"response.completed","response":{"id":"r","output":[{"type":"message"},{"type":"function_call",` +

@@ -15,12 +15,12 @@ import (
 	"switchboard/servers/responses/workspace"
 )
 
-// steer gives the turn words.
+// steer sends words to a running turn.
 func (k *talk) steer(id handoff.TurnID, words string) error {
 	return k.Agent.(handoff.Controls).Steer(k.Context(), id, handoff.TextInput(words))
 }
 
-// asked waits until the model was asked: what comes now comes after that request.
+// asked waits until the model was asked: later words come after that request.
 func (k *talk) asked() {
 	k.Helper()
 	for len(k.rig.fake.Requests()) == 0 {
@@ -38,7 +38,7 @@ func (k *talk) code(what string, err error, want handoff.Code) {
 	}
 }
 
-// TestSteerNeedsItsTurn: without a running turn, and with another one than the one meant, a steer is refused.
+// TestSteerNeedsItsTurn: a steer is refused if no turn runs, or another one than the one it names.
 func TestSteerNeedsItsTurn(t *testing.T) {
 	f := newFake(t, func(simulator.Request) simulator.Reply {
 		return simulator.Reply{Items: []simulator.Item{simulator.Say("first"), simulator.Say("last")}, Wait: true}
@@ -70,7 +70,7 @@ func TestSteerNeedsItsTurn(t *testing.T) {
 	k.code("after the end", k.steer(id, "hi"), handoff.CodeNotPending)
 }
 
-// untilCalm is [looksOnce] until it is told to call nothing any more.
+// untilCalm is [looksOnce] until the person says to call nothing any more.
 func untilCalm(tool string) (func(simulator.Request) simulator.Reply, *atomic.Bool) {
 	calm := new(atomic.Bool)
 	return func(req simulator.Request) simulator.Reply {
@@ -81,7 +81,7 @@ func untilCalm(tool string) (func(simulator.Request) simulator.Reply, *atomic.Bo
 	}, calm
 }
 
-// TestOutputsThenSteers: words that come while tools run reach the model after every output, in their order.
+// TestOutputsThenSteers: words that come while tools run reach the model after all outputs, in order.
 func TestOutputsThenSteers(t *testing.T) {
 	inTool, goOn := make(chan struct{}), make(chan struct{})
 	script, calm := untilCalm("look")
@@ -108,7 +108,7 @@ func TestOutputsThenSteers(t *testing.T) {
 	}
 }
 
-// TestSteerDuringTheLastAnswer: the turn goes on with it, and nothing is lost.
+// TestSteerDuringTheLastAnswer: the turn goes on with the words, and nothing is lost.
 func TestSteerDuringTheLastAnswer(t *testing.T) {
 	f := newFake(t, func(req simulator.Request) simulator.Reply {
 		if words, _ := req.LastSaid(); words != "go" {
@@ -129,8 +129,7 @@ func TestSteerDuringTheLastAnswer(t *testing.T) {
 	}
 }
 
-// TestAcceptedSteersReachTheModel: whenever a steer comes, it is either refused or reaches the model: never neither,
-// never twice.
+// TestAcceptedSteersReachTheModel: at any time, a steer is either refused or reaches the model once.
 func TestAcceptedSteersReachTheModel(t *testing.T) {
 	steersWhileItGoesOn(t)
 	rounds := 10_000
@@ -178,7 +177,7 @@ func TestAcceptedSteersReachTheModel(t *testing.T) {
 	}
 }
 
-// steersWhileItGoesOn: a turn that found something in its inbox goes on, and takes more until it finds nothing.
+// steersWhileItGoesOn: a turn with words in its inbox goes on, and accepts more until the inbox is empty.
 func steersWhileItGoesOn(t *testing.T) {
 	b := newInbox()
 	put := func(words string) error {
@@ -194,7 +193,7 @@ func steersWhileItGoesOn(t *testing.T) {
 	}
 }
 
-// TestStartTwiceRunsOnce: a turn that is started again under its id is the same turn; other turns wait for its end.
+// TestStartTwiceRunsOnce: a second start with the same id returns the same turn; other turns wait for its end.
 func TestStartTwiceRunsOnce(t *testing.T) {
 	f := newFake(t, func(simulator.Request) simulator.Reply {
 		return simulator.Reply{Items: []simulator.Item{simulator.Say("first"), simulator.Say("last")}, Wait: true}
@@ -228,7 +227,7 @@ func TestStartTwiceRunsOnce(t *testing.T) {
 	}
 }
 
-// TestShutdownInterrupts: what runs when the server ends is interrupted, and the store knows.
+// TestShutdownInterrupts: turns that run when the server ends are interrupted, and their ends are stored.
 func TestShutdownInterrupts(t *testing.T) {
 	f := newFake(t, func(simulator.Request) simulator.Reply {
 		return simulator.Reply{Items: []simulator.Item{simulator.Say("first"), simulator.Say("last")}, Wait: true}

@@ -116,10 +116,10 @@ func (m *mortalStore) Advance(ctx context.Context, s threads.Step) (threads.Resu
 	return m.Store.Advance(ctx, s)
 }
 
-// kill ends the server as a crash does, and runs it again.
+// kill ends the server as a crash does, and runs a new one.
 func (r *rig) kill() { r.killed(false) }
 
-// killed is kill. blind: whoever runs then cannot see what was left running.
+// killed is kill. With blind, the new process cannot list the running turns.
 func (r *rig) killed(blind bool) {
 	store := r.cfg.Threads.(*mortalStore)
 	store.gone.Store(true)
@@ -132,7 +132,7 @@ func (r *rig) killed(blind bool) {
 	next.blind.Store(false)
 }
 
-// agentOf plays the agent of the conformance suite.
+// agentOf is the script of the agent of the conformance suite.
 func agentOf(req simulator.Request) simulator.Reply {
 	words, answered := req.LastSaid()
 	one := func(text string) simulator.Reply {
@@ -183,13 +183,13 @@ func agentOf(req simulator.Request) simulator.Reply {
 	return one("I see.")
 }
 
-// What the agent of the suite runs.
+// Commands of the agent of the suite.
 const (
 	suiteCommand = "printf '" + `first line\nsecond line\n` + "'; exit 3"
 	suiteOther   = "echo other line"
 )
 
-// TestConformance: an agent of this kind is what every agent is, whatever keeps its threads.
+// TestConformance: this kind of agent passes the suite of all agents, over each kind of store.
 func TestConformance(t *testing.T) { onEveryStore(t, conformance) }
 
 // onEveryStore runs a test with each kind of store.

@@ -10,14 +10,14 @@ import (
 	"switchboard/handoff"
 )
 
-// span is where a trace stands.
+// span is a traceparent.
 type span string
 
 func (s span) Begin(string) handoff.Span   { return s }
 func (s span) End(handoff.Code, ...string) {}
 func (s span) Parent() string              { return string(s) }
 
-// TestRequestTellsItsTrace: the API is told of the trace that a request belongs to, if it belongs to any.
+// TestRequestTellsItsTrace: a request carries the trace that it belongs to, if any.
 func TestRequestTellsItsTrace(t *testing.T) {
 	var told []string
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,11 +14,11 @@ import (
 	"switchboard/servers/responses/workspace"
 )
 
-// A lookout is a turn whose tool waits, so that it can be told more meanwhile.
+// A lookout is a turn whose tool waits, so that the test can send it words meanwhile.
 type lookout struct {
 	*talk
 	turn handoff.TurnID
-	goOn func() // lets the tool give back what it saw
+	goOn func() // lets the tool return
 }
 
 func newLookout(t *testing.T, store threads.Store) *lookout {
@@ -51,7 +51,7 @@ func (l *lookout) interrupt() {
 	must(l, l.Agent.(handoff.Controls).Interrupt(l.Context(), l.turn))
 }
 
-// handedBack holds that the turn ended with its words undelivered, and that the next one does not find them.
+// handedBack fails the test unless the turn ended with its words undelivered, and the next turn does not find them.
 func (l *lookout) handedBack(status handoff.TurnStatus, then string) {
 	l.Helper()
 	for _, when := range []string{"as it ended", "as it is kept"} {
@@ -69,16 +69,16 @@ func (l *lookout) handedBack(status handoff.TurnStatus, then string) {
 	}
 }
 
-// TestInterruptHandsBack: what was accepted and did not reach the model is handed back, once, in order; the calls
-// that ran are answered, so that the thread goes on.
+// TestInterruptHandsBack: accepted words that did not reach the model are returned once, in order; the calls that ran
+// have outputs, so that the thread can go on.
 func TestInterruptHandsBack(t *testing.T) {
 	l := newLookout(t, threads.NewMemory())
 	l.interrupt()
 	l.handedBack(handoff.TurnInterrupted, "!:call_1 u:go on")
 }
 
-// TestSentAndUnheardSteersComeBack: words that were sent to the model before it began to answer are handed back too,
-// and are no part of the thread.
+// TestSentAndUnheardSteersComeBack: words that were sent to the model before it began to answer are returned too, and
+// are not in the thread.
 func TestSentAndUnheardSteersComeBack(t *testing.T) {
 	for name, status := range map[string]handoff.TurnStatus{"interrupted": handoff.TurnInterrupted,
 		"failed": handoff.TurnFailed} {
@@ -105,8 +105,8 @@ func TestSentAndUnheardSteersComeBack(t *testing.T) {
 	}
 }
 
-// TestUnwrittenSteersComeBack: words that the model answers to, and that could not be made part of the thread, were
-// not heard.
+// TestUnwrittenSteersComeBack: words that the model answered, but that could not be written to the thread, are
+// returned.
 func TestUnwrittenSteersComeBack(t *testing.T) {
 	l := newLookout(t, threads.NewMemory())
 	l.rig.cfg.Threads.(*mortalStore).gone.Store(true)
@@ -120,8 +120,8 @@ func TestUnwrittenSteersComeBack(t *testing.T) {
 	}
 }
 
-// TestKilledSteersComeBack: words that were accepted outlive a kill. The turn does not go on, so they are handed back:
-// by who runs next, or when its lease has passed.
+// TestKilledSteersComeBack: accepted words survive a kill. The turn does not go on, so they are returned: by the next
+// process, or once the lease has expired.
 func TestKilledSteersComeBack(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, open func(*testing.T) threads.Store) {
 		for _, blind := range []bool{false, true} {

@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// sandboxed are the modes in which a sandbox holds a command.
+// sandboxed are the modes with a sandbox.
 var sandboxed = []Mode{ReadOnly, WorkspaceWrite}
 
-// needPython skips where there is no Python to make odd calls with. In CI that is a failure.
+// needPython skips the test without Python, with which unusual system calls are made. In CI that is a failure.
 func needPython(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil && os.Getenv("CI") == "true" {
@@ -27,10 +27,11 @@ func needPython(t *testing.T) {
 	}
 }
 
-// python is a line that runs a program. It exits with 1 when the program raises.
+// python returns a command line that runs a program. It exits with 1 if the program raises.
 func python(program string) string { return "python3 - <<'END'\n" + program + "\nEND\n" }
 
-// TestFamilies: a command makes sockets of its own network and pairs of Unix sockets, and no others, by no call.
+// TestFamilies: a command can make sockets of its own network and pairs of Unix sockets, and no others, by any system
+// call.
 func TestFamilies(t *testing.T) {
 	needPython(t)
 	s := newSite(t)
@@ -58,7 +59,7 @@ assert calls.syscall(ctypes.c_long(41), ctypes.c_long(1 << 32 | 1), ctypes.c_lon
 	s.may(true, python("import socket; socket.socket(socket.AF_UNIX)"))
 }
 
-// TestUnixSockets: nobody who listens in a directory that a command sees answers it.
+// TestUnixSockets: a command cannot connect to a server that listens in a visible directory.
 func TestUnixSockets(t *testing.T) {
 	needPython(t)
 	s := newSite(t)
@@ -77,7 +78,7 @@ func TestUnixSockets(t *testing.T) {
 	}
 }
 
-// TestLoopback: what a command starts is reached by itself, at the addresses of this machine that are its own.
+// TestLoopback: a command reaches its own servers at the addresses of its loopback.
 func TestLoopback(t *testing.T) {
 	needPython(t)
 	s := newSite(t)
@@ -102,7 +103,7 @@ func TestHelperIsClosed(t *testing.T) {
 	}
 }
 
-// TestRoot: as root this program runs no command before it is told as whom, and then as that user.
+// TestRoot: as root this program runs no command without a user for commands, and then runs it as that user.
 func TestRoot(t *testing.T) {
 	s := newSite(t)
 	if os.Geteuid() == 0 {
@@ -130,8 +131,8 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestGroups: where a control group for memory and processes was delegated, commands come into one beside ours, with
-// their limits; elsewhere into none.
+// TestGroups: if a control group for memory and processes was delegated, a command gets one beside ours, with its
+// limits; else none.
 func TestGroups(t *testing.T) {
 	was := groups
 	groups = t.TempDir()
@@ -177,7 +178,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestLimits: a command that takes too much is held or ended, and what it left in /tmp does not harm the next one.
+// TestLimits: a command that uses too much is stopped or killed, and what it left in /tmp does not harm the next one.
 func TestLimits(t *testing.T) {
 	needPython(t)
 	s := newSite(t)

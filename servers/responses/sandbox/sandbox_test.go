@@ -19,8 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeEnv makes the test binary tell whether there is a sandbox where it runs, runEnv makes it run a command until
-// it is killed.
+// probeEnv makes the test binary probe for a sandbox, runEnv makes it run a command until it is killed.
 const (
 	probeEnv = "TEST_SANDBOX_PROBE"
 	runEnv   = "TEST_SANDBOX_RUN"
@@ -41,7 +40,7 @@ func TestMain(m *testing.M) {
 	fmt.Println(Run(context.Background(), c))
 }
 
-// somebody is whom commands run as when the tests are root, nil otherwise.
+// somebody is the user for commands if the tests are root, else nil.
 func somebody() *User {
 	if os.Geteuid() != 0 {
 		return nil
@@ -53,7 +52,7 @@ func somebody() *User {
 	return u
 }
 
-// give gives a directory and what is in it to whom commands run as.
+// give gives a directory and its content to the user for commands.
 func give(t testing.TB, dir string) {
 	t.Helper()
 	u := somebody()
@@ -66,7 +65,7 @@ func give(t testing.TB, dir string) {
 	must(t, err)
 }
 
-// A site has a workspace, and beside it what is nobody's business.
+// A site has a workspace, and beside it files that commands must not reach.
 type site struct {
 	*testing.T
 	Command
@@ -114,7 +113,7 @@ func (s site) run(line string) (string, int) {
 	return out.String(), code
 }
 
-// may checks whether a line does what it is for.
+// may checks whether lines succeed.
 func (s site) may(want bool, lines ...string) {
 	s.Helper()
 	for _, line := range lines {
@@ -124,7 +123,7 @@ func (s site) may(want bool, lines ...string) {
 	}
 }
 
-// TestLayers: each of the two layers, and both, hold a command where it belongs.
+// TestLayers: each of the two layers alone, and both together, restrict a command.
 func TestLayers(t *testing.T) {
 	for _, without := range []layer{"", mounts, landlock} {
 		s := newSite(t)
@@ -145,8 +144,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestKept: what other programs run by themselves later is not written, and there is a directory for what else there
-// is to write.
+// TestKept: files that other programs run later cannot be written; other files can.
 func TestKept(t *testing.T) {
 	s := newSite(t)
 	s.may(false, "echo x > .git/config", "mkdir .git/hooks", "rm -r .git", "mv .git git")
@@ -155,7 +153,7 @@ func TestKept(t *testing.T) {
 	s.may(true, "cat /tmp/x && echo y > /tmp/x")
 }
 
-// TestNoNetwork: nobody is there, by any protocol and by no name.
+// TestNoNetwork: a command reaches nobody, by any protocol or name.
 func TestNoNetwork(t *testing.T) {
 	s := newSite(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -170,7 +168,7 @@ func TestNoNetwork(t *testing.T) {
 	s.may(true, tcp, "grep -q switchboard-sandbox-test /proc/net/unix")
 }
 
-// TestNoRights: a command has none and gets none, in a user namespace of its own either.
+// TestNoRights: a command has no privileges and gets none, in a user namespace of its own either.
 func TestNoRights(t *testing.T) {
 	s := newSite(t)
 	if out, _ := s.run("grep -E '^(Cap|NoNewPrivs)' /proc/self/status"); strings.Count(out, "0000000000000000") != 5 ||
@@ -187,7 +185,7 @@ func TestNoRights(t *testing.T) {
 	}
 }
 
-// TestHidden: what is hidden stands empty in every mode, although more is shown of where it is, and stays so.
+// TestHidden: a hidden directory is empty in every mode, even if a directory above it is shown, and stays so.
 func TestHidden(t *testing.T) {
 	s := newSite(t)
 	s.Readable, s.Hidden = []string{filepath.Dir(s.out)}, []string{s.out, s.out + "-that-is-not-there"}
@@ -244,7 +242,7 @@ func gone(t *testing.T, word string) {
 	}
 }
 
-// TestNothingLeft: whatever ends a command, all that it began has ended when [Run] returns.
+// TestNothingLeft: however a command ends, none of its processes is left when [Run] returns.
 func TestNothingLeft(t *testing.T) {
 	const hide = "setsid nohup sleep %[1]s >/dev/null 2>&1 & (sleep %[1]s & sleep %[1]s &) ; trap '' TERM INT HUP; "
 	for i, mode := range []Mode{WorkspaceWrite, Full} {
@@ -270,7 +268,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// A writer tells that something was written.
+// A writer calls a function at each write.
 type writer func()
 
 func (w writer) Write(p []byte) (int, error) { w(); return len(p), nil }
@@ -296,7 +294,7 @@ func TestKilledParent(t *testing.T) {
 	}
 }
 
-// TestFull: without a sandbox a command reaches what its user does.
+// TestFull: without a sandbox a command can do what its user can.
 func TestFull(t *testing.T) {
 	s := newSite(t)
 	s.Mode, s.Env = Full, append(s.Env, "HOME=/somewhere")
@@ -304,15 +302,15 @@ func TestFull(t *testing.T) {
 	s.may(false, "mount -t tmpfs x /mnt", "chroot / true")
 }
 
-// TestNowhere: where there can be no sandbox nothing runs, and the reason says what to do about it.
+// TestNowhere: without the possibility of a sandbox no command runs, and the error says what to do.
 func TestNowhere(t *testing.T) {
 	s := newSite(t)
 	self, err := os.Executable()
 	must(t, err)
 	program, err := os.ReadFile(self)
 	if err == nil {
-		self = filepath.Join(s.out, "self") // where whom it runs as may read it
-		syscall.ForkLock.RLock()            // a child process that begins now would have it open, and it could not be run
+		self = filepath.Join(s.out, "self") // readable for the user of the command
+		syscall.ForkLock.RLock()            // a child that is just starting would have it open for writing, so that it could not be run
 		err = os.WriteFile(self, program, 0o755)
 		syscall.ForkLock.RUnlock()
 	}
@@ -334,7 +332,7 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// BenchmarkRun is what a command costs, beside the shell alone.
+// BenchmarkRun measures a command, beside the shell alone.
 func BenchmarkRun(b *testing.B) {
 	scratch, err := NewScratch(somebody())
 	must(b, err)
@@ -359,8 +357,8 @@ func BenchmarkRun(b *testing.B) {
 	})
 }
 
-// TestScratchOfTheDead: what a process left that was killed is removed when the next one begins; what another one
-// uses, and what is not ours, stays.
+// TestScratchOfTheDead: the directory of a killed process is removed when the next one starts; those of other
+// processes and users stay.
 func TestScratchOfTheDead(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	used, err := NewScratch(nil)

@@ -26,7 +26,7 @@ func laptop(t *testing.T) machines.Machine {
 	panic("unreachable")
 }
 
-// A scene is a session with the agent as it is sent to it: what it says and calls, and what its tools give back.
+// A scene is a session as the agent gets it: its messages and calls, and the outputs of its tools.
 type scene struct {
 	*testing.T
 	history []json.RawMessage
@@ -36,7 +36,7 @@ type scene struct {
 	changes []handoff.FileChange
 }
 
-// say gives the agent a prompt, plays its turn to the end, and returns what it said and called.
+// say sends the agent a prompt, plays its turn to the end, and returns its messages and calls.
 func (s *scene) say(prompt string) string {
 	s.history = append(s.history, wire.Encode(object{"type": "message", "role": "user", "content": prompt}))
 	var did []string
@@ -56,7 +56,7 @@ func (s *scene) say(prompt string) string {
 	return strings.Join(did, "\n")
 }
 
-// use runs a call, and returns its output.
+// use runs a call and returns its output.
 func (s *scene) use(call object) json.RawMessage {
 	out := workspace.NewOutput()
 	result := s.tools.Run(s.Context(), call["name"].(string), json.RawMessage(call["arguments"].(string)), workspace.Call{
@@ -71,7 +71,7 @@ func (s *scene) use(call object) json.RawMessage {
 	return wire.Encode(object{"type": wire.Output, "call_id": call["call_id"], "output": result.Text})
 }
 
-// TestActor: what the agent does follows from the history alone, over several turns.
+// TestActor: the behaviour of the agent depends only on the history, over several turns.
 func TestActor(t *testing.T) {
 	s := &scene{T: t, tools: NewTools(laptop(t), 1000)}
 	for _, c := range []struct {
@@ -105,7 +105,7 @@ func TestActor(t *testing.T) {
 	}
 }
 
-// TestActorIsInterrupted: work that was cut short is not gone on with.
+// TestActorIsInterrupted: the agent does not go on with interrupted work.
 func TestActorIsInterrupted(t *testing.T) {
 	m := laptop(t)
 	var history []json.RawMessage
@@ -129,10 +129,10 @@ func TestActorIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestRemember: the sessions that a machine has from the start are there and can be gone on with.
+// TestRemember: the initial sessions of a machine exist and can be continued.
 func TestRemember(t *testing.T) {
 	store, m := threads.NewMemory(), laptop(t)
-	for range 2 { // also where they are already
+	for range 2 { // also if they exist already
 		if err := Remember(t.Context(), store, m); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestEditRace: an edit of a path never comes to where a link leads that is put into the path meanwhile.
+// TestEditRace: an edit never writes through a link that is put into its path meanwhile.
 func TestEditRace(t *testing.T) {
 	w := place(t, true)
 	git := filepath.Join(w.Dir(), ".git")
@@ -51,7 +51,7 @@ func TestEditRace(t *testing.T) {
 	}
 }
 
-// TestNotMade: what could not be put back is said, and not that nothing was changed.
+// TestNotMade: the error names files that could not be restored, and does not say that nothing was changed.
 func TestNotMade(t *testing.T) {
 	full, held := errors.New("no space left"), errors.New("a.go could not be put back: no space left")
 	if got := notMade(full, nil).Error(); got != "nothing was changed: no space left" {
@@ -63,7 +63,7 @@ func TestNotMade(t *testing.T) {
 	}
 }
 
-// TestCommitFails: a change that cannot be made takes back those before it.
+// TestCommitFails: a change that fails undoes the changes before it.
 func TestCommitFails(t *testing.T) {
 	w := place(t, true)
 	before, after := "package a\n", "package b\n"
@@ -77,8 +77,8 @@ func TestCommitFails(t *testing.T) {
 	}
 }
 
-// TestTurns: an edit waits for the command that runs, of an overlapping workspace too, and a command for another one;
-// whoever is stopped waits no longer.
+// TestTurns: an edit waits for the running command, also of an overlapping workspace, and a command waits for another
+// one; a stop ends the wait.
 func TestTurns(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)
@@ -123,7 +123,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsOrder: overlapping workspaces never wait for each other in a circle.
+// TestTurnsOrder: overlapping workspaces never deadlock.
 func TestTurnsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []*Workspace

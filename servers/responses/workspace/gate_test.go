@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A person answers what is asked.
+// A person answers questions.
 type person struct {
 	yes   bool
 	err   error
@@ -43,7 +43,7 @@ func (p *person) use(t *testing.T, w *Workspace, name string, args any) Result {
 	return w.Run(t.Context(), name, encoded(t, args), Call{Out: NewOutput(), Ask: p.ask})
 }
 
-// needExec skips where there is no sandbox. In CI that is a failure.
+// needExec skips the test without a sandbox. In CI that is a failure.
 func needExec(t *testing.T, w *Workspace) {
 	t.Helper()
 	switch {
@@ -57,7 +57,7 @@ func needExec(t *testing.T, w *Workspace) {
 
 type args = map[string]any
 
-// TestWhoIsAsked: when a person is asked, by policy and by what is about to be done.
+// TestWhoIsAsked: whether a person is asked depends on the policy and the act.
 func TestWhoIsAsked(t *testing.T) {
 	const free, asks, denied = "free", "asks", "denied"
 	acts := map[string]struct {
@@ -109,8 +109,8 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// TestAsked: a question says what would be done, where, and why; nothing is done before the answer, and with a yes it
-// is.
+// TestAsked: a question says what would be done, where, and why; nothing is done before the answer, and only with a
+// yes.
 func TestAsked(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)
@@ -152,7 +152,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestLayerOffered: what may not be used is not among the tools that may, and the list of all tools is the same.
+// TestLayerOffered: tools that may not be used are not among the allowed ones, and the list of all tools does not
+// change.
 func TestLayerOffered(t *testing.T) {
 	all := []string{"read_file", "list_dir", "glob", "grep", "exec", "apply_patch", "write_file"}
 	for _, c := range []struct {
@@ -181,7 +182,7 @@ func TestLayerOffered(t *testing.T) {
 	}
 }
 
-// TestLayerRefused: a tool that was not offered is refused when it is called nevertheless, and nothing is done.
+// TestLayerRefused: a call of a tool that is not allowed is refused, and nothing is done.
 func TestLayerRefused(t *testing.T) {
 	w := place(t, false)
 	was := content(t, w)
@@ -205,7 +206,7 @@ func TestLayerRefused(t *testing.T) {
 	}
 }
 
-// TestExec: a command gives back how it ended and what it printed; what is too long is cut in its middle.
+// TestExec: a command returns its exit code and its output; the middle of a long output is cut out.
 func TestExec(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)
@@ -213,7 +214,7 @@ func TestExec(t *testing.T) {
 	for _, c := range []struct {
 		args args
 		want string
-		exit int // -1: none
+		exit int // -1 for none
 	}{
 		{args{"command": "echo one; echo two >&2; exit 3"}, "Exit code: 3\none\ntwo\n", 3},
 		{args{"command": "cat c.txt | head -1; echo $A$B", "dir": "sub"}, "Exit code: 0\none\nb\n", 0},
@@ -244,7 +245,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestExecStopped: a command ends with whoever wanted it, and with it what it began.
+// TestExecStopped: a command and its processes end with the context of the call.
 func TestExecStopped(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)

@@ -14,7 +14,7 @@ import (
 	"switchboard/servers/responses/sandbox"
 )
 
-// put makes files in a workspace, as whom its commands run as.
+// put makes files in a workspace, owned by the user for commands.
 func put(t *testing.T, w *Workspace, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -25,7 +25,7 @@ func put(t *testing.T, w *Workspace, files map[string]string) {
 	give(t, filepath.Dir(w.Dir()))
 }
 
-// laterLeft are what other programs run later and whose content is not "kept\n".
+// laterLeft returns the files that other programs run later and whose content is not "kept\n".
 func laterLeft(t *testing.T, w *Workspace) []string {
 	t.Helper()
 	var left []string
@@ -43,7 +43,8 @@ func laterLeft(t *testing.T, w *Workspace) []string {
 	return left
 }
 
-// TestLaterKept: what other programs run later is read and not written by a command, at any depth and by any way.
+// TestLaterKept: files that other programs run later can be read but not written by a command, at any depth and by any
+// way.
 func TestLaterKept(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)
@@ -85,8 +86,8 @@ func TestLaterKept(t *testing.T) {
 	}
 }
 
-// TestLaterSetAside: what a command makes that other programs would run later is not called so any more when it has
-// ended, however it ends, and whoever made it is told.
+// TestLaterSetAside: a file that a command makes and that other programs would run later is renamed when the command
+// has ended, however it ends, and the model is told.
 func TestLaterSetAside(t *testing.T) {
 	for _, c := range []struct{ line, told, aside string }{
 		{"echo x > .envrc", ".envrc is now .envrc.set-aside", ".envrc.set-aside"},
@@ -121,7 +122,7 @@ func TestLaterSetAside(t *testing.T) {
 	}
 }
 
-// TestLaterAsked: what other programs run later is made by an edit when a person says yes, and by a command that a
+// TestLaterAsked: a file that other programs run later can be made by an edit after a yes, and by a command that a
 // person let out of the sandbox.
 func TestLaterAsked(t *testing.T) {
 	w := place(t, true)
@@ -148,7 +149,7 @@ func TestLaterAsked(t *testing.T) {
 	}
 }
 
-// BenchmarkLook is what looking through a large workspace costs, before and after each command.
+// BenchmarkLook measures the walk through a large workspace, which is made before and after each command.
 func BenchmarkLook(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {

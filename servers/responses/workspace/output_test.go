@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOutput: what is shown are whole characters, however they were printed, and no more than its bound.
+// TestOutput: the shown output has complete characters only, however they were written, and is bounded.
 func TestOutput(t *testing.T) {
 	o := NewOutput()
 	go func() {

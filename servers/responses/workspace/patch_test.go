@@ -18,13 +18,13 @@ func patchOf(lines ...string) string {
 	return strings.Join(append(append([]string{beginPatch}, lines...), endPatch), "\n")
 }
 
-// TestPatchForms: the forms in which models write patches.
+// TestPatchForms: patches in the forms in which models write them.
 func TestPatchForms(t *testing.T) {
 	const old = "one\ntwo\n  three  \nfour\nfive\ntwo\nsix\n"
 	for _, c := range []struct {
 		name, old string
 		lines     []string
-		want      string // "" with an error
+		want      string // "" if there is an error
 		problem   string
 	}{
 		{"a line", old, []string{"@@", " one", "-two", "+2", "   three  "}, "one\n2\n  three  \nfour\nfive\ntwo\nsix\n", ""},
@@ -59,7 +59,7 @@ func TestPatchForms(t *testing.T) {
 	}
 }
 
-// content is every file of a workspace, but for those of the fixture that no patch touches.
+// content returns every file of a workspace, except those of the fixture that no patch touches.
 func content(t *testing.T, w *Workspace) string {
 	t.Helper()
 	var all []string
@@ -77,7 +77,7 @@ func content(t *testing.T, w *Workspace) string {
 	return strings.Join(all, "|")
 }
 
-// TestChangesAreTold: what an edit did is told file by file, as a diff each, within bounds.
+// TestChangesAreTold: the changes of an edit are shown file by file, each as a diff, within bounds.
 func TestChangesAreTold(t *testing.T) {
 	long := slices.Repeat([]string{"+" + strings.Repeat("x", 999)}, 70)
 	w := place(t, true)
@@ -112,8 +112,8 @@ func TestApplyPatch(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		lines []string
-		text  string // what it says, or how that begins
-		want  string // what there is then; "" is what was
+		text  string // the result, or how it begins
+		want  string // the files afterwards; "" for unchanged
 	}{
 		{"everything", []string{addFile + "new/d.txt", "+d", deleteFile + "sub/b.go", updateFile + "sub/c.txt", moveTo +
 			"moved.txt", "@@", "-two", "+2", updateFile + "a.go", "@@", "-package a", "+package z"},
@@ -173,7 +173,7 @@ func or(a, b string) string {
 	return b
 }
 
-// TestUndone: what fails when files are put in their places leaves them as they were.
+// TestUndone: if a rename fails, the files are as they were.
 func TestUndone(t *testing.T) {
 	w := place(t, true)
 	was := content(t, w)
@@ -181,7 +181,7 @@ func TestUndone(t *testing.T) {
 	must(t, err)
 	gone, err := w.now("sub/b.go")
 	must(t, err)
-	blocked := change{path: "sub", new: new("text")} // a directory stands there: the rename fails
+	blocked := change{path: "sub", new: new("text")} // a directory is there, so the rename fails
 	a.new = new("package z\n")
 	if err := w.commit([]change{a, gone, blocked}); err == nil {
 		t.Error("a file took the place of a directory")
@@ -189,7 +189,7 @@ func TestUndone(t *testing.T) {
 	if got := content(t, w); got != was {
 		t.Errorf("there is %q", got)
 	}
-	a.old = new("package y\n") // somebody was faster
+	a.old = new("package y\n") // changed by somebody else
 	if err := w.commit([]change{gone, a}); err == nil || !strings.Contains(err.Error(), "a.go was changed meanwhile") ||
 		content(t, w) != was {
 		t.Errorf("%v, %q", err, content(t, w))

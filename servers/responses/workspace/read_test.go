@@ -12,7 +12,7 @@ import (
 	"switchboard/servers/responses/sandbox"
 )
 
-// A place is a workspace with files in it, beside what must not be reached.
+// A place is a workspace with files, beside files that must not be reached.
 func place(t *testing.T, trusted bool) *Workspace {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func place(t *testing.T, trusted bool) *Workspace {
 	return w
 }
 
-// somebody is whom commands run as when the tests are root, nil otherwise.
+// somebody is the user for commands if the tests are root, else nil.
 func somebody(t *testing.T) *sandbox.User {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -50,7 +50,7 @@ func somebody(t *testing.T) *sandbox.User {
 	return u
 }
 
-// give gives a temporary directory and what is in it to whom commands run as, and lets them through to it.
+// give gives a temporary directory and its content to the user for commands, and makes the way to it accessible.
 func give(t *testing.T, dir string) {
 	t.Helper()
 	u := somebody(t)
@@ -120,7 +120,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestMovedWorkspace: the workspace is the directory that was opened, whatever stands under its name later.
+// TestMovedWorkspace: the workspace is the directory that was opened, whatever has its name later.
 func TestMovedWorkspace(t *testing.T) {
 	w := place(t, false)
 	must(t, os.Rename(w.Dir(), w.Dir()+"-moved"))
@@ -140,7 +140,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestStrictSchemas: every parameter is required and no other is taken, as strict tools need it.
+// TestStrictSchemas: every parameter is required and no others are accepted, as strict tools demand.
 func TestStrictSchemas(t *testing.T) {
 	for _, tool := range All() {
 		properties, required := tool.Parameters["properties"].(map[string]any), tool.Parameters["required"].([]string)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUnreadableKept: a file that is only read by commands, and that their user cannot read, stops no command.
+// TestUnreadableKept: a protected file that the user of commands cannot read does not stop commands.
 func TestUnreadableKept(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)
