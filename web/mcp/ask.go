@@ -11,25 +11,25 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// A form with one field asks the client's user. Its answer counts as one by the API, since a program may give it
-// without a person: some answer by themselves at once. So it is asked only of a grant whose yes by the API counts, and
-// only for what the page alone need not answer; what is declined or cancelled without a decision leaves the question
-// open.
+// An agent's question can be shown to the client's user as a form with one field (elicitation). The answer counts as an
+// answer by the API, because some clients answer by themselves, without a person. So the form is used only for a grant
+// whose yes by the API counts, and only for questions that do not need the page. A form that is declined or cancelled
+// leaves the question open.
 
-// mayAsk reports whether the client's user is asked a question in this call. A call asks once.
+// mayAsk reports whether this call shows a question to the client's user. A call does so once.
 func (c *call) mayAsk(q handoff.RecordQuestion) bool {
 	p := c.req.Session.InitializeParams()
 	if p == nil || p.Capabilities == nil || p.Capabilities.Elicitation == nil {
 		return false
 	}
 	forms := p.Capabilities.Elicitation
-	return (forms.Form != nil || forms.URL == nil) && // before 2025-11-25 there was no other kind
+	return (forms.Form != nil || forms.URL == nil) && // before 2025-11-25 all were forms
 		len(c.req.Params.InputResponses) == 0 && c.grant.Approve >= handoff.ApproveAll &&
 		c.grant.AllowsTool(tools.AnswerAgent) && q.Tap == "" && q.Risk != "high" && len(q.Asks) <= 1
 }
 
-// ask is the result that asks the client's user. The client answers by the same call with the answer in it; for one
-// that cannot, the library asks and calls again.
+// ask returns the result that shows the form. The client repeats the call with the answer in it; for clients that
+// cannot, the library shows the form and repeats the call.
 func (c *call) ask() *mcp.CallToolResult {
 	q := c.asked
 	message := fmt.Sprintf("%s asks: %s", q.Server, strings.TrimSpace(q.Text))
@@ -59,20 +59,20 @@ func (c *call) ask() *mcp.CallToolResult {
 	}
 }
 
-// answerField is the one field of the form.
+// answerField is the name of the form's field.
 const answerField = "answer"
 
-// maxAsked bounds what a form shows, in bytes.
+// maxAsked bounds the text of a form, in bytes.
 const maxAsked = 2000
 
-// takeAnswer gives on what the client's user answered. The answer names its question, which the grant has to see.
+// takeAnswer passes on the answers of the client's user. Each names its question, which the grant must allow.
 func (c *call) takeAnswer(ctx context.Context) error {
 	for id, response := range c.req.Params.InputResponses {
-		given, ok := response.(*mcp.ElicitResult)
-		if !ok || given.Action != "accept" {
+		form, ok := response.(*mcp.ElicitResult)
+		if !ok || form.Action != "accept" {
 			continue
 		}
-		words, _ := given.Content[answerField].(string)
+		words, _ := form.Content[answerField].(string)
 		q, err := c.front.cfg.Backend.Questions.Question(c.grant, id)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (c *call) takeAnswer(ctx context.Context) error {
 		} else {
 			err = c.front.cfg.Backend.Decisions.Decide(ctx, c.grant, q.Shown.ID, handoff.Decision(words))
 		}
-		if err != nil && handoff.AsError(err).Code != handoff.CodeNotPending { // somebody else was faster
+		if err != nil && handoff.AsError(err).Code != handoff.CodeNotPending { // it was answered elsewhere
 			return err
 		}
 	}

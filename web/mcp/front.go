@@ -2,18 +2,18 @@
 // editors and desktop apps use the machines as a person does by voice. It is a front over the same table, with the
 // protocol's sessions, progress, questions and limits around it.
 //
-// It must not know a router, a call or a page: it has work done through [tools.Backend], and gives on what comes of it.
+// It must not know a router, a voice call or a page: it gives work through [tools.Backend], and passes on the results.
 //
 // # What clients of today need
 //
-// Several give up after 60 seconds of silence, whatever happens, so every call is answered within [patience]: with the
-// outcome if there is one, else with the id of the work, for the tool wait. A client that goes away, or cancels, ends
-// its waiting and never the work. A model repeats its request when the connection broke. The same words for the same
-// machine are one piece of work until somebody was told its outcome.
+// Several clients give up after 60 seconds without an answer, so every call is answered within [patience]: with the
+// outcome if there is one, or else with the id of the work, for the tool wait. A client that leaves or cancels ends its
+// wait, but not the work. Models repeat their request when a connection broke, so the same words for the same machine
+// are one piece of work until the client has got its outcome.
 //
-// Some clients give their model the structured result alone, others the text alone: each says everything. Versions up
-// to 2025-11-25 keep a session, 2026-07-28 has none; one address serves both, by the header MCP-Protocol-Version
-// (specification 2026-07-28, "Transports").
+// Some clients give their model only the structured result, others only the text, so each of them is complete. Versions
+// of the protocol up to 2025-11-25 have sessions, 2026-07-28 has none; one address serves both, by the header
+// MCP-Protocol-Version (specification 2026-07-28, "Transports").
 package mcp
 
 import (
@@ -35,19 +35,19 @@ import (
 const (
 	// patience bounds the time for one answer: some clients give up after 60 s.
 	patience = 45 * time.Second
-	// sessionIdle ends a session that nobody uses. Its client begins another by itself.
+	// sessionIdle is when an unused session ends. Its client can begin another one.
 	sessionIdle = 10 * time.Minute
-	// maxSessions bounds the sessions of one caller; more are refused until some are idle or closed.
+	// maxSessions bounds the open sessions of one caller; more are refused.
 	maxSessions = 64
 	// sessionless is the first version of the protocol without sessions.
 	sessionless = "2026-07-28"
 )
 
-// Work is what the front asks of work beside what the tools do.
+// Work is what the front needs beside the tools.
 type Work interface {
-	// Heard notes that somebody was told the outcome.
+	// Heard records that the caller knows the outcome.
 	Heard(ctx context.Context, c handoff.Caller, id handoff.RunID) error
-	// Recovered waits until it is known what a former life of the process left, for at most within.
+	// Recovered waits until the work of an earlier process has been read, for at most within.
 	Recovered(ctx context.Context, within time.Duration) error
 }
 
@@ -56,13 +56,13 @@ type Config struct {
 	Backend tools.Backend
 	Work    Work
 	Version string        // of Switchboard, for clients
-	Page    func() string // the address of the page, for what only a tap answers; nil or "": it is not told
+	Page    func() string // the address of the page, for questions that only a tap answers; nil or "": not shown
 	Log     *zap.Logger   // nil: none
 
-	Trace handoff.Tracer // of calls that give work
+	Trace handoff.Tracer // for calls that give work
 
-	// Instance is the id of this instance where there are several: it stands in the ids of sessions, which are here.
-	// "": there is one.
+	// Instance is the id of this instance, which is part of the ids of its sessions, so that requests are forwarded to
+	// it; "" for a single instance.
 	Instance string
 
 	// Patience is how long one answer may take; 0: [patience]. Tests shorten it.
@@ -72,19 +72,19 @@ type Config struct {
 // A Front serves the protocol. It is safe for concurrent use.
 type Front struct {
 	cfg      Config       // Set once
-	sessions http.Handler // Set once: versions that keep a session
-	requests http.Handler // Set once: versions without
-	same     sameWords    // safe by itself
-	calls    tally        // safe by itself
+	sessions http.Handler // Set once: for versions of the protocol with sessions
+	requests http.Handler // Set once: for versions without
+	recent   recentWork
+	calls    tally // safe for concurrent use
 
 	mu   sync.Mutex
-	open map[*mcp.Server]session // Guarded by mu: the sessions of clients, at most maxSessions a caller
+	open map[*mcp.Server]session // Guarded by mu: the open sessions, at most maxSessions for each caller
 }
 
-// A session is what is known of one session of a client.
+// A session is an open session of a client.
 type session struct {
 	caller handoff.Caller
-	begun  bool // the request that begins it is answered
+	begun  bool // the request that begins it has been answered
 }
 
 // New returns a front.
@@ -101,24 +101,24 @@ func New(cfg Config) *Front {
 		s, _ := r.Context().Value(serverKey{}).(*mcp.Server)
 		return s
 	}
-	// The edge has compared Host and Origin, and bounded the body.
-	f.sessions = known(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+	// The edge has checked Host and Origin, and bounded the body.
+	f.sessions = bound(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		SessionTimeout: sessionIdle, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
 	}))
-	f.requests = known(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+	f.requests = bound(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
 	}))
 	return f
 }
 
-// serverKey is where a request carries the server that a session of its begins with.
+// serverKey is the context key of the server for a request that begins a session, or has none.
 type serverKey struct{}
 
-// grantKey is where a request carries what its sender may do.
+// grantKey is the context key of a request's grant.
 type grantKey struct{}
 
-// known ties sessions to who began them: a session's id is of no use to anybody else.
-func known(h http.Handler) http.Handler {
+// bound binds sessions to the key and caller that began them: nobody else can use a session's id.
+func bound(h http.Handler) http.Handler {
 	verify := func(_ context.Context, _ string, r *http.Request) (*auth.TokenInfo, error) {
 		g, _ := r.Context().Value(grantKey{}).(handoff.Grant)
 		return &auth.TokenInfo{UserID: g.Key + " " + g.Caller.String(), Extra: map[string]any{"grant": g}}, nil
@@ -129,24 +129,24 @@ func known(h http.Handler) http.Handler {
 // Patterns returns the routes of the front.
 func (f *Front) Patterns() []string { return []string{"POST /mcp", "GET /mcp", "DELETE /mcp"} }
 
-// Serve answers a request that the edge has let in: POST, GET and DELETE of one address.
+// Serve answers a request that the edge has authorised.
 func (f *Front) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	ctx, server, handler := context.WithValue(r.Context(), grantKey{}, g), f.server(g), f.sessions
 	if r.Header.Get("Mcp-Protocol-Version") >= sessionless {
 		handler = f.requests
-	} else if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" { // it begins one
+	} else if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" { // the request begins a session
 		if err := f.keep(server, g.Caller); err != nil {
 			return err
 		}
 		defer f.begun(server)
 	}
 	r = r.Clone(context.WithValue(ctx, serverKey{}, server))
-	r.Header.Set("Authorization", "Bearer known") // the edge has read the key, wherever it was
+	r.Header.Set("Authorization", "Bearer known") // the library requires one; the edge has checked the key
 	handler.ServeHTTP(w, r)
 	return nil
 }
 
-// Pipe serves one session over a connection that carries a message a line, until it ends or ctx does.
+// Pipe serves one session over a connection with one message in each line, until the connection or ctx ends.
 func (f *Front) Pipe(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error {
 	server := f.server(g)
 	if err := f.keep(server, g.Caller); err != nil {
@@ -156,13 +156,13 @@ func (f *Front) Pipe(ctx context.Context, conn io.ReadWriteCloser, g handoff.Gra
 	return server.Run(ctx, &mcp.IOTransport{Reader: conn, Writer: conn})
 }
 
-// keep remembers the server of a session that begins, unless its caller has too many.
+// keep adds the server of a session that begins. It fails if the caller has too many sessions.
 func (f *Front) keep(server *mcp.Server, c handoff.Caller) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	count := 0
 	for s, its := range f.open {
-		if its.begun && !used(s) { // it has ended since
+		if its.begun && !used(s) { // the session has ended
 			delete(f.open, s)
 		} else if its.caller == c {
 			count++
@@ -175,7 +175,8 @@ func (f *Front) keep(server *mcp.Server, c handoff.Caller) error {
 	return nil
 }
 
-// begun notes that the request which begins a session is answered. Of one that began none nothing is kept.
+// begun records that the request that should begin a session has been answered. If it began none, the server is
+// removed.
 func (f *Front) begun(server *mcp.Server) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -208,7 +209,7 @@ func (f *Front) Close() {
 	}
 }
 
-// newSessionID returns an id that nobody guesses.
+// newSessionID returns a random id, with the id of the instance if there are several.
 func (f *Front) newSessionID() string {
 	if f.cfg.Instance == "" {
 		return rand.Text()
@@ -216,7 +217,7 @@ func (f *Front) newSessionID() string {
 	return f.cfg.Instance + "_" + rand.Text()
 }
 
-// server makes the server of one session, or of one request without any, with the tools of a grant.
+// server returns a server with the tools of a grant, for one session, or for one request without a session.
 func (f *Front) server(g handoff.Grant) *mcp.Server {
 	s := mcp.NewServer(
 		&mcp.Implementation{Name: "switchboard", Title: "Switchboard", Version: f.cfg.Version},
@@ -228,7 +229,7 @@ func (f *Front) server(g handoff.Grant) *mcp.Server {
 	)
 	for _, t := range tools.All() {
 		if g.AllowsTool(t.Name) && !t.InCall {
-			s.AddTool(shown(t), f.handler(g, t))
+			s.AddTool(describe(t), f.handler(g, t))
 		}
 	}
 	if g.AllowsTool(tools.Status) {

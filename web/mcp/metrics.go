@@ -12,16 +12,16 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// How a call of a tool ended, as /metrics tells.
+// How a call of a tool ended, for /metrics.
 const (
 	callDone    = "done"
-	callRunning = "running" // the work goes on, and wait tells what becomes of it
+	callRunning = "running" // the work goes on, and the client can wait for it
 	callAsked   = "asked"   // an agent waits for an answer
 	callRefused = "refused"
 )
 
-// kinds are the clients that /metrics tells apart, by a word in the name that they give themselves; all others are
-// "other": such a name may be anything. Set once.
+// kinds has the clients that /metrics distinguishes, by a word in their own name. All others are "other", because a
+// name can be any text. Set once.
 var kinds = []string{"codex", "claude", "opencode", "gemini", "cursor", "chatgpt", "inspector"}
 
 // tally counts calls.
@@ -31,9 +31,10 @@ type tally struct {
 	clients map[string]uint64 // Guarded by mu: calls by the kind of their client
 }
 
-// called is a tool, which is in the table, and how a call of it ended.
+// called is a tool of the table, and how a call of it ended.
 type called struct{ tool, outcome string }
 
+// add counts a call.
 func (t *tally) add(tool, outcome, client string) {
 	kind := "other"
 	if i := slices.IndexFunc(kinds, func(k string) bool { return strings.Contains(strings.ToLower(client), k) }); i >= 0 {
@@ -48,12 +49,12 @@ func (t *tally) add(tool, outcome, client string) {
 	t.clients[kind]++
 }
 
-// Metrics yields what the front counts.
+// Metrics yields the metrics of the front.
 func (f *Front) Metrics() iter.Seq[handoff.Metric] {
 	f.calls.mu.Lock()
 	calls, clients := maps.Clone(f.calls.calls), maps.Clone(f.calls.clients)
 	f.calls.mu.Unlock()
-	if calls == nil { // the names are there from the beginning
+	if calls == nil { // the metrics exist from the start
 		calls, clients = map[called]uint64{{tools.Codex, callDone}: 0}, map[string]uint64{"other": 0}
 	}
 	return func(yield func(handoff.Metric) bool) {
@@ -74,7 +75,7 @@ func (f *Front) Metrics() iter.Seq[handoff.Metric] {
 	}
 }
 
-// outcome tells how a call ended.
+// outcome returns how a call ended.
 func (c *call) outcome(result tools.Result, err error) string {
 	w, work := result.(tools.WorkResult)
 	switch {

@@ -10,16 +10,16 @@ import (
 	"switchboard/handoff"
 )
 
-// progress tells the client every few seconds that the call goes on, if it asked for that, until the returned function
-// is called, which waits for it.
+// progress notifies the client every [progressEvery] that the call goes on, if the client asked for that. stop ends
+// this and waits until it has ended.
 func (c *call) progress(ctx context.Context) (stop func()) {
 	token := c.req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var telling sync.WaitGroup
-	telling.Go(func() {
+	var notifying sync.WaitGroup
+	notifying.Go(func() {
 		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
 		for n := 1.0; ; n++ {
@@ -32,16 +32,14 @@ func (c *call) progress(ctx context.Context) (stop func()) {
 			if text := c.doing.Load(); text != nil {
 				message = *text
 			}
-			_ = c.req.Session.NotifyProgress(
-				ctx,
-				&mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message},
-			) // a client that left is not told
+			_ = c.req.Session.NotifyProgress(ctx, // the client may have left
+				&mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
 		}
 	})
-	return func() { cancel(); telling.Wait() }
+	return func() { cancel(); notifying.Wait() }
 }
 
-// happened keeps what the agent does now as the next sign.
+// happened keeps what the agent does now, for the next notification.
 func (c *call) happened(e handoff.RunEvent) {
 	var text string
 	switch k := e.Kind.(type) {
@@ -54,10 +52,10 @@ func (c *call) happened(e handoff.RunEvent) {
 	default:
 		return
 	}
-	if text = handoff.Clip(text, maxSign); text != "" {
+	if text = handoff.Clip(text, maxProgress); text != "" {
 		c.doing.Store(&text)
 	}
 }
 
-// maxSign bounds a sign of progress, in bytes.
-const maxSign = 200
+// maxProgress bounds the text of a notification of progress, in bytes.
+const maxProgress = 200

@@ -12,28 +12,28 @@ import (
 	"switchboard/handoff"
 )
 
-// recoverWithin is how long a call waits until it is known what a former life of the process left.
+// recoverWithin is how long a call waits for the work of an earlier process to be read.
 const recoverWithin = 5 * time.Second
 
-// maxRecent bounds the requests that are remembered; beyond it the oldest half is forgotten, and their words alone tell
-// whether a request is the same.
+// maxRecent bounds the remembered requests. Above it the older half is dropped; repetitions of those are recognised by
+// their words, as for work of an earlier process.
 const maxRecent = 4096
 
-// sameWords knows which request a piece of work began with.
-type sameWords struct {
-	mu     sync.Mutex
-	recent map[handoff.RunID]request // Guarded by mu
+// recentWork has the requests that recent work began with. It is safe for concurrent use.
+type recentWork struct {
+	mu  sync.Mutex                // also held by [Front.begin], so that two equal requests are one
+	all map[handoff.RunID]request // Guarded by mu
 }
 
-// A request is what was asked, by whom, and when.
+// A request is the request that work began with.
 type request struct {
-	sum [sha256.Size]byte
+	sum [sha256.Size]byte // of caller, tool and arguments
 	at  time.Time
 }
 
-// begin has work done, or finds it: the same request of the same caller is the same work until somebody was told the
-// outcome; again says that it was found. A client whose connection broke repeats a request with nothing that marks it
-// as a repetition.
+// begin gives work, or returns the work that the same caller gave with the same request before, if its outcome is not
+// known to the client yet; again reports that. Clients whose connection broke repeat a request without a mark that it
+// is a repetition.
 func (f *Front) begin(ctx context.Context, c *call, req handoff.Request) (id handoff.RunID, again bool, err error) {
 	if err := f.cfg.Work.Recovered(ctx, recoverWithin); err != nil {
 		return "", false, err
@@ -46,8 +46,8 @@ func (f *Front) begin(ctx context.Context, c *call, req handoff.Request) (id han
 		where = t.Server
 	}
 	c.complete(&req)
-	f.same.mu.Lock() // Start returns at once: two that come together are one
-	defer f.same.mu.Unlock()
+	f.recent.mu.Lock() // not for long: Start returns at once
+	defer f.recent.mu.Unlock()
 	records, err := f.cfg.Backend.Work.Handoffs(c.grant)
 	if err != nil {
 		return "", false, err
@@ -57,18 +57,18 @@ func (f *Front) begin(ctx context.Context, c *call, req handoff.Request) (id han
 			continue
 		}
 		id := handoff.RunID(rec.ID)
-		if its, ok := f.same.recent[id]; ok && its.sum == sum || !ok && repeats(rec, req, where) {
+		if first, ok := f.recent.all[id]; ok && first.sum == sum || !ok && repeats(rec, req, where) {
 			return id, true, nil
 		}
 	}
 	id, err = f.cfg.Backend.Runs.Start(ctx, c.grant, req)
 	if err == nil {
-		f.same.remember(id, request{sum, time.Now()})
+		f.recent.addLocked(id, request{sum, time.Now()})
 	}
 	return id, false, err
 }
 
-// repeats reports whether work of a former life of the process was begun with the words of a request.
+// repeats reports whether work that is not in [recentWork] was begun with the words of a request.
 func repeats(rec handoff.Record, req handoff.Request, where string) bool {
 	thread := req.Target.Thread
 	return rec.Client != "" && rec.Server == where && rec.Prompt == handoff.InputText(req.Input) &&
@@ -76,19 +76,18 @@ func repeats(rec handoff.Record, req handoff.Request, where string) bool {
 			strings.EqualFold(rec.Title, thread))
 }
 
-// remember notes what work began with.
-func (s *sameWords) remember(id handoff.RunID, r request) {
-	if s.recent == nil {
-		s.recent = map[handoff.RunID]request{}
+// addLocked adds the request that work began with.
+func (w *recentWork) addLocked(id handoff.RunID, r request) {
+	if w.all == nil {
+		w.all = map[handoff.RunID]request{}
 	}
-	s.recent[id] = r
-	if len(s.recent) > maxRecent {
+	w.all[id] = r
+	if len(w.all) > maxRecent {
 		oldest := slices.SortedFunc(
-			maps.Keys(s.recent),
-			func(a, b handoff.RunID) int { return s.recent[a].at.Compare(s.recent[b].at) },
+			maps.Keys(w.all), func(a, b handoff.RunID) int { return w.all[a].at.Compare(w.all[b].at) },
 		)
 		for _, id := range oldest[:maxRecent/2] {
-			delete(s.recent, id)
+			delete(w.all, id)
 		}
 	}
 }
