@@ -17,24 +17,24 @@ import (
 	"switchboard/sessions"
 )
 
-// A person is who sits before the page, and by which key or link they logged in.
+// A person is the principal of a login, and the key or link that it was made with.
 type person struct {
 	principal string
 	key       [sha256.Size]byte // as in [sessions.App]
 }
 
-// An Asked is what a person is shown of a program that wants to be let in.
+// An Asked is the request of a program for access, as it is shown to a person.
 type Asked struct {
-	ID       string `json:"id,omitempty"`      // names the request to [Server.Decide]; "": it cannot be allowed
-	Name     string `json:"name"`              // as the program names itself
-	Host     string `json:"host"`              // where its document is, so who it is
+	ID       string `json:"id,omitempty"`      // the request's id for [Server.Decide]; "": it cannot be allowed
+	Name     string `json:"name"`              // the program's own name
+	Host     string `json:"host"`              // the host of its document, which identifies it
 	Redirect string `json:"redirect"`          // the host that the answer goes to
-	Local    bool   `json:"local,omitempty"`   // Redirect is the person's own computer: any program there may read it
+	Local    bool   `json:"local,omitempty"`   // Redirect is the person's own computer, where any program may read it
 	Problem  string `json:"problem,omitempty"` // why it cannot be allowed, for people
-	Back     string `json:"back,omitempty"`    // the address that tells the program so
+	Back     string `json:"back,omitempty"`    // with a Problem: the address that tells the program
 }
 
-// A request is what a program asks for, and waits for a person.
+// A request is a request of a program that waits for a person's decision.
 type request struct {
 	id                         string
 	of                         person
@@ -44,16 +44,16 @@ type request struct {
 }
 
 const (
-	maxQuery = 8 << 10 // bytes of what a program asks
+	maxQuery = 8 << 10 // bytes of a request
 	maxState = 2 << 10
 )
 
-// challengeForm is the form of a PKCE challenge by S256: a SHA-256 in base64url (RFC 7636, 4.2).
+// challengeForm matches a PKCE challenge by S256: a SHA-256 in base64url (RFC 7636, 4.2).
 var challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// Ask reads the request of a program, as it stands in the query of the address that it opened, and fetches the
-// program's document. What is wrong with the program or with where the answer goes is an error, and nobody else is
-// told; an error has code [handoff.CodeMalformed] or [handoff.CodeLimited]. The result is an [Asked].
+// Ask parses the request of a program from the query of the page that it opened, and fetches the program's document.
+// The result is an [Asked]. If the document or the redirect address is wrong, Ask returns an error, of code
+// [handoff.CodeMalformed] or [handoff.CodeLimited], and nothing is sent to the redirect address.
 func (s *Server) Ask(ctx context.Context, principal string, key [sha256.Size]byte, query string) (any, error) {
 	return s.ask(ctx, person{principal, key}, query)
 }
@@ -62,16 +62,16 @@ func (s *Server) ask(ctx context.Context, by person, query string) (Asked, error
 	if !s.asks.Allow() {
 		return Asked{}, &handoff.Error{Code: handoff.CodeLimited, Subject: "requests of programs", Retry: time.Second}
 	}
-	asked, err := values(query, maxQuery)
+	params, err := values(query, maxQuery)
 	if err != nil {
 		return Asked{}, err
 	}
-	redirect := asked.Get("redirect_uri")
+	redirect := params.Get("redirect_uri")
 	to, err := redirectAddress(redirect)
 	if err != nil {
 		return Asked{}, err
 	}
-	c, err := s.fetch(ctx, asked.Get("client_id"))
+	c, err := s.fetch(ctx, params.Get("client_id"))
 	if err != nil {
 		return Asked{}, err
 	}
@@ -84,16 +84,16 @@ func (s *Server) ask(ctx context.Context, by person, query string) (Asked, error
 	}
 	shown := Asked{Name: c.Name, Host: at.Host, Redirect: to.Host, Local: local(to.Hostname())}
 	req := request{
-		id: rand.Text(), of: by, client: c, redirect: redirect, state: asked.Get("state"),
-		challenge: asked.Get("code_challenge"), until: time.Now().Add(requestLife),
+		id: rand.Text(), of: by, client: c, redirect: redirect, state: params.Get("state"),
+		challenge: params.Get("code_challenge"), until: time.Now().Add(requestLife),
 	}
 	code := ""
 	switch {
-	case asked.Get("response_type") != "code" || asked.Get("response_mode") != "" && asked.Get("response_mode") != "query":
+	case params.Get("response_type") != "code" || params.Get("response_mode") != "" && params.Get("response_mode") != "query":
 		code, shown.Problem = "unsupported_response_type", "It asks for something else than a code."
-	case asked.Get("code_challenge_method") != "S256" || !challengeForm.MatchString(req.challenge):
+	case params.Get("code_challenge_method") != "S256" || !challengeForm.MatchString(req.challenge):
 		code, shown.Problem = "invalid_request", "It does not protect its code (PKCE with S256)."
-	case !oauthex.MatchesResource(asked["resource"], s.resource()):
+	case !oauthex.MatchesResource(params["resource"], s.resource()):
 		code, shown.Problem = "invalid_target", "It wants to use something else than this Switchboard ("+s.resource()+")."
 	case len(req.state) > maxState:
 		code, shown.Problem, req.state = "invalid_request", "It gave a state that is too long.", ""
@@ -108,7 +108,7 @@ func (s *Server) ask(ctx context.Context, by person, query string) (Asked, error
 	return shown, nil
 }
 
-// values reads what a client sends as a form or a query. Nothing that is read here may stand there twice.
+// values parses a form or a query of a client. A name that occurs twice is an error.
 func values(text string, most int) (url.Values, error) {
 	if len(text) > most {
 		return nil, handoff.Fault(handoff.CodeTooLarge, "what the program asks", "")
@@ -125,7 +125,7 @@ func values(text string, most int) (url.Values, error) {
 	return all, nil
 }
 
-// wait keeps a request until somebody decides.
+// wait adds a request to those that wait for a decision. If too many wait, it drops the oldest.
 func (s *Server) wait(req request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,8 @@ func (s *Server) wait(req request) {
 	s.waiting = append(s.waiting, req)
 }
 
-// take takes a request of a person, so that it is decided once; false when there is none.
+// take removes and returns a waiting request of a person, so that it is decided once. It reports false if there is
+// none.
 func (s *Server) take(by person, id string) (request, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +154,9 @@ func (s *Server) take(by person, id string) (request, bool) {
 	return req, true
 }
 
-// Decide lets the program of a request in, so that a yes of it counts as far as approve, or does not, and returns the
-// address that tells it so. A request that is decided, or too old, or of somebody else is [handoff.CodeNotPending].
+// Decide allows or refuses a request, and returns the address that tells the program. approve limits which yes of the
+// program counts. For a request that was decided, has expired or is another person's, the error has code
+// [handoff.CodeNotPending].
 func (s *Server) Decide(
 	ctx context.Context, principal string, key [sha256.Size]byte, id string, allow bool, approve handoff.Approval,
 ) (string, error) {
@@ -196,14 +198,14 @@ func (s *Server) Decide(
 	return s.back(req, url.Values{"code": {code}}), nil
 }
 
-// back is where an answer goes, with what it says.
-func (s *Server) back(req request, say url.Values) string {
+// back returns the redirect address of a request with an answer in its query.
+func (s *Server) back(req request, answer url.Values) string {
 	u, err := url.Parse(req.redirect)
 	if err != nil {
-		return "" // it was parsed before
+		return "" // never, since it was parsed before
 	}
 	q := u.Query()
-	maps.Copy(q, say)
+	maps.Copy(q, answer)
 	if req.state != "" {
 		q.Set("state", req.state)
 	}

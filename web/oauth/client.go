@@ -26,7 +26,7 @@ const (
 	fetchWithin = 5 * time.Second
 )
 
-// A client is what a program says of itself in its document.
+// A client is a program's metadata document.
 type client struct {
 	ID           string   `json:"client_id"`
 	Name         string   `json:"client_name"`
@@ -37,7 +37,7 @@ type client struct {
 	ResponseType []string `json:"response_types"`
 }
 
-// clientAddress reads a client_id: an https address with a path, written in one way alone.
+// clientAddress parses a client_id: an https address with a path, in its canonical form.
 func clientAddress(id string) (*url.URL, error) {
 	bad := func(why string) (*url.URL, error) {
 		return nil, handoff.Malformed("client_id", "client_id "+why)
@@ -62,24 +62,24 @@ func clientAddress(id string) (*url.URL, error) {
 	return u, nil
 }
 
-// redirectAddress reads where an answer goes: to an https address, or to a program on the person's own computer.
+// redirectAddress parses a redirect address: an https address, or one on the person's own computer.
 func redirectAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxRedirect || u.Host == "" || u.User != nil || strings.Contains(text, "#") ||
-		strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) || // it may look like another one
+		strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) || // looks like another
 		u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())) {
 		return nil, handoff.Malformed("redirect_uri", "redirect_uri is neither an https address nor one of this computer")
 	}
 	return u, nil
 }
 
-// local reports whether a host is the computer itself.
+// local reports whether a host is a loopback address.
 func local(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// fetch reads the document of a client.
+// fetch fetches and checks the document of a client.
 func (s *Server) fetch(ctx context.Context, id string) (client, error) {
 	at, err := clientAddress(id)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Server) fetch(ctx context.Context, id string) (client, error) {
 		return unread("does not use the authorization code")
 	}
 	c.Name = handoff.Clip(strings.TrimSpace(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) { // what reorders or hides other letters is among it
+		if !unicode.IsPrint(r) { // among these are characters that reorder or hide others
 			return -1
 		}
 		return r
@@ -139,7 +139,7 @@ func (s *Server) fetch(ctx context.Context, id string) (client, error) {
 	return c, nil
 }
 
-// reason is an error of a fetch for people: nothing of what lies behind an address is told.
+// reason returns an error of a fetch in words that reveal nothing about the network behind the address.
 func reason(err error) string {
 	if strings.Contains(err.Error(), errPrivate) {
 		return errPrivate
@@ -147,7 +147,7 @@ func reason(err error) string {
 	return "it does not answer as it should"
 }
 
-// documents fetches without a redirect and without anything that is kept.
+// documents returns an HTTP client without redirects and cookies.
 func documents(through http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport: through,
@@ -158,11 +158,11 @@ func documents(through http.RoundTripper) *http.Client {
 	}
 }
 
-// errPrivate is why a document is not fetched.
+// errPrivate is the error for an address that is not public.
 const errPrivate = "the address leads into a private network"
 
-// guarded connects to public addresses alone, which is looked at once the name was resolved, at the moment of
-// connecting. There is no proxy: it would connect to where it likes.
+// guarded returns a transport that connects only to public addresses. The address is checked after the name was
+// resolved, when connecting. It uses no proxy, because a proxy could connect to any address.
 func guarded() http.RoundTripper {
 	dial := &net.Dialer{Timeout: fetchWithin, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
@@ -177,7 +177,7 @@ func guarded() http.RoundTripper {
 	}
 }
 
-// reserved are networks that lead to nobody in public, or to an address that stands in theirs (the special-purpose
+// reserved has the networks that are not public, and those whose addresses contain another address (the special-purpose
 // registries of IANA). Set once.
 var reserved = prefixes(
 	"0.0.0.0/8",
@@ -200,7 +200,7 @@ var reserved = prefixes(
 	"3fff::/20",
 )
 
-// unicast is where public addresses of IPv6 are. Set once.
+// unicast contains all public IPv6 addresses. Set once.
 var unicast = netip.MustParsePrefix("2000::/3")
 
 func prefixes(all ...string) (list []netip.Prefix) {
@@ -210,7 +210,7 @@ func prefixes(all ...string) (list []netip.Prefix) {
 	return list
 }
 
-// public reports whether an address is one of the public network.
+// public reports whether an address is public.
 func public(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	if !addr.IsValid() || addr.Is6() && !unicast.Contains(addr) || addr.Zone() != "" {

@@ -201,7 +201,7 @@ func renewal(token string) url.Values {
 }
 
 // post asks for tokens.
-func (d *desk) post(body string, header ...string) (status int, tokens given, wrong denial) {
+func (d *desk) post(body string, header ...string) (status int, granted tokens, wrong denial) {
 	d.t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/oauth/token", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -216,12 +216,12 @@ func (d *desk) post(body string, header ...string) (status int, tokens given, wr
 		d.t.Error("somebody may keep the answer")
 	}
 	_ = json.Unmarshal(w.Body.Bytes(), &wrong)
-	_ = json.Unmarshal(w.Body.Bytes(), &tokens)
-	return w.Code, tokens, wrong
+	_ = json.Unmarshal(w.Body.Bytes(), &granted)
+	return w.Code, granted, wrong
 }
 
 // gets asks for tokens that are given.
-func (d *desk) gets(body url.Values) given {
+func (d *desk) gets(body url.Values) tokens {
 	d.t.Helper()
 	status, tokens, wrong := d.post(body.Encode())
 	if status != http.StatusOK || tokens.Access == "" || tokens.Refresh == "" || tokens.Type != "Bearer" {

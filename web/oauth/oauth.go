@@ -1,17 +1,17 @@
-// Package oauth lets programs elsewhere use /mcp for a person who allows it: an authorization server of OAuth 2.1 with
-// one kind of client and one way in, for clients that take nothing else, such as ChatGPT.
+// Package oauth lets a person give programs elsewhere access to /mcp. It is an authorization server of OAuth 2.1 with
+// one kind of client and one flow, for clients that cannot use a key, such as ChatGPT.
 //
-// It must not know the page, keys or grants: the edge tells who asks, and what a [sessions.App] may do.
+// It must not know the page, keys or grants: the edge decides who a person is, and what a [sessions.App] may do.
 //
-// # What is there, and what is not
+// # What is implemented
 //
-// The documents that clients find the way by (RFC 9728, RFC 8414); the authorization code with PKCE, S256 alone;
-// clients that are known by the address of their own metadata document
-// (draft-ietf-oauth-client-id-metadata-document), which are public clients: there are no secrets and no registration.
-// Tokens count at one resource (RFC 8707), and the answer at the redirect address names its issuer (RFC 9207).
+// The metadata documents (RFC 9728, RFC 8414), and the authorization code with PKCE, only with S256. Clients are
+// identified by the address of their own metadata document (draft-ietf-oauth-client-id-metadata-document). They are
+// public clients: there are no client secrets and no registration. Tokens are valid at one resource (RFC 8707), and the
+// answer at the redirect address names its issuer (RFC 9207).
 //
-// A credential that gives tokens, a code or a refresh token, counts once. Whoever presents one in a wrong way, or one
-// that was used, may have stolen it: the app is forgotten, and with it all that it was given.
+// A code and a refresh token can be used once. If one is used twice or wrongly, it may have been stolen: the app is
+// then dropped, with all its tokens.
 package oauth
 
 import (
@@ -36,27 +36,27 @@ import (
 
 const (
 	requestLife = 10 * time.Minute    // for the person to decide
-	codeLife    = time.Minute         // from their yes until the client has its tokens
+	codeLife    = time.Minute         // from a yes until the client has fetched its tokens
 	accessLife  = time.Hour           // of an access token
-	appLife     = 90 * 24 * time.Hour // after which an app ends that got no new tokens
-	usedEvery   = time.Minute         // how often the use of an app is written down
-	maxRequests = 64                  // that wait for a person; the oldest goes
+	appLife     = 90 * 24 * time.Hour // of an app that fetches no new tokens
+	usedEvery   = time.Minute         // the least time between two records of an app's use
+	maxRequests = 64                  // that wait for a decision; above it the oldest is dropped
 
-	// How often tokens may be asked for, and clients be looked up, by all together.
+	// The rates of requests for tokens, and of requests for access, of all clients together.
 	tokensPerSecond, tokensAtOnce = 10, 60
 	asksPerSecond, asksAtOnce     = 1, 20
 )
 
-// Scope is the one that there is: what a token may do, the person decides.
+// Scope is the only scope: what a token allows is for the person to decide.
 const Scope = "switchboard"
 
 // Config is what a [Server] is made of. Issuer, Apps and Audit are required.
 type Config struct {
-	// Issuer is the address of the page, scheme and host without a slash at the end. Tokens count at Issuer/mcp.
+	// Issuer is the address of the page, scheme and host without a slash at the end. Tokens are valid at Issuer/mcp.
 	Issuer string
 	Apps   sessions.Apps
 	Audit  handoff.Auditor
-	// Transport fetches the documents of clients. Nil: one that does not reach private networks.
+	// Transport fetches the documents of clients. Nil: one that connects only to public addresses.
 	Transport http.RoundTripper
 	Log       *zap.Logger // nil: silent
 }
@@ -66,25 +66,25 @@ type Server struct {
 	cfg    Config        // Set once
 	client *http.Client  // Set once: fetches documents
 	tokens *rate.Limiter // Set once
-	asks   *rate.Limiter // Set once
+	asks   *rate.Limiter // Set once: see [Server.Ask]
 	counts *handoff.Tally[outcome]
 
 	mu      sync.Mutex
 	waiting []request // Guarded by mu: oldest first, at most maxRequests
 }
 
-// An outcome is what became of something that a client or a person asked for, for /metrics.
+// An outcome is the outcome of a request of a client or a decision of a person, for /metrics.
 type outcome string
 
 const (
 	wasAsked     outcome = "asked"
 	wasAllowed   outcome = "allowed"
 	wasRefused   outcome = "refused"
-	wasConnected outcome = "connected" // a code gave tokens
-	wasRenewed   outcome = "renewed"
-	wasMisused   outcome = "misused" // a credential was used twice or wrongly, and its app forgotten
-	wasDenied    outcome = "denied"  // a request for tokens
-	wasDropped   outcome = "dropped" // a request that waited, for a newer one
+	wasConnected outcome = "connected" // tokens for a code
+	wasRenewed   outcome = "renewed"   // tokens for a refresh token
+	wasMisused   outcome = "misused"   // a code or refresh token was used twice or wrongly, and its app dropped
+	wasDenied    outcome = "denied"    // a request for tokens
+	wasDropped   outcome = "dropped"   // a waiting request, because too many waited
 )
 
 // New returns a server.
@@ -98,29 +98,21 @@ func New(cfg Config) *Server {
 	return &Server{
 		cfg: cfg, client: documents(cfg.Transport),
 		tokens: rate.NewLimiter(tokensPerSecond, tokensAtOnce), asks: rate.NewLimiter(asksPerSecond, asksAtOnce),
-		counts: handoff.NewTally(
-			wasAsked,
-			wasAllowed,
-			wasRefused,
-			wasConnected,
-			wasRenewed,
-			wasMisused,
-			wasDenied,
-			wasDropped,
-		),
+		counts: handoff.NewTally(wasAsked, wasAllowed, wasRefused, wasConnected, wasRenewed, wasMisused, wasDenied,
+			wasDropped),
 	}
 }
 
-// Metrics yields what the server counts.
+// Metrics yields the metrics of the server.
 func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 	return s.counts.Metrics("switchboard_oauth_total", "What programs elsewhere asked for by OAuth, by what became of it.",
 		"outcome")
 }
 
-// resource is where tokens count.
+// resource returns the resource at which tokens are valid.
 func (s *Server) resource() string { return s.cfg.Issuer + "/mcp" }
 
-// Where clients find what. Other servers put the documents elsewhere, too; those places stay empty.
+// The paths that clients use.
 const (
 	resourcePath  = "/.well-known/oauth-protected-resource"
 	serverPath    = "/.well-known/oauth-authorization-server"
@@ -128,12 +120,12 @@ const (
 	tokenPath     = "/oauth/token"
 )
 
-// Challenge is what /mcp answers with to a request that may not come in: where the way in is described.
+// Challenge returns the WWW-Authenticate of /mcp for requests that are not authorised. It names the metadata document.
 func (s *Server) Challenge() string {
 	return `Bearer resource_metadata="` + s.cfg.Issuer + resourcePath + `/mcp", scope="` + Scope + `"`
 }
 
-// ServeDocument describes the resource or the server, by the path.
+// ServeDocument serves the metadata of the resource or of the authorization server, as the path says.
 func (s *Server) ServeDocument(w http.ResponseWriter, r *http.Request) {
 	var document any = oauthex.ProtectedResourceMetadata{
 		Resource: s.resource(), AuthorizationServers: []string{s.cfg.Issuer}, ScopesSupported: []string{Scope},
@@ -142,9 +134,8 @@ func (s *Server) ServeDocument(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == serverPath {
 		document = serverDocument{AuthServerMeta: oauthex.AuthServerMeta{
 			Issuer: s.cfg.Issuer, AuthorizationEndpoint: s.cfg.Issuer + authorizePath, TokenEndpoint: s.cfg.Issuer + tokenPath,
-			ScopesSupported: []string{
-				Scope,
-			}, ResponseTypesSupported: []string{"code"}, ResponseModesSupported: []string{"query"},
+			ScopesSupported: []string{Scope}, ResponseTypesSupported: []string{"code"},
+			ResponseModesSupported:            []string{"query"},
 			GrantTypesSupported:               []string{"authorization_code", "refresh_token"},
 			TokenEndpointAuthMethodsSupported: []string{"none"}, CodeChallengeMethodsSupported: []string{"S256"},
 			ClientIDMetadataDocumentSupported: true, AuthorizationResponseIssParameterSupported: true,
@@ -153,23 +144,23 @@ func (s *Server) ServeDocument(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, document)
 }
 
-// A serverDocument describes the server (RFC 8414). It has no keys, and so no address of them: an empty one would be an
-// address to strict clients.
+// A serverDocument is the metadata of the authorization server (RFC 8414). There are no keys, so jwks_uri is left out:
+// an empty one would be an invalid address for strict clients.
 type serverDocument struct {
 	oauthex.AuthServerMeta
 	NoKeys string `json:"jwks_uri,omitempty"`
 }
 
-// answer sends JSON that nobody keeps.
+// answer sends JSON that must not be cached.
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(handoff.Encode(body))) // a client that left cannot be told
+	_, _ = w.Write([]byte(handoff.Encode(body))) // the client may have left
 }
 
-// The forms of credentials. After the mark comes the app's id, in one that gives tokens what all such of the app share,
-// and then what nobody can guess.
+// The prefixes of credentials. After the prefix come the app's id, in a code or refresh token a random text that all of
+// them of the app share, and a random text of its own.
 const (
 	AccessMark  = "mcp_"
 	codeMark    = "mcc_"
@@ -185,12 +176,12 @@ func sumOf(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }
 
 func equal(a, b [sha256.Size]byte) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }
 
-// appOf finds the app that a credential with one of some marks names; false when there is none. Texts says how many
-// unguessable parts it has.
+// appOf finds the app of a credential, which must have one of the prefixes marks and so many random texts. It reports
+// false if there is none.
 func (s *Server) appOf(ctx context.Context, credential string, texts int, marks ...string) (sessions.App, bool, error) {
 	mark := credential[:min(len(AccessMark), len(credential))]
 	if len(credential) != len(AccessMark)+idLength+texts*textLength || !slices.Contains(marks, mark) {
-		return sessions.App{}, false, nil // so that not everything asks the store
+		return sessions.App{}, false, nil // without a query of the store
 	}
 	id := credential[len(mark):][:idLength]
 	if strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") != "" {
@@ -200,8 +191,8 @@ func (s *Server) appOf(ctx context.Context, credential string, texts int, marks 
 	return a, ok && a.Resource == s.resource(), err
 }
 
-// App finds the app whose access token this is, and notes that it was used. A token that is wrong, that has ended or
-// that is of another resource is none.
+// App finds the app of an access token, and records the use of the app. It reports false for a token that is wrong,
+// expired, or of another resource.
 func (s *Server) App(ctx context.Context, token string) (sessions.App, bool, error) {
 	a, ok, err := s.appOf(ctx, token, 1, AccessMark)
 	now := time.Now()
@@ -210,7 +201,7 @@ func (s *Server) App(ctx context.Context, token string) (sessions.App, bool, err
 	}
 	if now.Sub(a.Used) >= usedEvery {
 		a.Used = now
-		// With an error it got new tokens meanwhile, or it counts all the same.
+		// If this fails, the app got new tokens meanwhile, or the time of its use is wrong; the token is valid anyway.
 		if _, err := s.cfg.Apps.ChangeApp(ctx, a, a.Next); err != nil {
 			s.cfg.Log.Warn("use of an app not written", zap.Error(err))
 		}
@@ -218,12 +209,13 @@ func (s *Server) App(ctx context.Context, token string) (sessions.App, bool, err
 	return a, true, nil
 }
 
-// Standing finds the app whose token let a request in, while it is still let in. The token itself may have ended since.
+// Standing finds the app of a token that authorised a request, as long as the app has access. The token itself may have
+// expired.
 func (s *Server) Standing(ctx context.Context, token string) (sessions.App, bool, error) {
 	return s.appOf(ctx, token, 1, AccessMark)
 }
 
-// audit writes down what happened to an app.
+// audit records a decision about an app.
 func (s *Server) audit(ctx context.Context, principal, client string, what handoff.Decision, by string) error {
 	return s.cfg.Audit.Audit(ctx, handoff.AuditRecord{
 		Who: handoff.Caller{Principal: principal}.String(), Client: handoff.Clip(client, maxClient), Decision: what, By: by,
@@ -231,7 +223,7 @@ func (s *Server) audit(ctx context.Context, principal, client string, what hando
 	})
 }
 
-// Revoke forgets an app of a principal; false when there is none with this id. By is who asks, as in
+// Revoke drops an app of a principal, and reports false if there is none with this id. by is as in
 // [handoff.AuditRecord].
 func (s *Server) Revoke(ctx context.Context, principal, id, by string) (bool, error) {
 	a, ok, err := s.cfg.Apps.App(ctx, id)
