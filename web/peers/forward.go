@@ -19,10 +19,10 @@ import (
 	"switchboard/handoff"
 )
 
-// writeWithin bounds one write to a client. How long an answer takes is for the instance that serves it to bound.
+// writeWithin bounds one write to a client. The instance that serves a request bounds how long the answer takes.
 const writeWithin = 10 * time.Second
 
-// retries stand between two tries to have a request served.
+// retries are the pauses between two attempts to have a request served.
 var retries = handoff.Backoff{First: 50 * time.Millisecond, Longest: 500 * time.Millisecond}
 
 // Why a request is not served by an instance.
@@ -34,26 +34,27 @@ var (
 
 // A flight is a request that another instance serves.
 type flight struct {
-	to    string                  // Set once: the instance
+	to    string                  // Set once: the instance's id
 	cut   context.CancelCauseFunc // Set once
-	stays bool                    // Guarded by the forwarder's mu: cut, it would not be asked for again by itself
-	lasts bool                    // Guarded by the forwarder's mu: it has no end of its own, like a WebSocket
+	stays bool                    // Guarded by the forwarder's mu: after a cut, its client does not repeat it
+	lasts bool                    // Guarded by the forwarder's mu: it does not end by itself, like a WebSocket
 }
 
-// forward has a request served by an instance, or by the one that has the caller after it.
+// forward has a request served by an instance, or if the caller's home changes, by the next one. It reports false if
+// this instance has become the home.
 func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Caller, at Peer) (bool, error) {
 	held, cancel := context.WithTimeout(r.Context(), f.holdFor)
 	defer cancel()
 	own := maps.Clone(w.Header())
 	for try := 0; ; try++ {
-		clear(w.Header()) // the answer brings its own
+		clear(w.Header()) // the answer of the instance has all headers
 		err := f.attempt(w, r, at, own.Get("Connection") == "close")
 		if err == nil {
 			return true, nil
 		}
 		maps.Copy(w.Header(), own)
 		why := whyAgain(err)
-		if why == "" || r.GetBody == nil && r.ContentLength != 0 { // its body has been read
+		if why == "" || r.GetBody == nil && r.ContentLength != 0 { // the body has been consumed
 			return false, f.fault(r, at, err, why != "")
 		}
 		f.counts.again.Add(why)
@@ -63,7 +64,7 @@ func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Ca
 			return false, f.fault(r, at, err, true)
 		}
 		next, unknown := f.find(held, r, c)
-		if unknown == nil && next.ID == f.self { // it is served for longer than it is held
+		if unknown == nil && next.ID == f.self { // serving it here must not depend on the deadline of held
 			next, unknown = f.find(r.Context(), r, c)
 		}
 		if held.Err() != nil {
@@ -80,8 +81,8 @@ func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Ca
 	}
 }
 
-// whyAgain says why a request that failed may be sent again; "": it may not, for it may have been read.
-func whyAgain(err error) again {
+// whyAgain returns why a request that failed may be sent again; "" if it may not, because an instance may have read it.
+func whyAgain(err error) retryReason {
 	switch {
 	case errors.Is(err, errClosed):
 		return ""
@@ -94,7 +95,7 @@ func whyAgain(err error) again {
 	return ""
 }
 
-// fault is what is told of a request that no instance served; unread: it was not read by any.
+// fault counts, logs and returns the error for a request that no instance served. unread says that no instance read it.
 func (f *Forwarder) fault(r *http.Request, at Peer, err error, unread bool) error {
 	f.log.Warn("request not forwarded", zap.String("instance", at.ID), zap.Bool("unread", unread), zap.Error(err))
 	fault := handoff.Fault(handoff.CodeOverloaded, "Switchboard", "the instance that has the caller does not answer")
@@ -108,16 +109,16 @@ func (f *Forwarder) fault(r *http.Request, at Peer, err error, unread bool) erro
 	default:
 		f.counts.forwarded.Add(forwardedLost)
 		fault.Detail = "the instance that has the caller was lost"
-		if r.Method != http.MethodGet { // what only reads was not begun either
+		if r.Method != http.MethodGet { // a request that only reads can simply be repeated
 			fault.Code, fault.Subject = handoff.CodeUnknownStart, "the instance that has you"
 		}
 	}
 	return fault
 }
 
-// attempt has a request served by one instance. With an error nothing was answered. It panics like
-// [httputil.ReverseProxy] where an answer breaks off, so that the client sees that. closes: the connection to the
-// client is of no further use.
+// attempt has a request served by one instance. After an error, nothing was answered. If an answer breaks off, it
+// panics like [httputil.ReverseProxy], so that the client notices. closes says to close the client's connection
+// afterwards.
 func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, closes bool) (err error) {
 	ctx, cut := context.WithCancelCause(context.WithValue(r.Context(), peerKey{}, to))
 	defer cut(nil)
@@ -159,16 +160,16 @@ func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, clo
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, fault error) { err = fault },
 	}
 	out := http.NewResponseController(w)
-	_ = out.SetWriteDeadline(time.Time{}) // each write has its own
+	_ = out.SetWriteDeadline(time.Time{}) // each write sets its own
 	proxy.ServeHTTP(paced{w, out}, r.WithContext(ctx))
 	whole = err == nil
 	switch {
-	case r.Context().Err() != nil || answered: // there is nobody, or nothing more, to tell
+	case r.Context().Err() != nil || answered: // the client has left, or has its answer
 		return nil
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
-	if _, told := errors.AsType[*dialFault](err); err != nil && !reached.Load() && !told {
+	if _, isDial := errors.AsType[*dialFault](err); err != nil && !reached.Load() && !isDial {
 		err = &dialFault{againNoConnection, err}
 	}
 	return err
@@ -179,14 +180,15 @@ func isStream(answer *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// answered notes what a request turned out to be. A stream that was asked for by GET is asked for again after a cut.
+// answered records what kind of answer a request got. again says that the client repeats it by itself after a cut, as
+// for a stream that was requested by GET.
 func (f *Forwarder) answered(one *flight, again, lasts bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one.stays, one.lasts = !again, lasts
 }
 
-// Busy reports whether another instance serves a request whose client notices when this one ends.
+// Busy reports whether another instance serves a request that would fail if this process ended.
 func (f *Forwarder) Busy() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +200,7 @@ func (f *Forwarder) Busy() bool {
 	return false
 }
 
-// enter notes a request that another instance serves from now until leave is called.
+// enter adds a request that another instance serves, until leave is called.
 func (f *Forwarder) enter(one *flight) (leave func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -213,9 +215,9 @@ func (f *Forwarder) enter(one *flight) (leave func(), err error) {
 	}, nil
 }
 
-// rewrite makes what is sent to an instance of a request: all of it as it came, and the hop.
+// rewrite prepares the request to an instance: as it came, with the header of its hop.
 func (f *Forwarder) rewrite(p *httputil.ProxyRequest, to Peer) {
-	p.Out.URL.Scheme, p.Out.URL.Host = "https", to.Fingerprint // connections are kept by this
+	p.Out.URL.Scheme, p.Out.URL.Host = "https", to.Fingerprint // the transport keeps connections by host
 	p.Out.URL.RawQuery = p.In.URL.RawQuery
 	p.Out.Host = p.In.Host
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
@@ -223,24 +225,25 @@ func (f *Forwarder) rewrite(p *httputil.ProxyRequest, to Peer) {
 			p.Out.Header[name] = values
 		}
 	}
-	p.Out.Header.Del("Expect") // the body is here
+	p.Out.Header.Del("Expect") // the body has arrived
 	p.Out.Header.Set(hopHeader, hopOf(f.self, p.In).String())
-	// The transport itself sends nothing twice that has a body which it cannot get again.
+	// Without GetBody the transport does not repeat a request with a body by itself.
 	switch {
 	case p.In.GetBody != nil && p.In.ContentLength != 0:
-		p.Out.Body, _ = p.In.GetBody() // it is in memory
+		p.Out.Body, _ = p.In.GetBody() // never fails for a body in memory
 	case p.In.Header.Get("Upgrade") != "":
 		p.Out.Body = io.NopCloser(strings.NewReader(""))
 	}
 	p.Out.GetBody = nil
 }
 
-// A paced writer bounds each write.
+// A paced writer sets a deadline for each write.
 type paced struct {
 	http.ResponseWriter
 	out *http.ResponseController // Set once
 }
 
+// Write implements [http.ResponseWriter].
 func (p paced) Write(b []byte) (int, error) {
 	defer p.bound()()
 	return p.ResponseWriter.Write(b)
@@ -252,13 +255,15 @@ func (p paced) FlushError() error {
 	return p.out.Flush()
 }
 
-// bound sets the deadline of one write. Over HTTP/2 one that passes ends the stream, also between two writes.
+// bound sets the deadline of one write. lift removes it, because over HTTP/2 it would end the stream between two
+// writes.
 func (p paced) bound() (lift func()) {
-	_ = p.out.SetWriteDeadline(time.Now().Add(writeWithin)) // a writer without deadlines needs none
+	_ = p.out.SetWriteDeadline(time.Now().Add(writeWithin)) // fails for a writer that has no deadlines
 	return func() { _ = p.out.SetWriteDeadline(time.Time{}) }
 }
 
-// Hijack gives a connection away that ends as a whole: what serves it has ended it when it sends nothing more.
+// Hijack takes over the connection. The result hides CloseWrite: when the other instance sends no more, the whole
+// connection is closed.
 func (p paced) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := p.out.Hijack()
 	return struct{ net.Conn }{conn}, buffered, err

@@ -10,19 +10,18 @@ import (
 	"strings"
 )
 
-// hopHeader is what an instance tells the next one of a request beside what that has itself: see [hop]. From anywhere
-// else it is taken away.
+// hopHeader has the [hop] of a forwarded request. It is removed from requests that do not come from an instance.
 const hopHeader = "Switchboard-Hop"
 
-// A hop is how a request reached the instance that forwards it, or that the instance itself asks for a line.
+// A hop says how a request reached the instance that forwards it, or that the instance itself requests a line.
 type hop struct {
 	by     string // the id of that instance
-	line   bool   // it asks for a connection to an agent: nothing that a client sends is taken for that
-	secure bool   // it came over TLS
-	remote string // from this address, with its port; "": it came by no network
+	line   bool   // the instance requests a connection to an agent; never set for a client's request
+	secure bool   // the request came over TLS
+	remote string // the client's address with its port; "": it did not come over a network
 }
 
-// hopOf is the hop of a request to this instance.
+// hopOf returns the hop of a request to this instance.
 func hopOf(self string, r *http.Request) hop {
 	h := hop{by: self, secure: r.TLS != nil}
 	if _, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -43,7 +42,7 @@ func (h hop) String() string {
 	return h.by + " " + scheme + " " + h.remote
 }
 
-// parseHop reads a header.
+// parseHop parses the values of the header.
 func parseHop(values []string) (hop, error) {
 	if len(values) != 1 {
 		return hop{}, errors.New("a request makes one hop")
@@ -59,22 +58,22 @@ func parseHop(values []string) (hop, error) {
 	return hop{by: by, line: scheme == "line", secure: scheme == "https", remote: remote}, nil
 }
 
-// hopKey is where a request says that another instance forwarded it.
+// hopKey is the context key of the hop of a forwarded request.
 type hopKey struct{}
 
-// came reports whether another instance forwarded a request to this one.
-func came(r *http.Request) bool {
+// wasForwarded reports whether another instance forwarded a request to this one.
+func wasForwarded(r *http.Request) bool {
 	_, ok := r.Context().Value(hopKey{}).(hop)
 	return ok
 }
 
-// Handler serves what other instances forward, as it reached them. Whoever is none of them is asked to come again, as
-// it may be one that has just begun.
+// Handler serves forwarded requests with the address and security of the client's connection. A sender that is not a
+// known instance gets 421, so that it tries again: it may be an instance that has just started.
 func (f *Forwarder) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		by, err := parseHop(r.Header.Values(hopHeader))
 		known := func(p Peer) bool {
-			return r.TLS != nil && p.Fingerprint != "" && p.Fingerprint == shown(*r.TLS) && p.ID == by.by
+			return r.TLS != nil && p.Fingerprint != "" && p.Fingerprint == peerFingerprint(*r.TLS) && p.ID == by.by
 		}
 		switch {
 		case err != nil:
@@ -95,7 +94,7 @@ func (f *Forwarder) Handler(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), hopKey{}, by))
 		r.RemoteAddr, r.TLS = by.remote, nil
 		if by.secure {
-			r.TLS = new(tls.ConnectionState) // nobody asks for more than whether there is one
+			r.TLS = new(tls.ConnectionState) // handlers only check whether there is one
 		}
 		next.ServeHTTP(w, r)
 	})

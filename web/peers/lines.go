@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	// lineProtocol is what a connection between instances becomes that goes on to an agent.
+	// lineProtocol is the protocol of a connection between instances that leads to an agent.
 	lineProtocol = "switchboard-line"
-	// openWithin bounds how long it takes until a machine has opened a connection to its agent.
+	// openWithin bounds how long a machine takes to open a connection to its agent.
 	openWithin = 20 * time.Second
-	// maxFault bounds what another instance says of a connection that it did not open, in bytes.
+	// maxFault bounds a lineFault, in bytes.
 	maxFault = 16 << 10
 )
 
-// Lines reach the agents of machines that keep a line to this instance. An error is of the vocabulary.
+// Lines reaches the agents of machines that keep a line to this instance. Errors are a [handoff.Error].
 type Lines interface {
-	// DialHere opens a connection to an agent of this name in the fleet; apart: one that only reads.
+	// DialHere opens a connection to the agent of a server; apart asks for one that only reads.
 	DialHere(ctx context.Context, server string, apart bool) (net.Conn, error)
 }
 
-// A lineFault is what an instance says of a connection to an agent that it did not open.
+// A lineFault is why an instance did not open a connection to an agent.
 type lineFault struct {
 	Reason handoff.Reason `json:"reason"`
 	Detail string         `json:"detail"`
 }
 
-// DialLine opens a connection to an agent whose machine keeps its line to another instance: it asks one after another.
-// Where none has the line, the reason is [handoff.ReasonAsleep].
+// DialLine opens a connection to an agent whose machine keeps its line to another instance. It asks one instance after
+// another. If none has the line, the error has the reason [handoff.ReasonAsleep].
 func (f *Forwarder) DialLine(ctx context.Context, server string, apart bool) (net.Conn, error) {
 	fault := &handoff.Error{Code: handoff.CodeUnreachable, Subject: server, Reason: handoff.ReasonAsleep,
 		Detail: "its machine is connected to no instance"}
@@ -51,17 +51,17 @@ func (f *Forwarder) DialLine(ctx context.Context, server string, apart bool) (ne
 		case err == nil && conn != nil:
 			f.counts.lines.Add(lineOpened)
 			return conn, nil
-		case err != nil: // it cannot be asked, and another may have the line
+		case err != nil: // another instance may have the line
 			f.log.Info("instance not asked for a line", zap.String("instance", p.ID), zap.Error(err))
 		case said.Reason != handoff.ReasonAsleep && said.Reason != handoff.ReasonNotJoined:
-			fault.Reason, fault.Detail = said.Reason, said.Detail // it has the line
+			fault.Reason, fault.Detail = said.Reason, said.Detail // this instance has the line
 		}
 	}
 	f.counts.lines.Add(lineNone)
 	return nil, fault
 }
 
-// openLine asks one instance for a connection to an agent. It gives a connection, or what the instance says instead.
+// openLine requests a connection to an agent from one instance. It returns the connection, or why the instance refused.
 func (f *Forwarder) openLine(
 	ctx context.Context, to Peer, server string, apart bool,
 ) (_ net.Conn, said lineFault, err error) {
@@ -106,13 +106,13 @@ func (f *Forwarder) openLine(
 	return nil, said, json.NewDecoder(io.LimitReader(answer.Body, maxFault)).Decode(&said)
 }
 
-// A lineConn is a connection with what was read of it before.
+// A lineConn is a connection of which some bytes were read into a buffer before.
 type lineConn struct {
 	net.Conn
 	first *bufio.Reader
 }
 
-// Read reads what came first.
+// Read reads the buffered bytes first.
 func (c lineConn) Read(b []byte) (int, error) { return c.first.Read(b) }
 
 // serveLine gives another instance a connection to an agent whose machine keeps its line here.
@@ -128,11 +128,12 @@ func (f *Forwarder) serveLine(w http.ResponseWriter, r *http.Request, by string)
 		fault := handoff.AsError(err)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadGateway)
-		_ = json.NewEncoder(w).Encode(lineFault{fault.Reason, fault.Detail}) // who asked may have left
+		_ = json.NewEncoder(w).Encode(lineFault{fault.Reason, fault.Detail}) // the other instance may have left
 	}
 }
 
-// joinLine connects two ends until one of them closes or ctx ends. With an error nothing was answered.
+// joinLine copies between the other instance and an agent until one of them closes or ctx ends. After an error, nothing
+// was answered.
 func (f *Forwarder) joinLine(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
 	if f.lines == nil {
 		return &handoff.Error{Code: handoff.CodeUnreachable, Reason: handoff.ReasonNotJoined}
@@ -151,7 +152,7 @@ func (f *Forwarder) joinLine(ctx context.Context, w http.ResponseWriter, r *http
 	f.counts.taken.Add(takenLine)
 	const switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + lineProtocol + "\r\n\r\n"
 	if _, err := io.WriteString(near, switched); err != nil {
-		return nil // it has left
+		return nil // the other instance has left
 	}
 	ended := make(chan struct{})
 	go func() { // ends with both connections

@@ -8,60 +8,56 @@ import (
 	"switchboard/handoff"
 )
 
-// forwarded is what became of a request that another instance was to serve.
-type forwarded string
+// A forwardOutcome is the outcome of a request for another instance.
+type forwardOutcome string
 
-// What becomes of requests.
 const (
-	forwardedServed forwarded = "served"
-	forwardedHere   forwarded = "here"   // it was served here in the end
-	forwardedSilent forwarded = "silent" // no instance took it in time
-	forwardedLost   forwarded = "lost"   // its instance was lost before it answered
-	forwardedCut    forwarded = "cut"    // its answer broke off
+	forwardedServed forwardOutcome = "served"
+	forwardedHere   forwardOutcome = "here"   // it was served here in the end
+	forwardedSilent forwardOutcome = "silent" // no instance took it in time
+	forwardedLost   forwardOutcome = "lost"   // its instance was lost before it answered
+	forwardedCut    forwardOutcome = "cut"    // its answer broke off
 )
 
-// again is why a request is sent again.
-type again string
+// A retryReason is why a request is sent again.
+type retryReason string
 
-// Why requests are sent again.
 const (
-	againNotMine      again = "not_mine"
-	againNoConnection again = "no_connection"
-	againFingerprint  again = "other_certificate"
+	againNotMine      retryReason = "not_mine"
+	againNoConnection retryReason = "no_connection"
+	againFingerprint  retryReason = "other_certificate"
 )
 
-// taken is what became of a request that came from another instance.
-type taken string
+// A takenOutcome is the outcome of a request from another instance.
+type takenOutcome string
 
-// What becomes of requests from other instances.
 const (
-	takenServed    taken = "served"
-	takenLine      taken = "line" // it became a connection to an agent
-	takenNotMine   taken = "not_mine"
-	takenStranger  taken = "stranger"  // from none of the instances
-	takenMalformed taken = "malformed" // without its hop
+	takenServed    takenOutcome = "served"
+	takenLine      takenOutcome = "line" // it became a connection to an agent
+	takenNotMine   takenOutcome = "not_mine"
+	takenStranger  takenOutcome = "stranger"  // the sender is no known instance
+	takenMalformed takenOutcome = "malformed" // without a valid hop
 )
 
-// line is what became of a connection to an agent whose machine keeps no line here.
-type line string
+// A lineOutcome is the outcome of dialling an agent whose machine keeps no line here.
+type lineOutcome string
 
-// What becomes of such connections.
 const (
-	lineOpened line = "opened"
-	lineNone   line = "none" // no other instance opened it
+	lineOpened lineOutcome = "opened"
+	lineNone   lineOutcome = "none" // no other instance opened it
 )
 
-// counts are for operators.
+// counts has counters for metrics.
 type counts struct {
-	forwarded *handoff.Tally[forwarded]
-	again     *handoff.Tally[again]
-	taken     *handoff.Tally[taken]
-	lines     *handoff.Tally[line]
+	forwarded *handoff.Tally[forwardOutcome]
+	again     *handoff.Tally[retryReason]
+	taken     *handoff.Tally[takenOutcome]
+	lines     *handoff.Tally[lineOutcome]
 	dials     atomic.Uint64
 	stripped  atomic.Uint64
 }
 
-// Metrics yields what a forwarder counts.
+// Metrics yields the metrics of a forwarder.
 func (f *Forwarder) Metrics() iter.Seq[handoff.Metric] {
 	f.mu.Lock()
 	open := len(f.flights)

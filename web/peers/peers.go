@@ -1,28 +1,28 @@
-// Package peers lets any instance take any request: one whose caller has their home at another instance is served
-// there. It carries HTTP, streams of events and WebSockets alike, as bytes; the home authenticates and serves as if the
-// request had come to it. Media of WebRTC never goes this way: an offer is answered where the home is.
+// Package peers lets any instance take any request: a request of a caller whose home is another instance is forwarded
+// there. It forwards HTTP, event streams and WebSockets alike, as bytes. The home checks the key and serves the request
+// as if it had come there. Media of WebRTC is never forwarded: the home answers the offer with its own address.
 //
-// It must not know what has the homes, where that is written down, nor what a request is about: a [Locator] says where
-// a caller is.
+// It must not know how homes are assigned and stored, nor what a request is about: a [Locator] says which instance is
+// the home of a caller.
 //
 // # Trust
 //
-// Instances reach each other by a listener of its own, over TLS 1.3 with certificates that each process makes for its
-// life. Nobody signs them: each end compares the other's with the fingerprint that the instances tell of themselves,
-// where whoever writes could as well write a login. What comes by it has passed the Host and the Origin at the instance
-// that took it, and is not asked for those again; for its key it is.
+// Instances connect over a listener of their own, by TLS 1.3 with certificates that each process makes for itself.
+// Nobody signs them: each end compares the other's certificate with the fingerprint that the instance has published in
+// the shared store; whoever can write there could also write a login. The instance that took a request has checked its
+// Host and Origin, which are not checked again; the key is.
 //
 // # Failure
 //
-// A request makes one hop. An instance that is asked for a caller whom it has not answers 421, and serves nothing; the
-// one that took the request then asks where the caller is, and may find that it is here by now. The same where the
-// other cannot be reached. That goes on for at most [patience]. A request that may have been read by an instance is
-// never sent again: its client is told, and knows whether it may ask twice.
+// A request is forwarded once. An instance that is not the caller's home answers 421. The forwarding instance then, and
+// when it cannot reach the other, asks the locator again, and may have become the home itself. It tries for at most
+// [patience]. A request that an instance may have read is never sent again: the client gets an error, and can decide
+// whether to repeat it.
 //
 // # Concurrency
 //
-// A [Forwarder] is safe for concurrent use. Each request is carried by its own goroutine; [Forwarder.Run] cuts those
-// whose instance is gone.
+// A [Forwarder] is safe for concurrent use. Each request is forwarded by its own goroutine; [Forwarder.Run] cuts
+// requests to dead instances.
 package peers
 
 import (
@@ -38,32 +38,33 @@ import (
 )
 
 const (
-	// patience is how long a request is held while no instance says that the caller is there.
+	// patience is how long a request is held while no instance takes it.
 	patience = 6 * time.Second
-	// dialWithin bounds one try to reach an instance. One that stands still takes connections and says nothing.
+	// dialWithin bounds one attempt to connect, with the TLS handshake: an instance that hangs accepts connections,
+	// too.
 	dialWithin = time.Second
-	// answerWithin is how long a request may still take when the process ends: less than its server waits for it.
+	// answerWithin is how long a request may still take when the process ends: less than its HTTP server waits for it.
 	answerWithin = 1500 * time.Millisecond
-	// lookEvery is how often it is looked whether the instances that carry requests are there.
+	// lookEvery is the time between two checks whether the instances that serve requests are dead.
 	lookEvery = 500 * time.Millisecond
 )
 
 // A Peer is an instance of this Switchboard.
 type Peer struct {
-	ID          string // of its life; no other has it
-	Address     string // where its peers reach it, as host:port
+	ID          string // unique for each process
+	Address     string // for its peers, host:port
 	Fingerprint string // of its certificate: see [Identity]
 }
 
-// A Locator knows the instances, and which has which caller. It is safe for concurrent use, and is asked for each
+// A Locator knows the instances, and the home of each caller. It is safe for concurrent use, and is called for each
 // request.
 type Locator interface {
-	// Where returns the instance that has a caller now, which is this one where it has just taken a home that was free
-	// or whose instance is dead. An error is of the vocabulary.
+	// Where returns the home of a caller. If the caller has none, or its instance is dead, this instance becomes the
+	// home. Errors are a [handoff.Error].
 	Where(ctx context.Context, c handoff.Caller) (Peer, error)
-	// Peers returns the instances that are there, this one among them.
+	// Peers returns the living instances, including this one.
 	Peers() []Peer
-	// Dead reports whether an instance is certainly gone.
+	// Dead reports whether an instance is certainly dead.
 	Dead(id string) bool
 }
 
@@ -76,24 +77,24 @@ type Config struct {
 	Log      *zap.Logger // nil: silent
 }
 
-// A Forwarder has requests served where the homes of their callers are, and takes those that others forward.
+// A Forwarder forwards requests to the homes of their callers, and takes those that other instances forward.
 type Forwarder struct {
 	self     string          // Set once
 	identity Identity        // Set once
 	locator  Locator         // Set once
-	lines    Lines           // Set once: nil: there are none
+	lines    Lines           // Set once; may be nil
 	log      *zap.Logger     // Set once
-	carrier  *http.Transport // Set once: connections to the others, by their fingerprints
-	holdFor  time.Duration   // Set once: how long a request is tried again; tests need less
-	answerIn time.Duration   // Set once: how long one may take after Close; tests need more
+	carrier  *http.Transport // Set once: connects to the other instances; the host of a URL is a fingerprint
+	holdFor  time.Duration   // Set once: how long to try to have a request served; tests shorten it
+	answerIn time.Duration   // Set once: how long a request may take after Close; tests lengthen it
 	counts   counts
 
 	mu      sync.Mutex
-	closed  bool                 // Guarded by mu: nothing is forwarded any more
-	flights map[*flight]struct{} // Guarded by mu: requests that others serve
+	closed  bool                 // Guarded by mu: no more requests are forwarded
+	flights map[*flight]struct{} // Guarded by mu: requests that other instances serve
 }
 
-// New returns a forwarder. Nothing is done before it is asked.
+// New returns a forwarder. It starts nothing.
 func New(cfg Config) *Forwarder {
 	f := &Forwarder{
 		self: cfg.ID, identity: cfg.Identity, locator: cfg.Locator, lines: cfg.Lines, log: cfg.Log,
@@ -109,22 +110,23 @@ func New(cfg Config) *Forwarder {
 		f.log = zap.NewNop()
 	}
 	f.carrier = &http.Transport{
-		DialTLSContext: f.dialTLS, DisableCompression: true, // what is packed goes along as it is
-		// Less than the other end's, so that nothing is sent on a connection which that closes.
+		DialTLSContext: f.dialTLS, DisableCompression: true, // answers pass unchanged
+		// Shorter than the timeout of the other end, so that no request is sent on a connection that it closes.
 		IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 64,
 	}
 	return f
 }
 
-// A Forward has a request served by another instance. It is false where the request is to be served here after all:
-// nothing was answered then, and the request is as it was. So it is with an error, which is of the vocabulary.
+// A Forward has a request served by another instance. It reports false if the request has to be served here after all;
+// then, and after an error, nothing was answered, and the request is unchanged. Errors are a [handoff.Error].
 type Forward = func(w http.ResponseWriter, r *http.Request) (served bool, err error)
 
-// Route says who serves a request of a caller that was let in: nil: this instance. A request without a caller of a name
-// is served by the instance whose id stands in what it names, such as a call, and else here.
+// Route returns how another instance serves a caller's request, or nil if this instance serves it. A request of a
+// nameless caller goes to the instance whose id is part of an id in the request, such as that of a call, or else stays
+// here.
 func (f *Forwarder) Route(r *http.Request, c handoff.Caller) (Forward, error) {
-	hopped := came(r)
-	if !hopped && len(r.Header.Values(hopHeader)) > 0 { // only instances say this, and they say it elsewhere
+	hopped := wasForwarded(r)
+	if !hopped && len(r.Header.Values(hopHeader)) > 0 { // a client pretends to be an instance
 		r.Header.Del(hopHeader)
 		f.counts.stripped.Add(1)
 	}
@@ -143,7 +145,7 @@ func (f *Forwarder) Route(r *http.Request, c handoff.Caller) (Forward, error) {
 	return func(w http.ResponseWriter, r *http.Request) (bool, error) { return f.forward(w, r, c, at) }, nil
 }
 
-// refuseMisdirected tells another instance that the caller is not here.
+// refuseMisdirected answers 421: this instance is not the caller's home.
 func (f *Forwarder) refuseMisdirected(w http.ResponseWriter, _ *http.Request) (bool, error) {
 	f.counts.taken.Add(takenNotMine)
 	clear(w.Header())
@@ -160,7 +162,7 @@ func (f *Forwarder) find(ctx context.Context, r *http.Request, c handoff.Caller)
 	for _, id := range []string{r.PathValue("id"), r.URL.Query().Get("call_id"), r.Header.Get("Mcp-Session-Id")} {
 		for _, p := range f.locator.Peers() {
 			switch {
-			case id == "" || !stands(p.ID, id):
+			case id == "" || !contains(p.ID, id):
 			case p.ID == f.self:
 				here = true
 			default:
@@ -168,21 +170,21 @@ func (f *Forwarder) find(ctx context.Context, r *http.Request, c handoff.Caller)
 			}
 		}
 	}
-	at, err := f.locator.Where(ctx, c) // nobody has them so far
-	if here && err == nil {            // also where this instance takes nobody any more
+	at, err := f.locator.Where(ctx, c) // the caller has no home yet
+	if here && err == nil {            // even if this instance is draining and takes no new callers
 		at = Peer{ID: f.self}
 	}
 	return at, err
 }
 
-// stands reports whether the id of an instance stands in another id: before a low line, and after the beginning or
-// another low line.
-func stands(instance, id string) bool {
+// contains reports whether an id contains that of an instance: at its beginning or after an underscore, and followed by
+// an underscore.
+func contains(instance, id string) bool {
 	before, _, found := strings.Cut(id, instance+"_")
 	return found && (before == "" || strings.HasSuffix(before, "_"))
 }
 
-// Run cuts requests that wait for an instance which is gone, until ctx ends.
+// Run cuts requests to dead instances until ctx ends.
 func (f *Forwarder) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -198,8 +200,8 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends the streams and WebSockets that others serve, for the process ends, and a moment later the other requests:
-// most are answered by then.
+// Close ends the streams and WebSockets that other instances serve, and after [answerWithin] the other requests, most
+// of which have been answered by then.
 func (f *Forwarder) Close() {
 	f.mu.Lock()
 	for one := range f.flights {
@@ -211,7 +213,7 @@ func (f *Forwarder) Close() {
 	time.AfterFunc(f.answerIn, f.end)
 }
 
-// end ends all requests that others serve. Nothing is forwarded after it.
+// end ends all requests that other instances serve. No request is forwarded after it.
 func (f *Forwarder) end() {
 	f.mu.Lock()
 	f.closed = true
@@ -219,18 +221,16 @@ func (f *Forwarder) end() {
 	f.cut(func(string) bool { return true }, errClosed)
 }
 
-// cut ends the requests that some instances serve.
-func (f *Forwarder) cut(those func(id string) bool, why error) {
+// cut ends the requests that the instances for which dead reports true serve.
+func (f *Forwarder) cut(dead func(id string) bool, why error) {
 	f.mu.Lock()
-	gone := map[string]bool{} // an instance is asked about once
+	gone := map[string]bool{} // by instance, so that dead is called once for each, and not under mu
 	for flight := range f.flights {
-		if _, asked := gone[flight.to]; !asked {
-			gone[flight.to] = false
-		}
+		gone[flight.to] = false
 	}
 	f.mu.Unlock()
 	for id := range gone {
-		gone[id] = those(id)
+		gone[id] = dead(id)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

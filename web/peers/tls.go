@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// protocol is what instances speak inside TLS. HTTP/1.1 alone has connections that become others.
+// protocol is the protocol inside TLS: HTTP/1.1, because only there a connection can be upgraded.
 const protocol = "http/1.1"
 
-// An Identity is the certificate of an instance for its life.
+// An Identity is the certificate of an instance.
 type Identity struct{ own tls.Certificate }
 
 // NewIdentity makes an identity.
@@ -34,7 +34,7 @@ func NewIdentity() (Identity, error) {
 	return Identity{tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}}, err
 }
 
-// Fingerprint is what the others know the instance by: the SHA-256 of its certificate, in hex.
+// Fingerprint returns the SHA-256 of the certificate, in hex. It identifies the instance for the others.
 func (i Identity) Fingerprint() string { return fingerprint(i.own.Certificate[0]) }
 
 func fingerprint(certificate []byte) string {
@@ -42,47 +42,47 @@ func fingerprint(certificate []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// secured are the settings of TLS at one end. Both ends show a certificate; known judges the other end's by its
-// fingerprint.
+// secured returns the TLS configuration of one end. Both ends send a certificate; known checks the fingerprint of the
+// other end's.
 func (i Identity) secured(known func(fingerprint string) error) *tls.Config {
 	return &tls.Config{
 		Certificates: []tls.Certificate{i.own}, MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
 		ClientAuth: tls.RequireAnyClientCert, SessionTicketsDisabled: true,
-		InsecureSkipVerify: true, // a certificate is a fingerprint here, which VerifyConnection compares
-		VerifyConnection:   func(state tls.ConnectionState) error { return known(shown(state)) },
+		InsecureSkipVerify: true, // VerifyConnection checks the fingerprint instead
+		VerifyConnection:   func(state tls.ConnectionState) error { return known(peerFingerprint(state)) },
 	}
 }
 
-// shown is the fingerprint of the certificate that the other end has proved to be its own.
-func shown(state tls.ConnectionState) string {
+// peerFingerprint returns the fingerprint of the other end's certificate, whose key TLS has verified.
+func peerFingerprint(state tls.ConnectionState) string {
 	if len(state.PeerCertificates) != 1 {
 		return ""
 	}
 	return fingerprint(state.PeerCertificates[0].Raw)
 }
 
-// Listen has the connections of a listener secured. Who comes is known once it asks something: an instance may come
-// before its fingerprint has been read here, and is to ask again then.
+// Listen returns a listener with TLS. [Forwarder.Handler] checks the fingerprint of the other end at each request, and
+// not in the handshake: an instance may connect before its fingerprint is known here, and has to try again then.
 func (f *Forwarder) Listen(l net.Listener) net.Listener {
 	return tls.NewListener(l, f.identity.secured(func(string) error { return nil }))
 }
 
-// peerKey is where a request says which instance it is for, to what dials that.
+// peerKey is the context key of the instance to dial.
 type peerKey struct{}
 
-// A dialFault says that an instance was not reached. Nothing was sent.
+// A dialFault says that an instance could not be reached, so that nothing was sent.
 type dialFault struct {
-	why again
+	why retryReason
 	error
 }
 
-// Unwrap returns what the connection failed with.
+// Unwrap returns the error of the connection.
 func (d *dialFault) Unwrap() error { return d.error }
 
-// errFingerprint ends a handshake with what has another certificate.
+// errFingerprint says that the other end has another certificate than the instance.
 var errFingerprint = errors.New("what answers there is not that instance")
 
-// dialTLS connects to the instance that a request is for.
+// dialTLS connects to the instance in the context.
 func (f *Forwarder) dialTLS(ctx context.Context, network, _ string) (net.Conn, error) {
 	to, _ := ctx.Value(peerKey{}).(Peer)
 	ctx, cancel := context.WithTimeout(ctx, dialWithin)
@@ -98,7 +98,7 @@ func (f *Forwarder) dialTLS(ctx context.Context, network, _ string) (net.Conn, e
 		return nil
 	}))
 	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = raw.Close() // it was not used
+		_ = raw.Close()
 		if errors.Is(err, errFingerprint) {
 			return nil, &dialFault{againFingerprint, err}
 		}
