@@ -25,12 +25,12 @@ import (
 
 // Bounds of notifications.
 const (
-	maxWaiting   = 64 // notices; the oldest goes
-	maxOfCaller  = 16 // subscriptions; the oldest goes
+	maxWaiting   = 64 // notices; above it the oldest is dropped
+	maxOfCaller  = 16 // subscriptions; above it the oldest is dropped
 	maxAll       = 1000
 	maxEndpoint  = 1000 // bytes
 	maxTitle     = 120
-	maxText      = 600 // bytes; all of a message has 4 KiB
+	maxText      = 600 // bytes; a whole message has 4 KiB
 	sendTimeout  = 10 * time.Second
 	keptFor      = 6 * time.Hour // by the push service, for a device that is off
 	maxReplyRead = 4 << 10
@@ -38,26 +38,26 @@ const (
 
 // Config is what a [Sender] is made of.
 type Config struct {
-	Store   sessions.Records // has the keys and the subscriptions
-	Dir     string           // the state directory, where earlier versions had them
-	Subject string           // who sends, for the push services: https://host or mailto:address
-	// Alive reports whether a login still stands. A subscription ends with the login that made it.
+	Store   sessions.Records // for the keys and the subscriptions
+	Dir     string           // the state directory, where earlier versions stored them
+	Subject string           // the sender, for the push services: https://host or mailto:address
+	// Alive reports whether a login is still valid. A subscription ends with the login that made it.
 	Alive func(ctx context.Context, principal, login string) bool
-	// Plain lets tests subscribe to addresses on this machine.
+	// Plain allows addresses on this machine, for tests.
 	Plain bool
 	Log   *zap.Logger // nil: none
 }
 
-// A Sender tells browsers that subscribed. It implements [handoff.Notifier] and is safe for concurrent use.
+// A Sender sends notices to browsers. It implements [handoff.Notifier], and is safe for concurrent use.
 type Sender struct {
 	cfg    Config       // Set once
 	keys   keys         // Set once, by load
 	client *http.Client // Set once
 
-	sent, failed, dropped atomic.Uint64 // messages that were taken, that were not, and notices that were never tried
-	subscribed            atomic.Int64  // subscriptions, when they were last read
+	sent, failed, dropped atomic.Uint64 // messages that were accepted or failed, and notices that were never tried
+	subscribed            atomic.Int64  // how many subscriptions there were when they were last read
 
-	waked chan struct{} // holds one token while something waits
+	waked chan struct{} // holds one token when Notify has added a notice
 
 	mu      sync.Mutex
 	waiting []handoff.Notice // Guarded by mu: oldest first
@@ -83,16 +83,16 @@ func Open(ctx context.Context, cfg Config) (*Sender, error) {
 	return s, err
 }
 
-// Key is the public key that browsers subscribe with, base64url.
+// Key returns the public key that browsers subscribe with, in base64url.
 func (s *Sender) Key() string { return s.keys.Public }
 
-// Subscribe keeps where a browser wants to be told. endpoint, p256dh and auth are those of the browser's
-// PushSubscription; login is what made it.
+// Subscribe stores the subscription of a browser, and drops older ones above the bounds. endpoint, p256dh and auth are
+// those of the browser's PushSubscription; login is the id of the login that makes it.
 func (s *Sender) Subscribe(ctx context.Context, c handoff.Caller, login, endpoint, p256dh, auth string) error {
 	if err := s.check(endpoint); err != nil || p256dh == "" || auth == "" || len(p256dh)+len(auth) > 400 {
 		return handoff.Fault(handoff.CodeMalformed, "that is no subscription of a browser", "")
 	}
-	one := kept{
+	one := subscription{
 		Caller: c, Login: login, Made: time.Now().UTC(),
 		To: webpush.Subscription{Endpoint: endpoint, Keys: webpush.Keys{P256dh: p256dh, Auth: auth}},
 	}
@@ -118,18 +118,19 @@ func (s *Sender) Subscribe(ctx context.Context, c handoff.Caller, login, endpoin
 	return nil
 }
 
-// Unsubscribe forgets a subscription of a caller.
+// Unsubscribe drops a subscription of a caller.
 func (s *Sender) Unsubscribe(ctx context.Context, c handoff.Caller, endpoint string) error {
 	all, err := s.subscriptions(ctx)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(all, func(k kept) bool { return k.To.Endpoint == endpoint && k.Caller == c }) {
+	if !slices.ContainsFunc(all, func(k subscription) bool { return k.To.Endpoint == endpoint && k.Caller == c }) {
 		return nil
 	}
 	return s.drop(ctx, endpoint)
 }
 
+// drop drops a subscription.
 func (s *Sender) drop(ctx context.Context, endpoint string) error {
 	was, err := s.cfg.Store.DropRecord(ctx, subscribedKind, nameOf(endpoint))
 	if was {
@@ -138,7 +139,8 @@ func (s *Sender) drop(ctx context.Context, endpoint string) error {
 	return err
 }
 
-// check refuses what no push service of a browser has: we send there, so it must not lead into a private network.
+// check refuses an endpoint that cannot be a push service: requests are sent there, so it must not be in a private
+// network.
 func (s *Sender) check(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || len(endpoint) > maxEndpoint || u.Host == "" || u.User != nil {
@@ -165,16 +167,16 @@ func (s *Sender) Notify(n handoff.Notice) {
 	s.mu.Unlock()
 	select {
 	case s.waked <- struct{}{}:
-	default: // it is awake already
+	default: // a token is there already
 	}
 }
 
-// Run sends until ctx ends. What waits then is told by the next call.
+// Run sends notices until ctx ends. The next call tells those that still wait.
 func (s *Sender) Run(ctx context.Context) error {
 	for {
 		n, ok := s.next()
 		if ok {
-			s.tell(ctx, n)
+			s.sendToAll(ctx, n)
 			continue
 		}
 		select {
@@ -185,7 +187,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 }
 
-// next takes a notice out.
+// next takes the oldest notice.
 func (s *Sender) next() (handoff.Notice, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,24 +199,24 @@ func (s *Sender) next() (handoff.Notice, bool) {
 	return n, true
 }
 
-// message is what the service worker of the page reads.
+// A message is the message to the service worker of the page.
 type message struct {
 	Kind     handoff.NoticeKind `json:"kind"`
 	Title    string             `json:"title"`
 	Text     string             `json:"text"`
 	ID       string             `json:"id"`                 // of the work
-	Question handoff.QuestionID `json:"question,omitempty"` // that can be declined
+	Question handoff.QuestionID `json:"question,omitempty"` // can be declined from the notification
 }
 
-// tell sends a notice to each subscription; those that are over are forgotten.
-func (s *Sender) tell(ctx context.Context, n handoff.Notice) {
+// sendToAll sends a notice to each subscription of its caller, and drops those that have ended.
+func (s *Sender) sendToAll(ctx context.Context, n handoff.Notice) {
 	to, err := s.subscriptions(ctx)
 	if err != nil {
 		s.failed.Add(1)
 		s.cfg.Log.Warn("notification not sent: who is notified cannot be read", zap.Error(err))
 		return
 	}
-	to = slices.DeleteFunc(to, func(k kept) bool { return k.Caller != n.Caller })
+	to = slices.DeleteFunc(to, func(k subscription) bool { return k.Caller != n.Caller })
 	title := n.Server
 	if n.Title != "" {
 		title += ": " + n.Title
@@ -248,8 +250,8 @@ func (s *Sender) tell(ctx context.Context, n handoff.Notice) {
 	}
 }
 
-// send gives a message to a push service; 0: it did not answer.
-func (s *Sender) send(ctx context.Context, text []byte, k kept) int {
+// send sends a message to a push service, and returns the HTTP status; 0 if there was no answer.
+func (s *Sender) send(ctx context.Context, text []byte, k subscription) int {
 	resp, err := webpush.SendNotificationWithContext(ctx, text, &k.To, &webpush.Options{
 		HTTPClient: s.client, Subscriber: s.cfg.Subject, TTL: int(keptFor.Seconds()), Urgency: webpush.UrgencyHigh,
 		VAPIDPublicKey: s.keys.Public, VAPIDPrivateKey: s.keys.Private,
@@ -262,7 +264,7 @@ func (s *Sender) send(ctx context.Context, text []byte, k kept) int {
 	return resp.StatusCode
 }
 
-// Metrics yields what became of the notifications.
+// Metrics yields the metrics of the sender.
 func (s *Sender) Metrics() iter.Seq[handoff.Metric] {
 	s.mu.Lock()
 	waiting := len(s.waiting)

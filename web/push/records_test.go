@@ -62,16 +62,16 @@ func (m *memory) DropRecord(_ context.Context, kind, name string) (bool, error) 
 	return was, m.down
 }
 
-// TestFormerFile: what an earlier version kept in its file goes into the store, once. Where another instance was first,
+// TestOldFile: what an earlier version kept in its file goes into the store, once. Where another instance was first,
 // its keys count, and subscriptions that were made with others are none.
-func TestFormerFile(t *testing.T) {
+func TestOldFile(t *testing.T) {
 	private, public, err := webpush.GenerateVAPIDKeys()
 	must(t, err)
 	file := func() string {
 		dir := t.TempDir()
-		was := former{keys: keys{private, public}, Subscriptions: []kept{{Caller: owner, Login: "l",
+		was := oldFile{keys: keys{private, public}, Subscriptions: []subscription{{Caller: owner, Login: "l",
 			To: webpush.Subscription{Endpoint: "https://push.example.com/x", Keys: webpush.Keys{P256dh: "p", Auth: "a"}}}}}
-		must(t, os.WriteFile(filepath.Join(dir, formerFile), []byte(handoff.Encode(was)), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, oldFileName), []byte(handoff.Encode(was)), 0o600))
 		return dir
 	}
 	here, elsewhere := newMemory(), newMemory()
@@ -89,13 +89,13 @@ func TestFormerFile(t *testing.T) {
 			if err != nil || (s.Key() == public) != tt.taken || (len(all) == 1 && all[0].Login == "l") != tt.taken {
 				t.Errorf("%s: key %q of %q, subscriptions %+v, %v", name, s.Key(), public, all, err)
 			}
-			if _, err := os.Stat(filepath.Join(dir, formerFile)); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(dir, oldFileName)); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s: the file stays: %v", name, err)
 			}
 		}
 	}
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, formerFile), []byte("{"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, oldFileName), []byte("{"), 0o600))
 	if _, err := Open(t.Context(), Config{Store: newMemory(), Dir: dir}); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("a damaged file: %v", err)
 	}

@@ -19,48 +19,48 @@ import (
 	"switchboard/sessions"
 )
 
-// The records of the store: the keys that sign, which is one, and each subscription by the sum of its address.
+// Kinds and names of records in the store: one record has the keys; each subscription is named by a hash of its
+// address.
 const (
 	keysKind, keysName = "push keys", "vapid"
 	subscribedKind     = "push"
 )
 
-// formerFile is where earlier versions had both, in the state directory.
-const formerFile = "push.json"
+// oldFileName is the file in the state directory in which earlier versions stored both.
+const oldFileName = "push.json"
 
-// keys sign what is sent, for as long as there are subscriptions made with them: at the first start they are made.
+// keys sign the messages. They are made at the first start, and must stay the same: subscriptions are bound to them.
 type keys struct {
 	Private string `json:"private"`
 	Public  string `json:"public"`
 }
 
-// A kept is a subscription as it is kept.
-type kept struct {
+// A subscription is a subscription of a browser, as it is stored.
+type subscription struct {
 	Caller handoff.Caller       `json:"caller"`
-	Login  string               `json:"login"` // that made it; it ends with that
+	Login  string               `json:"login"` // id of the login that made it, and with which it ends
 	To     webpush.Subscription `json:"to"`
 	Made   time.Time            `json:"made,omitzero"`
 }
 
-// former is what an earlier version kept in its file.
-type former struct {
+// oldFile is the content of [oldFileName].
+type oldFile struct {
 	keys
-	Subscriptions []kept `json:"subscriptions"`
+	Subscriptions []subscription `json:"subscriptions"`
 }
 
-// load reads the keys of the installation from the store, or makes them; what an earlier version had in its file goes
-// there first.
+// load reads the keys from the store, or makes them. It first moves the file of an earlier version into the store.
 func (s *Sender) load(ctx context.Context) error {
 	root, err := os.OpenRoot(s.cfg.Dir)
 	if err != nil {
 		return fmt.Errorf("open the state directory: %w", err)
 	}
 	defer func() { _ = root.Close() }() // nothing is buffered
-	was, err := readFormer(root)
+	old, err := readOldFile(root)
 	if err != nil {
 		return err
 	}
-	mine := was.keys
+	mine := old.keys
 	if mine.Private == "" {
 		if mine.Private, mine.Public, err = webpush.GenerateVAPIDKeys(); err != nil {
 			return fmt.Errorf("make the keys of notifications: %w", err)
@@ -74,66 +74,66 @@ func (s *Sender) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the keys of notifications: %w", err)
 	}
-	if was.Private == "" {
+	if old.Private == "" {
 		return nil
 	}
-	if s.keys != was.keys { // another instance was first, and its keys do not open these
+	if s.keys != old.keys { // another instance stored its keys first, and these subscriptions do not work with them
 		s.cfg.Log.Warn("browsers have to ask for notifications again: another instance's keys sign them",
-			zap.Int("browsers", len(was.Subscriptions)))
-		return root.Remove(formerFile)
+			zap.Int("browsers", len(old.Subscriptions)))
+		return root.Remove(oldFileName)
 	}
-	for _, k := range was.Subscriptions {
+	for _, k := range old.Subscriptions {
 		if err := s.put(ctx, k); err != nil {
 			return fmt.Errorf("keep who is notified: %w", err)
 		}
 	}
-	return root.Remove(formerFile)
+	return root.Remove(oldFileName)
 }
 
-// readFormer reads the file of an earlier version; without one there is nothing.
-func readFormer(root *os.Root) (was former, err error) {
-	text, err := root.ReadFile(formerFile)
+// readOldFile reads the file of an earlier version. Without one it returns the zero value.
+func readOldFile(root *os.Root) (old oldFile, err error) {
+	text, err := root.ReadFile(oldFileName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return former{}, nil
+		return oldFile{}, nil
 	case err != nil:
-		return former{}, fmt.Errorf("read the keys of notifications: %w", err)
+		return oldFile{}, fmt.Errorf("read the keys of notifications: %w", err)
 	}
-	if err := json.Unmarshal(text, &was); err != nil || was.Private == "" || was.Public == "" {
-		return former{}, fmt.Errorf("%s in the state directory cannot be read: move it away to begin with nobody subscribed",
-			formerFile)
+	if err := json.Unmarshal(text, &old); err != nil || old.Private == "" || old.Public == "" {
+		return oldFile{}, fmt.Errorf("%s in the state directory cannot be read: move it away to begin with nobody subscribed",
+			oldFileName)
 	}
-	return was, nil
+	return old, nil
 }
 
-// put keeps a subscription.
-func (s *Sender) put(ctx context.Context, k kept) error {
+// put stores a subscription.
+func (s *Sender) put(ctx context.Context, k subscription) error {
 	return s.cfg.Store.PutRecord(ctx, sessions.Record{Kind: subscribedKind, Name: nameOf(k.To.Endpoint),
 		Body: []byte(handoff.Encode(k))})
 }
 
-// nameOf names a subscription: its address is a secret.
+// nameOf returns the name of a subscription's record: a hash, because the address is a secret.
 func nameOf(endpoint string) string {
 	sum := sha256.Sum256([]byte(endpoint))
 	return hex.EncodeToString(sum[:16])
 }
 
-// subscriptions reads who is told, in the order in which they asked. One bad record must not hide the others.
-func (s *Sender) subscriptions(ctx context.Context) ([]kept, error) {
+// subscriptions returns all subscriptions, oldest first. It logs and leaves out records that cannot be read.
+func (s *Sender) subscriptions(ctx context.Context) ([]subscription, error) {
 	records, err := s.cfg.Store.Records(ctx, subscribedKind)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]kept, 0, len(records))
+	all := make([]subscription, 0, len(records))
 	for _, r := range records {
-		var k kept
+		var k subscription
 		if err := json.Unmarshal(r.Body, &k); err != nil {
 			s.cfg.Log.Warn("a subscription cannot be read", zap.Error(err))
 			continue
 		}
 		all = append(all, k)
 	}
-	slices.SortStableFunc(all, func(a, b kept) int { return a.Made.Compare(b.Made) })
+	slices.SortStableFunc(all, func(a, b subscription) int { return a.Made.Compare(b.Made) })
 	s.subscribed.Store(int64(len(all)))
 	return all, nil
 }
