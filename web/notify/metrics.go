@@ -7,7 +7,7 @@ import (
 	"switchboard/handoff"
 )
 
-// Metrics yields what became of the notices.
+// Metrics yields the metrics of the webhook.
 func (h *Webhook) Metrics() iter.Seq[handoff.Metric] {
 	h.mu.Lock()
 	waiting := len(h.waiting)

@@ -27,48 +27,48 @@ import (
 
 // Bounds of the webhook.
 const (
-	maxNotices       = 64 // waiting; see Notify for what happens when they are that many
+	maxNotices       = 64 // that wait; above it, Notify drops one
 	maxNoticeTitle   = 200
-	maxNoticeText    = 2000     // bytes, as a notification is read; the whole is on the page
-	maxNoticeReply   = 16 << 10 // bytes of a reply that are read, so that its connection ends well
+	maxNoticeText    = 2000     // bytes; the page has the whole text
+	maxNoticeReply   = 16 << 10 // bytes of a reply that are read
 	noticeTries      = 4
 	noticeTimeout    = 10 * time.Second // of one try
-	noticeLongest    = time.Minute      // the longest pause that a Retry-After gets
-	noticeGrace      = 3 * time.Second  // for what waits when the process ends
+	noticeLongest    = time.Minute      // the longest pause for a Retry-After
+	noticeGrace      = 3 * time.Second  // for waiting notices when the process ends
 	noticeHeaderSize = 64 << 10
 )
 
-// noticePauses stand between the tries.
+// noticePauses are the pauses between tries.
 var noticePauses = handoff.Backoff{First: time.Second, Longest: 4 * time.Second}
 
-// errNoAddress stands for errors that would quote the address.
+// errNoAddress replaces errors that would quote the address.
 var errNoAddress = errors.New("notify.webhook is no address")
 
-// Config is where a [Webhook] delivers.
+// Config is what a [Webhook] needs.
 type Config struct {
 	URL   string                 // http or https; it may hold a secret
 	Token func() (string, error) // reads the bearer token before each try; nil: none
 	Log   *zap.Logger            // nil: none
 }
 
-// A Webhook tells callers who are in no call, by requests to one address. It implements [handoff.Notifier].
+// A Webhook posts notices to one address. It implements [handoff.Notifier].
 type Webhook struct {
-	url    string                 // Set once; often holds a secret: it is never logged, nor an error that quotes it
+	url    string                 // Set once; often has a secret, so neither it nor an error that quotes it is logged
 	token  func() (string, error) // Set once; nil: none
 	client *http.Client           // Set once
-	log    *zap.Logger            // Set once; every line names the host and nothing else of the address
+	log    *zap.Logger            // Set once; every line has the host, and nothing else of the address
 
-	sent    atomic.Uint64 // notices that were taken there
-	failed  atomic.Uint64 // notices that were refused there, or came to no answer
-	dropped atomic.Uint64 // notices that were never tried: too many waited, or the process ended
+	sent    atomic.Uint64 // notices that were accepted
+	failed  atomic.Uint64 // notices that were refused, or got no answer
+	dropped atomic.Uint64 // notices that were never tried, because too many waited or the process ended
 
-	waked chan struct{} // holds one token while something waits
+	waked chan struct{} // holds one token when Notify has added a notice
 
 	mu      sync.Mutex
 	waiting []notice // Guarded by mu: oldest first, at most maxNotices
 }
 
-// A notice is what goes over the wire. Its names are a promise to whoever receives them.
+// A notice is the body of a request. Receivers depend on the names of its fields.
 type notice struct {
 	Kind   handoff.NoticeKind `json:"kind"`
 	Title  string             `json:"title"` // the machine, and the session if it has a name
@@ -99,9 +99,9 @@ func New(c Config) (*Webhook, error) {
 	}, nil
 }
 
-// Notify takes a notice. When too many wait the oldest outcome goes, or else the oldest question: a newer
-// one is the likelier news, an agent waits for the answer to a question, and nothing is lost but the
-// notice: the page has it, and the next call tells it.
+// Notify adds a notice. If too many wait, it drops the oldest outcome, or else the oldest notice: newer ones are more
+// likely to be news, and an agent waits for the answer to a question. Only the notice is lost: the page shows the
+// outcome, and the next call tells it.
 func (h *Webhook) Notify(n handoff.Notice) {
 	title := n.Server
 	if n.Title != "" {
@@ -124,12 +124,13 @@ func (h *Webhook) Notify(n handoff.Notice) {
 	}
 	select {
 	case h.waked <- struct{}{}:
-	default: // it is awake already
+	default: // a token is there already
 	}
 }
 
-// keyOf names a notice, so that whoever gets it twice can tell. One about work has the same name whichever life of the
-// process, and whichever instance, tells it; a machine may be gone again, and each time is a notice of its own.
+// keyOf returns the idempotency key of a notice, by which a receiver recognises a second delivery. A notice about work
+// has the same key in every process and instance. A notice about a machine has a random one, because a machine can be
+// gone several times.
 func keyOf(n handoff.Notice) string {
 	if n.Handoff == "" {
 		return rand.Text()
@@ -139,8 +140,8 @@ func keyOf(n handoff.Notice) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Run delivers until ctx ends, and what waits then for a short while more. It delivers one notice at a
-// time, in order: they are rare, and a service that is down is not asked more than once at a time.
+// Run delivers notices until ctx ends, and then the waiting ones for [noticeGrace]. It delivers one at a time, in
+// order: notices are rare, and a service that is down gets only one request at a time.
 func (h *Webhook) Run(ctx context.Context) error {
 	last, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -166,6 +167,7 @@ func (h *Webhook) Run(ctx context.Context) error {
 	}
 }
 
+// next takes the oldest notice.
 func (h *Webhook) next() (notice, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,8 +179,8 @@ func (h *Webhook) next() (notice, bool) {
 	return m, true
 }
 
-// deliver tries a notice until it is taken, refused or out of tries. When ctx ends it is tried once more,
-// under last.
+// deliver posts a notice until it is accepted or refused, or [noticeTries] times. When ctx ends, it tries once more,
+// with the context last.
 func (h *Webhook) deliver(ctx, last context.Context, m notice) {
 	for try := 1; ; try++ {
 		ending := ctx.Err() != nil
@@ -202,7 +204,7 @@ func (h *Webhook) deliver(ctx, last context.Context, m notice) {
 	}
 }
 
-// A postFault is why a try came to nothing.
+// A postFault is why a try failed.
 type postFault struct {
 	status int  // 0: there was no answer
 	again  bool // another try may help
@@ -210,13 +212,13 @@ type postFault struct {
 	err    error // never quotes the address; may be nil with a status
 }
 
-// pause is how long to wait after a try, counted from 1: by chance between half and all of it, so that
-// many instances do not come back at once, and no shorter than was asked for within reason.
+// pause returns how long to wait after a try, counted from 1. It is random, so that many instances do not repeat at
+// once, and at least as long as a Retry-After, up to [noticeLongest].
 func (f *postFault) pause(try int) time.Duration {
 	return max(noticePauses.Pause(try-1), min(f.after, noticeLongest))
 }
 
-// post is one try. It returns nil when the notice was taken.
+// post makes one try. It returns nil if the notice was accepted.
 func (h *Webhook) post(ctx context.Context, m notice) *postFault {
 	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
 	defer cancel()
@@ -243,7 +245,7 @@ func (h *Webhook) post(ctx context.Context, m notice) *postFault {
 	return &postFault{status: code}
 }
 
-// request makes the request of one try. The X- headers let ntfy show the text instead of JSON
+// request returns the request of one try. With the X- headers, ntfy shows the text instead of the JSON
 // (https://docs.ntfy.sh/publish/#message-templating); others ignore them.
 func (h *Webhook) request(ctx context.Context, m notice) (*http.Request, error) {
 	var body bytes.Buffer
@@ -274,7 +276,7 @@ func (h *Webhook) request(ctx context.Context, m notice) (*http.Request, error) 
 	return req, nil
 }
 
-// retryAfter reads the header of that name: seconds or a date; 0 for neither.
+// retryAfter parses a Retry-After: seconds or a date. It returns 0 for anything else.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(strings.TrimSpace(text), 10, 32); err == nil {
 		return time.Duration(seconds) * time.Second
