@@ -1,8 +1,8 @@
-// Package metrics writes what packages count in Prometheus' text format, or as OpenMetrics for who asks for that: it
-// has exemplars.
+// Package metrics serves the metrics of other packages in Prometheus' text format, or as OpenMetrics, which has
+// exemplars, to clients that ask for it.
 //
-// It alone knows that format and its library: packages yield [handoff.Metric] values, and cmd registers
-// them here. It must not know what any of them means, nor who may read it: the edge decides that.
+// Only this package uses the format and its library: packages yield [handoff.Metric] values, and cmd registers them
+// here. It must not know what a metric means, nor who may read it: the edge decides that.
 package metrics
 
 import (
@@ -18,14 +18,13 @@ import (
 	"switchboard/handoff"
 )
 
-// A Source is a package that counts. Metrics is called at each scrape, from any goroutine.
+// A Source has metrics. Metrics is called at each scrape, from any goroutine.
 type Source interface {
 	Metrics() iter.Seq[handoff.Metric]
 }
 
-// Handler answers scrapes with the numbers of all sources, of the Go runtime and of the process. What a
-// source yields against the rules (a name twice with the same labels, two helps for one name) is left out
-// and logged; the rest is served.
+// Handler serves the metrics of all sources, of the Go runtime and of the process. Invalid metrics of a source (a name
+// twice with the same labels, two helps for one name) are left out and logged.
 func Handler(log *zap.Logger, sources ...Source) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -38,8 +37,8 @@ func Handler(log *zap.Logger, sources ...Source) http.Handler {
 	})
 }
 
-// A collector gives Prometheus what a source yields. It describes nothing beforehand: which labels there are
-// is known when it is asked.
+// A collector collects the metrics of a source for Prometheus. It describes none beforehand, because their labels are
+// known only when they are collected.
 type collector struct{ source Source }
 
 // Describe implements [prometheus.Collector].
@@ -52,7 +51,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// convert makes Prometheus' metric: a name that ends in _total is a counter, any other value a gauge.
+// convert returns a metric of Prometheus: a histogram for times, a counter for a name that ends in _total, else a
+// gauge.
 func convert(m handoff.Metric) prometheus.Metric {
 	var names, values []string
 	for _, l := range m.Labels {
@@ -77,12 +77,12 @@ func convert(m handoff.Metric) prometheus.Metric {
 		made, err = prometheus.NewConstMetric(desc, prometheus.GaugeValue, m.Value, values...)
 	}
 	if err != nil {
-		return prometheus.NewInvalidMetric(desc, err) // which reports it
+		return prometheus.NewInvalidMetric(desc, err) // the library reports err
 	}
 	return made
 }
 
-// exemplarsOf returns the traces of a distribution. Prometheus finds the bucket of each by its time.
+// exemplarsOf returns the exemplars of a histogram, which have the id of a trace. Prometheus finds their buckets.
 func exemplarsOf(s *handoff.TimesSnapshot) []prometheus.Exemplar {
 	var list []prometheus.Exemplar
 	for _, e := range s.Exemplars {
