@@ -1,8 +1,8 @@
-// Package webtest is a browser for tests, and hands for Switchboard's page in it: one Chromium for all tests of a
-// package, and in it a page of its own for each. What one page stores, is allowed or has open no other page sees.
+// Package webtest runs Switchboard's page in a browser, for tests: one Chromium for all tests of a package, and in it a
+// tab for each test. Storage, permissions and connections of a tab are its own.
 //
-// Of the page it knows how controls are named, where the login form and the call's state are, and what takes no press
-// yet. It must not know what else the page shows: that is for its tests to say.
+// The package knows how the page's controls are named, where the login form and the state of the call are, and which
+// controls cannot be pressed yet. It must not know what else the page shows: its tests check that.
 package webtest
 
 import (
@@ -20,14 +20,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Patience bounds every wait for something that happens. It is never how long that should take: only a failure takes so
-// long, also beside a busy machine.
+// Patience bounds every wait. It is so long that only a failure takes so long, even on a busy machine.
 const Patience = 3 * time.Minute
 
-// Browsers are those of one test binary: one where pages may use the microphone, and one where they may not. Each
-// starts when a test first asks for it. TestMain closes them. The zero value is ready.
+// Browsers has the browsers of one test binary: one where pages may use the microphone, and one where they may not.
+// Each starts when a test first needs it. TestMain closes them. The zero value is ready to use.
 type Browsers struct {
-	Flags map[string]any // Set once: of Chromium, besides ours
+	Flags map[string]any // Set once: more flags for Chromium
 
 	allowed, refused browser
 }
@@ -35,12 +34,12 @@ type Browsers struct {
 // A browser is started once.
 type browser struct {
 	once sync.Once
-	ctx  context.Context // Set by once; nil where it did not start
-	end  func()          // Set by once; nil as long as nobody asked
+	ctx  context.Context // Set by once; nil if it did not start
+	end  func()          // Set by once; nil before the first use
 	err  error           // Set by once
 }
 
-// Start gives the browser whose microphone is silent and allowed, or refused.
+// Start returns the browser with a silent microphone (mic), or the one whose pages may not use a microphone.
 func (b *Browsers) Start(t *testing.T, mic bool) context.Context {
 	t.Helper()
 	one := &b.refused
@@ -76,7 +75,7 @@ func (b *browser) start(mic bool, flags map[string]any) {
 	if !mic {
 		ui = "deny"
 	}
-	silent := filepath.Join(dir, "silence.wav") // its own microphone beeps
+	silent := filepath.Join(dir, "silence.wav") // Chromium's fake microphone beeps
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.NoSandbox,
 		chromedp.UserDataDir(filepath.Join(dir, "profile")),
@@ -105,8 +104,8 @@ func (b *browser) start(mic bool, flags map[string]any) {
 	}
 }
 
-// unhurried takes from a browser that root runs the right to raise its priority, which no other user's browser has. On
-// a busy machine its sound threads may take all the time that there is.
+// unhurried drops the capability to raise its priority from a browser that root runs; for other users it has none. With
+// it, the browser's sound threads may take all CPU time of a busy machine.
 func unhurried(cmd *exec.Cmd) {
 	without := []string{"setpriv", "--pdeathsig=KILL", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice", cmd.Path}
 	cmd.Args = append(without, cmd.Args[1:]...)
@@ -115,7 +114,7 @@ func unhurried(cmd *exec.Cmd) {
 	}
 }
 
-// silence is a WAV file: a second of nothing.
+// silence returns a WAV file with a second of silence.
 func silence() []byte {
 	const rate, bytes = 48000, 2 * 48000
 	head := []byte("RIFF")

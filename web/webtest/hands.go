@@ -11,17 +11,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// named is the name of a control, as the page's own texts give it.
+// named is a JavaScript function that returns the accessible name of a control.
 const named = `((e) => (e.getAttribute("aria-label") || e.textContent || "").trim())`
 
-// control is an expression for the visible control with a name.
+// control returns a JavaScript expression for the visible control with a name.
 func control(name string) string {
 	return fmt.Sprintf(
 		`[...document.querySelectorAll("button, summary")].find((e) => e.checkVisibility() && %s(e) === %q)`, named, name,
 	)
 }
 
-// TabTo moves the focus by keyboard to a control with this name or id, once around the page.
+// TabTo presses Tab until a control with this name or id has the focus, at most once around the page.
 func (p *Tab) TabTo(name string) {
 	p.T.Helper()
 	is := fmt.Sprintf(`(%s(document.activeElement) === %q || document.activeElement.id === %[2]q)`, named, name)
@@ -34,7 +34,7 @@ func (p *Tab) TabTo(name string) {
 	p.T.Fatalf("the keyboard does not reach %q", name)
 }
 
-// Choose moves to a control by keyboard, and presses it.
+// Choose presses a control by keyboard.
 func (p *Tab) Choose(name string) {
 	p.T.Helper()
 	p.Until(control(name))
@@ -42,7 +42,7 @@ func (p *Tab) Choose(name string) {
 	p.Press("\r")
 }
 
-// Space presses the Space key down, again while it is held, or lets go of it.
+// Space sends an event of the Space key; again marks the repetition of a key that is held down.
 func (p *Tab) Space(typ input.DispatchKeyEventType, again bool) {
 	p.T.Helper()
 	key := input.DispatchKeyEventParams{Type: typ, Key: " ", Code: "Space", WindowsVirtualKeyCode: 32, AutoRepeat: &again}
@@ -58,8 +58,8 @@ func (p *Tab) Click(name string) {
 	p.Hit(control(name))
 }
 
-// Hit presses what an expression finds with a mouse, once it is seen, stands still and takes a press, and nothing lies
-// over it. It fails where the press met something else: the thing moved away from under the finger.
+// Hit clicks the element of an expression with a mouse, when it is visible, does not move, can be pressed, and is not
+// covered. It fails if the click hits another element, because the element moved away.
 func (p *Tab) Hit(found string) {
 	p.T.Helper()
 	p.Until(`(async (e) => {
@@ -86,12 +86,12 @@ func (p *Tab) Hit(found string) {
 	})(` + found + `)`)
 	at := Eval[[]float64](p, `webtest.at`)
 	p.Do(chromedp.MouseClickXY(at[0], at[1]))
-	if missed := Eval[[]string](p, `window.webtest?.missed ?? []`); len(missed) > 0 { // none where the press left the page
+	if missed := Eval[[]string](p, `window.webtest?.missed ?? []`); len(missed) > 0 { // not if the click left the page
 		p.T.Fatalf("%s moved away from under the finger: %s", found, missed)
 	}
 }
 
-// EnterKey puts a key into the login form and sends it.
+// EnterKey enters a key into the login form and submits it.
 func (p *Tab) EnterKey(key string) {
 	p.T.Helper()
 	p.Until(`document.querySelector("#login-key")?.checkVisibility()`)
@@ -100,7 +100,7 @@ func (p *Tab) EnterKey(key string) {
 	p.Press("\r")
 }
 
-// EnterCode puts the code of another device into the login form and sends it.
+// EnterCode enters the code of another device into the login form and submits it.
 func (p *Tab) EnterCode(code string) {
 	p.T.Helper()
 	p.Until(`document.querySelector("#login-code")?.checkVisibility()`)
@@ -108,16 +108,17 @@ func (p *Tab) EnterCode(code string) {
 	p.Press(code, "\r")
 }
 
-// Status waits until the page writes that the call stands in these words.
+// Status waits until the page shows this state of the call.
 func (p *Tab) Status(text string) {
 	p.T.Helper()
 	p.Until(fmt.Sprintf(`document.querySelector("#status-text").textContent === %q`, text))
 }
 
-// Frames waits until the page was drawn twice, with what its size or its state changed.
+// Frames is a JavaScript promise that waits until the page was drawn twice, so that changes of its size or state are
+// drawn.
 const Frames = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
 
-// Size gives the window another size, and waits until the page is laid out for it.
+// Size sets the size of the window, and waits until the page is laid out for it.
 func (p *Tab) Size(width, height int64) {
 	p.T.Helper()
 	p.Do(chromedp.EmulateViewport(width, height))
@@ -125,7 +126,7 @@ func (p *Tab) Size(width, height int64) {
 	Eval[bool](p, Frames)
 }
 
-// Pictures keeps what the page looks like now, dark and light; see [Tab.Picture].
+// Pictures takes a picture of the page in dark and in light colours; see [Tab.Picture].
 func (p *Tab) Pictures(name string) {
 	p.T.Helper()
 	if os.Getenv(picturesEnv) == "" {
@@ -137,8 +138,8 @@ func (p *Tab) Pictures(name string) {
 	}
 }
 
-// Quiet holds the page to an empty console, but for lines with one of these words. What is against the page's content
-// security policy is written there too.
+// Quiet checks that the console is empty, except for lines with one of these words. Violations of the content security
+// policy are written there, too.
 func (p *Tab) Quiet(allowed ...string) {
 	p.T.Helper()
 	for _, line := range p.Console() {
@@ -148,17 +149,17 @@ func (p *Tab) Quiet(allowed ...string) {
 	}
 }
 
-// withNames are the roles of what cannot be used without a name.
+// withNames has the roles of elements that need a name.
 var withNames = []string{
 	"button", "textbox", "link", "checkbox", "radio", "combobox", "heading", "article", "dialog", "region",
 }
 
-// Has waits until the accessibility tree has these lines, see [Tab.Tree], and holds that it has a name for all that can
-// be used.
+// Has waits until the accessibility tree has these lines, see [Tab.Tree], and checks that all elements that need a name
+// have one.
 func (p *Tab) Has(want ...string) {
 	p.T.Helper()
 	var lines, missing []string
-	for end := time.Now().Add(Patience); ; time.Sleep(50 * time.Millisecond) { // it follows the page a little later
+	for end := time.Now().Add(Patience); ; time.Sleep(50 * time.Millisecond) { // the tree follows the page
 		lines = p.Tree()
 		missing = slices.DeleteFunc(slices.Clone(want), func(w string) bool { return slices.Contains(lines, w) })
 		if len(missing) == 0 {

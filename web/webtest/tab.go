@@ -21,18 +21,18 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A Tab is one page as if it were alone in a browser, with what it wrote to its console. Its methods fail the test
-// where what they wait for does not happen within [Patience].
+// A Tab is a page in a browser context of its own, with the lines of its console. Its methods fail the test if what
+// they wait for does not happen within [Patience].
 type Tab struct {
-	Ctx context.Context // Set once: for what only chromedp can do
-	T   *testing.T      // that it fails
+	Ctx context.Context // Set once: for calls of chromedp
+	T   *testing.T      // the test of the tab
 
 	mu   sync.Mutex
 	said []string // Guarded by mu: warnings, errors and exceptions of the console
 }
 
-// Open opens an empty tab that has the focus, and runs the scripts in each page before the page's own. The tab closes
-// with the test.
+// Open opens an empty tab with the focus. The scripts run in each page before its own. The tab is closed when the test
+// ends.
 func Open(t *testing.T, browser context.Context, width, height int64, scripts ...string) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
@@ -66,15 +66,15 @@ func Open(t *testing.T, browser context.Context, width, height int64, scripts ..
 	return p
 }
 
-// AtFirst makes an action: a script runs before those of each page that a tab opens from now on.
+// AtFirst returns an action that makes a script run before those of each page that a tab opens from now on.
 func AtFirst(script string) chromedp.Action[chromedp.Void] {
 	return Call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-// Attach gives the tab of a context that somebody else made, such as that of a worker. Its console is not read.
+// Attach returns a tab for an existing context, such as that of a worker. Its console is not read.
 func Attach(ctx context.Context, t *testing.T) *Tab { return &Tab{T: t, Ctx: ctx} }
 
-// Call makes an action of a command of the browser whose answer nobody needs.
+// Call returns an action that sends a command to the browser, and ignores its result.
 func Call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, command, params)
@@ -82,14 +82,14 @@ func Call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromed
 	})
 }
 
-// Console gives the warnings, errors and exceptions of the console so far.
+// Console returns the warnings, errors and exceptions of the console so far.
 func (p *Tab) Console() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.said...)
 }
 
-// Do does one step after the other.
+// Do runs actions one after another.
 func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
@@ -99,7 +99,7 @@ func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Eval gives the value of a JavaScript expression; a promise is awaited.
+// Eval returns the value of a JavaScript expression; a promise is awaited.
 func Eval[T any](p *Tab, expression string) T {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
@@ -111,8 +111,8 @@ func Eval[T any](p *Tab, expression string) T {
 	return v
 }
 
-// looks asks in the page itself, for a second, whether an expression is true; a promise is awaited. Each look costs the
-// page as much as it shows, so it looks more and more rarely.
+// looks evaluates an expression repeatedly in the page, for a second, until it is true; a promise is awaited. The
+// pauses grow, because each evaluation may be expensive for the page.
 const looks = `(async () => {
   for (const begun = performance.now(); ;) {
     try { if (await (%s)) return true; } catch {}
@@ -122,8 +122,8 @@ const looks = `(async () => {
   }
 })()`
 
-// Until waits for an expression to be true. One that fails is not true yet: what it looks at may still come. So may
-// another page, which ends what was asked of the one before.
+// Until waits until an expression is true. An expression that throws is not true yet. An evaluation that ends because
+// the page was replaced is repeated.
 func (p *Tab) Until(expression string) {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(p.Ctx, Patience)
@@ -151,8 +151,8 @@ func (p *Tab) Shows(text string) {
 	p.Until(fmt.Sprintf(`document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text))
 }
 
-// Press sends keys to whatever has the focus. A key goes down with its text: sent apart, the text of a key whose
-// default was prevented would press what has the focus by then.
+// Press sends keys to the element with the focus. The text of a key is sent with its keydown: sent separately, it would
+// reach the element that has the focus by then, even if the page has prevented the default of the keydown.
 func (p *Tab) Press(keys ...string) {
 	p.T.Helper()
 	for _, r := range strings.Join(keys, "") {
@@ -165,14 +165,14 @@ func (p *Tab) Press(keys ...string) {
 	}
 }
 
-// Paste puts a text into whatever has the focus at once. Of a sentence that nobody needs to see typed, Press takes some
-// 25 ms of the CPU for each letter.
+// Paste inserts a text at once into the element with the focus. Press would take some 25 ms of CPU time for each
+// letter.
 func (p *Tab) Paste(text string) {
 	p.T.Helper()
 	p.Do(Call(input.InsertText, input.InsertTextParams{Text: text}))
 }
 
-// Scheme chooses light or dark, and no motion.
+// Scheme sets the colour scheme, light or dark, and turns off motion.
 func (p *Tab) Scheme(name string) {
 	p.T.Helper()
 	features := []*emulation.MediaFeature{
@@ -181,7 +181,7 @@ func (p *Tab) Scheme(name string) {
 	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
 }
 
-// Moves lets the page move things, as it does unless its user wants otherwise.
+// Moves turns on the motion of the page, which is its default.
 func (p *Tab) Moves() {
 	p.T.Helper()
 	features := []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "no-preference"}}
@@ -189,10 +189,10 @@ func (p *Tab) Moves() {
 	p.Until(`!matchMedia("(prefers-reduced-motion: reduce)").matches`)
 }
 
-// picturesEnv names the directory for pictures, which is made. Where it is not set, none are taken.
+// picturesEnv is the variable with the directory for pictures. If it is not set, no pictures are taken.
 const picturesEnv = "SWITCHBOARD_PICTURES"
 
-// Picture keeps what the page looks like now, to be looked at; see [picturesEnv].
+// Picture saves a screenshot of the page, for people; see [picturesEnv].
 func (p *Tab) Picture(name string) {
 	p.T.Helper()
 	dir := os.Getenv(picturesEnv)
@@ -211,7 +211,7 @@ func (p *Tab) Picture(name string) {
 	}
 }
 
-// Tree reads the accessibility tree as lines "role: name".
+// Tree returns the accessibility tree as lines "role: name".
 func (p *Tab) Tree() []string {
 	p.T.Helper()
 	var lines []string
@@ -230,7 +230,7 @@ func (p *Tab) Tree() []string {
 	return lines
 }
 
-// spelled is a value of the accessibility tree as text.
+// spelled returns a value of the accessibility tree as text.
 func spelled(v *accessibility.Value) string {
 	var s string
 	if v == nil || len(v.Value) == 0 {
