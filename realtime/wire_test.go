@@ -401,8 +401,7 @@ func TestSlowClientOnTheWire(t *testing.T) {
 	}
 }
 
-// A client that never reads: fewer bytes than the bound wait for it, but a write to it never ends, and that ends the
-// call.
+// A client that never reads: the bytes that wait are within their bound, but a write never ends, which ends the call.
 func TestClientThatNeverReads(t *testing.T) {
 	h := newHouse(t)
 	h.front.patient = 50 * time.Millisecond

@@ -386,7 +386,7 @@ func talk(t *testing.T, lines []string) {
 			continue
 		case strings.HasPrefix(line, "="):
 			b.learn(&item{kind: "function_call_output", callID: "c", output: line[1:]})
-			h.Outputs = []Output{{CallID: "c", Tool: last.Tool, Text: line[1:], pending: last.pending}}
+			h.Outputs = []Output{{Tool: last.Tool, Text: line[1:], pending: last.pending}}
 		case strings.HasPrefix(line, "!"):
 			h.Messages = []string{line[1:]}
 		default:

@@ -196,7 +196,7 @@ func (c *conversation) hear(items []*item) Heard {
 	for _, it := range items {
 		switch {
 		case it.kind == "function_call_output":
-			out := Output{CallID: it.callID, Text: it.output}
+			out := Output{Text: it.output}
 			if call := c.call(it.callID); call != nil {
 				out.Tool, out.pending = call.name, call.pending
 			}

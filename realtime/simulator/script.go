@@ -46,7 +46,6 @@ type Heard struct {
 
 // Output is the answer to a function call.
 type Output struct {
-	CallID  string
 	Tool    string // "": the call is not in the conversation
 	Text    string
 	pending *pendingIntent // why the brain made the call; or nil
