@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// binaries are where the system keeps its programs.
+// binaries are the directories of the system's programs.
 var binaries = []string{"/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"}
 
-// wrapper is how agents run a line: one shell, given the line as its last word.
+// wrapper matches the shell with which agents run a line, as its last argument.
 var wrapper = regexp.MustCompile(`^(/(usr/)?bin/)?(sh|bash|zsh)$`)
 
-// wrapped returns the line that a command gives to a shell, if it does nothing else.
+// wrapped returns the line that a command runs in a shell, if the command does nothing else.
 func (c command) wrapped() (string, bool) {
 	if len(c.words) != 3 || !wrapper.MatchString(c.words[0]) || len(c.sets)+len(c.redirects) > 0 {
 		return "", false
@@ -21,7 +21,8 @@ func (c command) wrapped() (string, bool) {
 	return c.words[2], c.words[1] == "-c" || c.words[1] == "-lc"
 }
 
-// lineRisk is the highest risk of the commands of a line. One shell around it, the agent's own, is taken off.
+// lineRisk returns the highest risk of the commands of a line. One shell around the line, which the agent adds, is
+// ignored.
 func lineRisk(line string, place whereabouts) Tier {
 	commands, ok := parseLine(line)
 	if ok && len(commands) == 1 {
@@ -39,9 +40,9 @@ func lineRisk(line string, place whereabouts) Tier {
 	return risk
 }
 
-// command judges one command. "cd" changes where the next may run.
+// command returns the risk of one command. "cd" changes the directories in which the next may run.
 func (w *whereabouts) command(c command) Tier {
-	if w.write(".") == High { // it runs elsewhere than in the workspace
+	if w.write(".") == High { // it may run outside of the workspace
 		return High
 	}
 	risk := Low
@@ -70,7 +71,7 @@ func (w *whereabouts) command(c command) Tier {
 	return max(risk, w.listed(words))
 }
 
-// change follows "cd": if it fails, a command after it runs in the old place.
+// change handles "cd". If "cd" fails, a command after it runs in the old directory, so that stays possible.
 func (w *whereabouts) change(args []string) Tier {
 	if len(args) != 1 || args[0] == "-" || w.operand("in", args[0]) == High {
 		return High
@@ -84,8 +85,8 @@ func (w *whereabouts) change(args []string) Tier {
 	return Low
 }
 
-// git judges Git. Elsewhere than in the workspace itself a directory may pass for a repository whose settings run
-// programs, so nothing is low there.
+// git returns the risk of a Git command. In another directory than the workspace itself, files may look like a
+// repository whose settings run programs, so nothing is low there.
 func (w *whereabouts) git(words []string) Tier {
 	place := *w
 	for len(words) > 1 {
@@ -109,7 +110,7 @@ func (w *whereabouts) git(words []string) Tier {
 	return risk
 }
 
-// prefixed judges "env CI=1", "timeout 60" and "nice -n 5" by the command after them.
+// prefixed returns the risk of "env CI=1", "timeout 60" and "nice -n 5" together with the command after them.
 func (w *whereabouts) prefixed(words []string) Tier {
 	risk, rest := Low, words[1:]
 	for words[0] == "env" && len(rest) > 0 && strings.Contains(rest[0], "=") {
@@ -124,13 +125,13 @@ func (w *whereabouts) prefixed(words []string) Tier {
 		}
 		rest = rest[1:]
 	}
-	if len(rest) == 0 { // "env" alone prints what nobody should see
+	if len(rest) == 0 { // "env" alone prints all variables
 		return High
 	}
 	return max(risk, w.command(command{words: rest}))
 }
 
-// listed is the lowest risk of the rows that accept a command; without one it is high.
+// listed returns the lowest risk of the rows that accept a command; without such a row, high.
 func (w *whereabouts) listed(words []string) Tier {
 	risk := High
 	for _, r := range table {

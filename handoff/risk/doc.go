@@ -1,11 +1,11 @@
-// Package risk decides how dangerous it is to allow what an agent asks for: a command, an edit, a copy. It
-// reads the structured command, never the agent's reasons.
+// Package risk decides how dangerous it is to allow what an agent asks for: a command, an edit, a copy. It reads the
+// structured command, never the agent's reasons.
 //
-// What may pass is a short list, and everything else is high. A command line is read by a shell parser and must consist
-// of simple commands with literal words (line.go). Each command must be in the table (table.go), with listed flags and
-// operands of a listed kind (kinds.go), and each path must lie where it may (place.go). To allow more, add a row.
-// There is no list of what is dangerous: to make a command dangerous, remove its row or raise its tier. What Git reads
-// before its subcommand is in command.go.
+// A short list is low or medium, and everything else is high. A command line is parsed as a shell does, and must
+// consist of simple commands with literal words (line.go). Each command must be in the table (table.go), with listed
+// flags and operands of a listed kind (kinds.go), and each path must be in an allowed place (place.go). To allow more,
+// add a row. There is no list of dangers: to make a command dangerous, remove its row or raise its tier. Git's options
+// before the subcommand are in command.go.
 //
 // The tier decides how a question may be answered (package evidence, router/questions.go), and for the agents that we
 // run ourselves also whether they ask at all (servers/responses/workspace/gate.go). Other agents decide themselves when

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// turns are the kinds of operands that may still come. A kind that ends in "?" may be left out, one in "*" repeats.
+// turns has the kinds of the operands that may still come. A kind that ends in "?" may be left out; one that ends in
+// "*" may come any number of times.
 type turns struct {
 	left  []string
-	begun bool
+	begun bool // an operand has come
 }
 
-// next is the risk of the operand that comes next; high if none may.
+// next returns the risk of the next operand; high if none may come.
 func (t *turns) next(place *whereabouts, arg string) Tier {
 	t.begun = true
 	for len(t.left) > 0 {
@@ -29,7 +30,7 @@ func (t *turns) next(place *whereabouts, arg string) Tier {
 	return High
 }
 
-// end is high if an operand is missing.
+// end returns high if an operand is missing.
 func (t *turns) end() Tier {
 	for _, kind := range t.left {
 		if !strings.HasSuffix(kind, "*") && !strings.HasSuffix(kind, "?") {
@@ -39,7 +40,7 @@ func (t *turns) end() Tier {
 	return Low
 }
 
-// operand is the risk of a word of a kind: high if it is not of that kind.
+// operand returns the risk of a word as an operand of a kind: high if it is not of that kind.
 func (w *whereabouts) operand(kind, word string) Tier {
 	switch kind {
 	case "text", "free":
@@ -87,7 +88,7 @@ func (w *whereabouts) operand(kind, word string) Tier {
 	return Low
 }
 
-// revision is the risk of a word that Git reads as a revision, a range of them, a path, or a path at a revision.
+// revision returns the risk of a word that Git takes as a revision, a range of these, a path, or a path at a revision.
 func (w *whereabouts) revision(word string) Tier {
 	at, file, found := strings.Cut(word, ":")
 	switch {
@@ -106,7 +107,8 @@ func (w *whereabouts) revision(word string) Tier {
 	return Low
 }
 
-// download is the risk of an address: low if it is one of the public's, and what it brings may be kept under its name.
+// download returns the risk of downloading an address: low if it is on the public network, and its file name may be
+// written.
 func (w *whereabouts) download(address string) Tier {
 	parts := https.FindStringSubmatch(address)
 	if parts == nil {
@@ -123,23 +125,23 @@ func (w *whereabouts) download(address string) Tier {
 }
 
 const (
-	// settings are variables that choose between what a program does anyway.
+	// settings are variables that only choose among the usual actions of a program.
 	settings = `CI NO_COLOR FORCE_COLOR NODE_ENV GOOS GOARCH CGO_ENABLED GOMAXPROCS LANG LC_ALL TZ RUST_BACKTRACE
 		PYTHONUNBUFFERED TERM COLUMNS`
-	// tasks are what people call building and testing.
+	// tasks are common names of build and test tasks.
 	tasks = `all test tests unit e2e check lint vet build compile fmt format typecheck type-check tsc coverage doc docs
 		verify validate assemble package`
-	// privateNames are last parts of names that are not the public's.
+	// privateNames are last parts of host names that are not on the public network.
 	privateNames = "local localhost localdomain internal intranet lan home corp private test invalid arpa onion"
 )
 
 var (
 	plain  = regexp.MustCompile(`^[\w.-]*$`)
 	number = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?[smhdkKMG]?$`)
-	// https is an address by name: its host, the last part of that, and its path.
+	// https matches an address with a host name: the host, its last part, and the path.
 	https = regexp.MustCompile(`^https://((?:[A-Za-z0-9-]+\.)+([A-Za-z]{2,}))(?::443)?` +
 		`(?:/([\w./~%+,=&@:-]*)(?:\?[\w./~%+,=&?@:-]*)?)?$`)
-	// saysAddress is a host whose name is an address in the network.
+	// saysAddress matches a host name that stands for an IP address.
 	saysAddress = regexp.MustCompile(`(^|[.-])[0-9]+[.-][0-9]+[.-][0-9]+[.-][0-9]+[.-]` +
 		`|(^|\.)(nip\.io|sslip\.io|localtest\.me|lvh\.me)$`)
 )
@@ -155,7 +157,7 @@ const (
 	awkFields  = `(\$([0-9]+|NF)|NR|"[ :,;|=\w-]*"|,| )`
 )
 
-// patterns are the kinds whose words are known by their form. Set once.
+// patterns has the kinds whose words have a form. Set once.
 var patterns = map[string]*regexp.Regexp{
 	"num":     number,
 	"span":    regexp.MustCompile(`^[0-9]+(,[+-]?[0-9]+)?$`),

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// later are the names that other programs run or obey by themselves, later and outside of a sandbox: whoever writes
-// them acts without a question. A name of two elements is a place in a directory. Build files that people run knowingly
-// and edit all day (Makefile, package.json, Dockerfile, conftest.py) are not among them. Set once.
+// later has the names of files and directories that other programs run or obey by themselves, later and outside of a
+// sandbox: to write them is to act without a question. A name of two elements is a file in a directory. Build files
+// that people run knowingly and edit all day (Makefile, package.json, Dockerfile, conftest.py) are not among them. Set
+// once.
 var later = strings.Fields(`
 	.git .gitmodules .gitattributes .gitconfig .config/git .hg .husky .lefthook lefthook.yml .lefthook.yml
 	.pre-commit-config.yaml
@@ -22,17 +23,17 @@ var later = strings.Fields(`
 	.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
 	.xprofile .xinitrc .config/fish .config/autostart .config/systemd .local/bin .ssh`)
 
-// laterLines are the names in small letters, a line each.
+// laterLines has the names in lower case, one on each line.
 var laterLines = "\n" + strings.ToLower(strings.Join(later, "\n")) + "\n"
 
-// LaterNames returns what [RunsLater] knows: names of files and directories, at any depth, some of two elements with a
-// slash between. Everything below such a directory counts too.
+// LaterNames returns the names that [RunsLater] knows: of files and directories at any depth, some of two elements with
+// a slash between. Everything below such a directory counts, too.
 func LaterNames() []string { return slices.Clone(later) }
 
-// RunsLater reports whether a path with slashes names, or lies in, something that other programs run or obey by
-// themselves: hooks, pipelines, settings of editors, shells and agents. It looks at every element, so a path is best
-// given from the workspace. Case does not count, nor do dots and blanks at the end of an element: some file systems
-// ignore them.
+// RunsLater reports whether a path with slashes is, or is below, something that other programs run or obey by
+// themselves: hooks, pipelines, settings of editors, shells and agents. It looks at every element, so paths should be
+// relative to the workspace. Case is ignored, and so are dots and blanks at the end of an element, since some file
+// systems ignore them.
 func RunsLater(p string) bool {
 	before := ""
 	for e := range strings.SplitSeq(strings.ToLower(path.Clean(p)), "/") {

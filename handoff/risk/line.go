@@ -8,7 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Bounds of a line that is judged at all.
+// Bounds of a command line; a longer one is high.
 const (
 	maxLineBytes = 4096
 	maxCommands  = 32
@@ -17,19 +17,19 @@ const (
 // A command is a simple command of a line, all of it literal.
 type command struct {
 	sets      []string // "NAME=value" before the program
-	words     []string // quotes taken away
+	words     []string // without quotes
 	redirects []redirect
 }
 
-// A redirect sends a file in, or output to a file.
+// A redirect reads input from a file, or writes output to one.
 type redirect struct {
 	reads bool
 	path  string
 }
 
-// parseLine returns the simple commands of one line, joined by ";", "&&", "||" and "|". Of everything else that a shell
-// can do it says false, and so do shells of another kind that read the line: no character that is left unquoted means
-// anything to one of them.
+// parseLine returns the simple commands of one line, which may be joined by ";", "&&", "||" and "|". It returns false
+// if the line uses anything else of a shell. The result holds for other kinds of shells, too: a line with an unquoted
+// character that means something to one of them is refused.
 func parseLine(line string) ([]command, bool) {
 	if len(line) > maxLineBytes || !utf8.ValidString(line) || strings.ContainsFunc(line, isUnseen) {
 		return nil, false
@@ -55,12 +55,12 @@ func parseLine(line string) ([]command, bool) {
 	return r.commands, r.ok && len(r.commands) > 0 && len(r.commands) <= maxCommands
 }
 
-// isUnseen reports whether a character cannot be seen or told from another: controls, marks of direction, wide blanks.
+// isUnseen reports whether a character is invisible or looks like another: controls, marks of direction, wide blanks.
 func isUnseen(c rune) bool {
 	return c != ' ' && (c == unicode.ReplacementChar || unicode.In(c, unicode.C, unicode.Z))
 }
 
-// A lineReader collects commands. After what it does not know, ok is false and it reads nothing more.
+// A lineReader collects commands. ok becomes false at the first syntax that is not allowed.
 type lineReader struct {
 	commands []command
 	ok       bool
@@ -117,7 +117,7 @@ func (r *lineReader) call(c *syntax.CallExpr, redirects []*syntax.Redirect) {
 	r.commands = append(r.commands, out)
 }
 
-// word returns a word as the shell passes it on.
+// word returns a word as the shell passes it to the program.
 func (r *lineReader) word(w *syntax.Word) string {
 	var text strings.Builder
 	for _, part := range w.Parts {
@@ -146,8 +146,8 @@ func (r *lineReader) word(w *syntax.Word) string {
 	return text.String()
 }
 
-// isBare reports whether unquoted text means the same to every shell: letters, digits and marks without a meaning. "~",
-// "^" and "=" have one at a beginning, "~" after ":" and "=" too.
+// isBare reports whether unquoted text means the same to every shell: letters, digits, and marks without a meaning.
+// "~", "^" and "=" have a meaning at the beginning, and "~" also after ":" and "=".
 func isBare(text string) bool {
 	for i, c := range text {
 		switch {
@@ -161,8 +161,8 @@ func isBare(text string) bool {
 	return true
 }
 
-// unescape takes the backslashes away that a shell takes away between double quotes. A "$" that is left means something
-// to some shell unless it is the last.
+// unescape removes the backslashes that a shell removes between double quotes. An unescaped "$" has a meaning in some
+// shell unless it is the last character.
 func (r *lineReader) unescape(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// whereabouts knows where paths lie.
+// whereabouts resolves paths.
 type whereabouts struct {
-	workspace string   // absolute; "" when there is none
-	cwds      []string // where a relative path may begin: after "cd x; " the old place counts too
+	workspace string   // absolute; "": none
+	cwds      []string // the possible current directories: after "cd x; " also the old one
 }
 
-// worktrees are directories below an agent's own in which it keeps workspaces.
+// worktrees are directories in which agents keep workspaces, below their own hidden directories.
 var worktrees = strings.NewReplacer("/.codex/worktrees/", "/", "/.claude/worktrees/", "/", "/.cursor/worktrees/", "/")
 
-// cleanWorkspace returns the directory if a workspace can be there, else "".
+// cleanWorkspace returns the directory, cleaned, or "" if it cannot be a workspace.
 func cleanWorkspace(dir string) string {
 	dir = path.Clean(dir)
 	if !path.IsAbs(dir) || dir == "/" || RunsLater(worktrees.Replace(dir)) {
@@ -25,7 +25,7 @@ func cleanWorkspace(dir string) string {
 	return dir
 }
 
-// inside returns a path from the workspace and true if it lies there, else the path itself.
+// inside returns a path relative to the workspace and true if it is there; else the path itself.
 func (w whereabouts) inside(full string) (string, bool) {
 	if full == w.workspace {
 		return ".", full != ""
@@ -36,7 +36,7 @@ func (w whereabouts) inside(full string) (string, bool) {
 	return full, false
 }
 
-// at returns where a path may lie.
+// at returns the absolute paths that a path may mean.
 func (w whereabouts) at(p string) []string {
 	if path.IsAbs(p) {
 		return []string{path.Clean(p)}
@@ -48,7 +48,7 @@ func (w whereabouts) at(p string) []string {
 	return all
 }
 
-// read is the risk of reading a path: low in the workspace, medium in the system.
+// read returns the risk of reading a path: low in the workspace, medium for system files.
 func (w whereabouts) read(p string) Tier {
 	if p == "-" || p == "/dev/null" {
 		return Low
@@ -72,7 +72,7 @@ func (w whereabouts) read(p string) Tier {
 	return risk
 }
 
-// write is the risk of writing, or running, what lies at a path: medium in the workspace.
+// write returns the risk of writing a file, or running it: medium in the workspace.
 func (w whereabouts) write(p string) Tier {
 	if !isPath(p) || slices.ContainsFunc(w.at(p), func(full string) bool {
 		rel, inside := w.inside(full)
@@ -83,30 +83,30 @@ func (w whereabouts) write(p string) Tier {
 	return Medium
 }
 
-// isPath reports whether a word can be meant as a path from where a command runs.
+// isPath reports whether a word can be a path, and is no option, home directory or escape.
 func isPath(p string) bool {
 	return p != "" && p[0] != '-' && p[0] != '~' && !strings.Contains(p, `\`) && !strings.ContainsFunc(p, isUnseen)
 }
 
 var (
-	// systemFiles are read by everybody, and hold nothing of anybody's.
+	// systemFiles are files that every user may read, and that have no data of users.
 	systemFiles = regexp.MustCompile(`^/(usr|bin|sbin|lib(32|64)?|opt/homebrew|nix/store)(/|$)` +
 		`|^/etc/(hosts|hostname|os-release|timezone|shells)$|^/proc/(cpuinfo|meminfo|version|uptime|loadavg)$`)
-	// secrets are words in names of credentials, and endings of their files.
+	// secrets matches words in the names of credentials, and the endings of their files.
 	secrets = regexp.MustCompile(`(?i)(^|[^a-z])(secrets?|credentials?|creds?|passw(or)?ds?|passphrases?|tokens?|` +
 		`environ|api[-_]?keys?|private[-_]?keys?|service[-_]?accounts?|keystores?|kubeconfig|auth\.json|` +
 		`authorized_keys)([^a-z]|$)|(^|/)id_|\.(env|pem|key|p12|pfx|jks|kdbx|ppk|asc|gpg|tfstate|tfvars|ovpn)([^a-z]|$)`)
 )
 
 const (
-	// code are endings of programs' sources: their names may be about secrets.
+	// code has the endings of source files: their names may have the words of secrets.
 	code = `go py pyi js jsx mjs cjs ts tsx mts cts rs java kt kts c h cc cpp hpp cs rb php swift scala ex exs erl hs ml
 		clj lua r jl zig dart vue svelte css scss less htm html proto graphql`
-	// data are endings of other files that hold no credentials by their kind.
+	// data has the endings of other files that usually have no credentials.
 	data = `mod sum work sql sh bash zsh fish md mdx rst adoc txt csv tsv json jsonl json5 yml yaml toml xml ini cfg conf
 		properties lock log out diff patch example sample template dist tmpl gradle cmake mk bzl nix svg png jpg jpeg gif webp
 		ico pdf wasm map snap golden tar tgz gz zip xz bz2 so ipynb tex bib po`
-	// hidden are names with a dot in front that are plain files all the same. Some have the ending of a setting.
+	// hidden has names with a dot in front that are plain files. They may also have one of endings.
 	hidden = `. ... .gitignore .gitkeep .dockerignore .npmignore .helmignore .eslintignore .prettierignore .editorconfig
 		.eslintrc .prettierrc .stylelintrc .babelrc .browserslistrc .coveragerc .pylintrc .golangci .node-version
 		.python-version .ruby-version .tool-versions .nvmrc .rubocop .flake8 .markdownlint .clang-format .clang-tidy .rustfmt
@@ -114,19 +114,20 @@ const (
 	endings = "js cjs mjs ts json yml yaml toml"
 )
 
-// ending returns what follows the last dot in a path's last element, in small letters; a dot in front is none.
+// ending returns the file name extension of a path, in lower case, without the dot. A dot at the beginning of the name
+// does not count.
 func ending(p string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Ext(strings.TrimPrefix(path.Base(p), ".")), "."))
 }
 
-// hasKnownEnding reports whether the last element of a path is of a kind that holds no credentials: a directory, a name
-// without an ending, or with a known one.
+// hasKnownEnding reports whether the last element of a path has no ending, or a known one, so that it is probably no
+// file of credentials.
 func hasKnownEnding(p string) bool {
 	e := ending(p)
 	return e == "" || number.MatchString(e) || oneOf(code, e) || oneOf(data, e)
 }
 
-// isHidden reports whether an element of a path is hidden, and whether it is known as a plain file.
+// isHidden reports whether an element of a path is hidden, and whether it is a known plain file.
 func isHidden(element string) (hiding, known bool) {
 	if !strings.HasPrefix(element, ".") {
 		return false, false
@@ -138,8 +139,8 @@ func isHidden(element string) (hiding, known bool) {
 	return true, oneOf(hidden, element) || oneOf(hidden, stem)
 }
 
-// isOpen reports whether a path, from the workspace or the root, names no credential, nothing that runs later, and
-// nothing hidden that is not known.
+// isOpen reports whether a path, relative to the workspace or absolute, has no name of a credential, nothing that runs
+// later, and nothing hidden that is unknown.
 func isOpen(rel string) bool {
 	example := false
 	for e := range strings.SplitSeq(rel, "/") {

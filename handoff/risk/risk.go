@@ -7,8 +7,8 @@ import (
 	"switchboard/handoff"
 )
 
-// Tier says how a question may be answered: low and medium ones by a plain yes that is heard, high ones
-// by a tap on the page only.
+// Tier is the risk of allowing a question. Low and medium ones may be allowed by a spoken yes, high ones only by a tap
+// on the page.
 type Tier int
 
 // The tiers.
@@ -23,9 +23,9 @@ var tierNames = [...]string{"low", "medium", "high"}
 // String returns the tier as settings and the audit name it.
 func (t Tier) String() string { return tierNames[t] }
 
-// Of returns how risky a question is, from its structure: the command as a shell reads it, the paths of
-// an edit. The workspace is the absolute directory where the thread works; without one, everything but a copy is high.
-// Paths are judged by their names; links are not followed. Whether a sandbox would stop a command does not count.
+// Of returns the risk of allowing a question, from its structure: the command as a shell parses it, the paths of an
+// edit. workspace is the absolute directory of the thread; without one, everything but a copy is high. Paths are judged
+// by their names; links are not followed. It does not matter whether a sandbox would stop a command.
 func Of(q handoff.Question, workspace string) Tier {
 	if q.Beyond != "" || q.Person {
 		return High
@@ -40,24 +40,24 @@ func Of(q handoff.Question, workspace string) Tier {
 		for _, p := range q.Changes {
 			risk = max(risk, place.write(p))
 		}
-		if len(q.Changes) == 0 { // nobody knows what is edited
+		if len(q.Changes) == 0 { // it is not known what is edited
 			return High
 		}
 		return risk
-	case handoff.QuestionCopy: // what then runs in it asks by itself
+	case handoff.QuestionCopy: // a turn in the copy asks its own questions
 		return Low
 	}
 	return High
 }
 
-// Why something cannot be allowed by voice, fit to be said.
+// Reasons why something cannot be allowed by voice. They can be said.
 const (
 	whyOff   = "nothing may be allowed by voice on that machine"
 	whyRisky = "it is too risky to be allowed by voice"
 )
 
-// WhyNotVoice is why a question of a tier cannot be allowed by voice under a setting (none, low or medium; "" is
-// medium), or "". High never is.
+// WhyNotVoice returns why a question of a tier cannot be allowed by voice under a setting: none, low or medium; "" is
+// medium. It returns "" if the question can be allowed by voice, which a high one never can.
 func WhyNotVoice(level string, tier Tier) string {
 	switch {
 	case level == "none":

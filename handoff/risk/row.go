@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// A row of the table accepts commands. See [table] for how it is written.
+// A row of the table accepts commands. See [table] for its syntax.
 type row struct {
 	tier     Tier
 	what     string
@@ -14,7 +14,7 @@ type row struct {
 	operands string
 }
 
-// names reports whether the command is the row's, and returns the words after its name.
+// names reports whether a command has the row's name, and returns the words after the name.
 func (r row) names(words []string) ([]string, bool) {
 	for want := range strings.FieldsSeq(r.what) {
 		if len(words) == 0 || !oneOf(want, words[0]) {
@@ -25,7 +25,7 @@ func (r row) names(words []string) ([]string, bool) {
 	return words, true
 }
 
-// oneOf reports whether a word is one of a list that is divided by "|" or blanks.
+// oneOf reports whether a word is in a list whose words are separated by "|" or blanks.
 func oneOf(list, word string) bool {
 	for w := range strings.FieldsFuncSeq(list, func(c rune) bool { return c == '|' || unicode.IsSpace(c) }) {
 		if w == word {
@@ -35,8 +35,8 @@ func oneOf(list, word string) bool {
 	return false
 }
 
-// arguments is the risk of the words after a row's name: high unless each is a listed flag, the value of one, or an
-// operand of the kind whose turn it is.
+// arguments returns the risk of the words after a row's name: high unless each is a listed flag, the value of one, or
+// an operand of a kind that may come next.
 func (r row) arguments(place *whereabouts, args []string) Tier {
 	risk, turns := Low, turns{left: strings.Fields(r.operands)}
 	for ended := r.flags == "*"; len(args) > 0; args = args[1:] {
@@ -65,8 +65,8 @@ func (r row) arguments(place *whereabouts, args []string) Tier {
 	return max(risk, turns.end())
 }
 
-// flag returns the kind of value that a flag takes: "none" for none, "" for a flag that is not listed, and the value if
-// it is attached. A flag is found as it is listed, or as one of a cluster of letters.
+// flag returns the kind of a flag's value: "none" if it takes none, "" if the flag is not listed; and the value, if it
+// is attached. The flag may be a cluster of letters.
 func (r row) flag(arg string) (kind, value string, attached bool) {
 	name, value, attached := strings.Cut(arg, "=")
 	if kind = r.listed(name); kind != "" {
@@ -87,7 +87,7 @@ func (r row) flag(arg string) (kind, value string, attached bool) {
 	return kind, "", false
 }
 
-// optional turns the kind "=", a value that may be left out, into what is there.
+// optional replaces the kind "=", of a value that may be left out, by the kind for a present or missing value.
 func optional(kind, value string, attached bool) (string, string, bool) {
 	switch {
 	case kind == "=" && attached:
@@ -100,11 +100,11 @@ func optional(kind, value string, attached bool) (string, string, bool) {
 	return kind, value, attached
 }
 
-// longFlag is a word behind one dash: then letters are not clustered.
+// longFlag matches a word after one dash in a list of flags. In such a row, letters are not clustered.
 var longFlag = regexp.MustCompile(`(^|\s)-\w\w`)
 
-// listed returns the kind of a flag's value as the row has it: "-n" has none, "-n:num" a number, "--color=" one that
-// may be left out.
+// listed returns the kind of a flag's value in the row: "none" for "-n", "num" for "-n:num", "=" for "--color=", whose
+// value may be left out; "": the flag is not listed.
 func (r row) listed(flag string) string {
 	for f := range strings.FieldsSeq(r.flags) {
 		name, kind, takes := strings.Cut(f, ":")

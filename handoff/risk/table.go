@@ -26,15 +26,19 @@ const (
 		--output:out --retry:num --max-time:num --connect-timeout:num`
 )
 
-// table is everything that is not high, a row each: its tier, the program with its subcommand, its flags, the kinds of
-// its operands. "a|b" is a or b. A flag that takes a value has its kind behind a colon; "=" at its end means a value
-// that may be left out, "-#" any number, "*" that there are no flags, only operands. Letters may be clustered unless
-// the row has a word behind one dash. Of the kinds, "read" is a path to read and "in" one to write, or to run what
-// lies there; "out" is that or /dev/null; "text" is anything, and as the value of a flag counts only before the
-// operands, since some systems read no flags after them; "free" is anything anywhere; a kind's "?" and "*" mean at
-// most one and any number. The others are in [patterns]. Of several rows the lowest counts. Set once.
+// table has the commands that are not high. Each row has the tier, the program with its subcommand, the flags, and the
+// kinds of the operands. If several rows accept a command, the lowest tier counts. Set once.
+//
+// "a|b" is a or b. A flag that takes a value has the kind of the value after a colon. A flag with "=" at its end has a
+// value that may be left out. "-#" is any number. "*" means that the command has no flags, only operands. Letters may
+// be clustered unless the row has a word after one dash.
+//
+// The kind "read" is a path to read; "in" a path to write, or whose file is run; "out" a path to write, or /dev/null.
+// "text" is anything; as the value of a flag it is allowed only before the operands, since some systems take no flags
+// after these. "free" is anything anywhere. The other kinds are in [patterns]. A kind with "?" may come once or not at
+// all, one with "*" any number of times.
 var table = []row{
-	// The workspace is read.
+	// Reading the workspace.
 	{Low, "pwd|whoami|nproc|true|false|:", "", ""},
 	{Low, "uname", "-a -s -r -m -n", ""},
 	{Low, "id", "-u -g -n", ""},
@@ -54,7 +58,7 @@ var table = []row{
 	{Low, "cut", "-d:text -f:text -c:text -b:text -s", "read*"},
 	{Low, "tr", "-d -s -c", "text text?"},
 	{Low, "sort", "-r -n -u -f -h -V -b -g -s -k:text -t:text --reverse --unique --numeric-sort", "read*"},
-	{Low, "uniq", "-c -d -u -i -f:num -s:num", "read?"}, // a second one is written
+	{Low, "uniq", "-c -d -u -i -f:num -s:num", "read?"}, // a second operand would be written
 	{Low, "comm|cmp", "-s -l -b -#", "read read"},
 	{Low, "diff", "-u -q -w -b -B -i -y -U:num --brief --color= --unified=", "read read"},
 	{Low, "column|fold|paste|expand", "-t -s:text -d:text -w:num", "read*"},
@@ -66,7 +70,7 @@ var table = []row{
 	{Low, "tree", "-L:num -I:text -P:text -a -d -h -s -f -i -C --dirsfirst --noreport --gitignore", "read*"},
 	{Low, "md5sum|sha1sum|sha256sum|sha512sum|shasum|cksum", "-a:num -b", "read*"},
 	{Low, "strings|hexdump|od", "-n:num -C -c -x -a -A:text -t:text -N:num", "read*"},
-	{Low, "xxd", "-l:num -s:num -g:num -c:num -p -b -u", "read?"}, // a second one is written
+	{Low, "xxd", "-l:num -s:num -g:num -c:num -p -b -u", "read?"}, // a second operand would be written
 	{Low, "grep|egrep|fgrep", grepFlags, "text read*"},
 	{Low, "rg", `-n -i -S -w -l -c -o -v -F -x -U -N -H -I -P -s -t:name -T:name -g:glob -A:num -B:num -C:num -m:num
 		--type:name --glob:glob --color:name --context:num --max-count:num --max-depth:num --sort:name --no-heading
@@ -88,7 +92,7 @@ var table = []row{
 	{Low, "npm ls|list", "-a --all --depth:num --json", "package*"},
 	{Low, "pip|pip3 list|show|freeze|check", "", "package*"},
 
-	// Git reads.
+	// Reading with Git.
 	{Low, "git status", "-s -b -v -u= --short --branch --porcelain= --untracked-files= --ignored", "read*"},
 	{Low, "git diff|show|log|rev-list|whatchanged", gitLog, "rev*"},
 	{Low, "git branch", `-a -r -v --list --all --remotes --show-current --sort:name --format:free --merged
@@ -114,7 +118,7 @@ var table = []row{
 	{Low, "git check-ignore", "-v -q", "read*"},
 	{Low, "git config --get user.name|user.email|init.defaultBranch", "", ""},
 
-	// Git acts.
+	// Acting with Git.
 	{Medium, "git add", "-A -u -v -n -N --all --update --dry-run", "in*"},
 	{Medium, "git commit", "-m:free --message:free -a -q -v -s --all --quiet --signoff --allow-empty", "in*"},
 	{Medium, "git fetch", "-q -v --all --tags", ""},
@@ -178,7 +182,7 @@ var table = []row{
 	{Medium, "gh pr|issue|run|release list|view|status|diff|checks", `-L:num -s:name --limit:num --state:name
 		--json:free --log`, "name*"},
 
-	// Plain files are edited, and files searched that a search from above leaves out.
+	// Editing plain files, and searching files that the searches above leave out.
 	{Medium, "mkdir", "-p -v --parents", "in*"},
 	{Medium, "touch", "-a -c -m", "in*"},
 	{Medium, "cp|mv", "-v -n -i", "in in"},
