@@ -20,26 +20,25 @@ import (
 const RestOnPage = "The rest is on the page."
 
 const (
-	// maxText bounds what is looked at of a text, maxMarkdown what is read of it without its code, in bytes:
-	// nobody hears more of it, and nested Markdown takes time with the square of its size.
+	// maxText bounds the text, and maxMarkdown the Markdown that is parsed, without code, in bytes. Nobody hears more
+	// of it, and nested Markdown takes time with the square of its size.
 	maxText     = 128 << 10
 	maxMarkdown = 4 << 10
-	// maxListItems of a list are said; then only how many more there are.
+	// maxListItems bounds the items of a list that are said; of the others, only the number is.
 	maxListItems = 6
-	// maxCodeWords and maxCodeSize bound a code span that is said as it stands: a name, a short command.
+	// maxCodeWords and maxCodeSize (in bytes) bound a code span that is said as it is: a name, a short command.
 	maxCodeWords = 4
 	maxCodeSize  = 48
 )
 
-// markdown reads what agents write. Set once; it keeps nothing between texts.
+// markdown is the parser. Set once; it keeps no state between texts.
 var markdown = goldmark.New(goldmark.WithExtensions(
 	extension.Table, extension.Strikethrough, extension.Linkify, extension.TaskList,
 )).Parser()
 
-// Speakable turns an agent's Markdown into what is fit to be said: meaning only. Code, tables, diffs, stack
-// traces, addresses, hashes, keys and emojis are left out, paths become their last name, long lists are
-// counted. The text is cut at a sentence end below limit bytes; where something is missing it says so in a
-// last sentence, which may exceed the limit.
+// Speakable turns an agent's Markdown into text for speech. It leaves out code, tables, diffs, stack traces, addresses,
+// hashes, keys and emojis, shortens paths to their last name, and counts the end of long lists. The text is cut at a
+// sentence end below limit bytes. If something is missing, a last sentence says so, which may exceed the limit.
 func Speakable(md string, limit int) string {
 	source, cut := prose(escapes.ReplaceAllString(strings.ToValidUTF8(handoff.Clip(md, maxText), ""), ""))
 	cut = cut || len(md) > maxText || len(source) > maxMarkdown
@@ -115,8 +114,8 @@ func (s *speaker) inside(span *ast.CodeSpan) string {
 	return code.String()
 }
 
-// listItem lets only the first items of a list be said. A list that is one item too long is said whole:
-// "one more" is longer than most items.
+// listItem skips all but the first items of a list. If only one would be skipped, it is said, too: "one more" is not
+// shorter.
 func (s *speaker) listItem(n *ast.ListItem) ast.WalkStatus {
 	index, count := 0, n.Parent().ChildCount()
 	for p := n.PreviousSibling(); p != nil && index <= maxListItems; p = p.PreviousSibling() {
@@ -132,13 +131,13 @@ func (s *speaker) listItem(n *ast.ListItem) ast.WalkStatus {
 	return ast.WalkSkipChildren
 }
 
-// signed reports whether a line begins with an emoji: people list things like that.
+// signed reports whether a line begins with an emoji, as a list item may.
 func signed(rest []byte) bool {
 	first, _ := utf8.DecodeRune(bytes.TrimLeft(rest, " \t\r\n"))
 	return unicode.Is(unicode.So, first)
 }
 
-// endSentence closes a block, so that headings and list entries do not run together when spoken.
+// endSentence ends a block with a stop, so that headings and list items do not run together in speech.
 func (s *speaker) endSentence() {
 	said := strings.TrimRight(s.out.String(), " ")
 	last, _ := utf8.DecodeLastRuneInString(said)

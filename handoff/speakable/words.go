@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff"
 )
 
-// What a listener cannot use. Set once.
+// Patterns of text that is left out or replaced. Set once.
 var (
 	escapes    = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b\\][^\x07]*\x07?|[\x00-\x08\x0b-\x1f\x7f]")
 	urls       = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9+.-]*://\S*|\bwww\.\S+|\S+@\w[\w-]*\.\w[\w.-]*`)
@@ -38,14 +38,14 @@ var (
 	spaces       = regexp.MustCompile(`\s+`)
 )
 
-// emojiWords are the signs that mean something; every other emoji is left out. Set once.
+// emojiWords replaces the signs that have a meaning; all other emojis are left out. Set once.
 var emojiWords = strings.NewReplacer(
 	"❌", " failed: ", "✗", " failed: ", "✘", " failed: ", "🔴", " failed: ", "⚠️", " warning: ", "⚠", " warning: ",
 	"≥", " at least ", "≤", " at most ", "≈", " about ", "×", " times ",
 )
 
-// plainWords replaces what nobody wants to hear. What takes signs away comes before what looks for marks:
-// two halves of one may meet.
+// plainWords leaves out or replaces what cannot be said. Signs are removed before marks are searched, since the removal
+// may join the two halves of a mark.
 func plainWords(s string) string {
 	s = arrows.ReplaceAllString(s, " to ")
 	s = emojiNames.ReplaceAllString(s, "$1")
@@ -69,7 +69,7 @@ func plainWords(s string) string {
 	return strings.TrimLeft(s, ".,;:!? ")
 }
 
-// lastName is what is said of a path. What only looks like one stays: dates, ratios, names like TCP/IP.
+// lastName returns the last name of a path. Text that only looks like a path stays: dates, ratios, names like TCP/IP.
 func lastName(p string) string {
 	if p == strings.ToUpper(p) && !strings.ContainsAny(p[:1], `/\.~`) {
 		return p
@@ -88,7 +88,7 @@ func lastName(p string) string {
 	return name
 }
 
-// unlessWord drops a hash or key, and keeps a word or a number.
+// unlessWord returns "" for a hash or key, and s for a word or a number.
 func unlessWord(s string) string {
 	word := s[strings.LastIndexByte(s, ' ')+1:]
 	if strings.ContainsFunc(word, unicode.IsDigit) && strings.ContainsFunc(word, unicode.IsLetter) {
@@ -97,7 +97,7 @@ func unlessWord(s string) string {
 	return s
 }
 
-// sayable drops emojis, what holds them together and what cannot be seen.
+// sayable returns -1 for emojis, their joiners, and invisible characters.
 func sayable(r rune) rune {
 	switch {
 	case r == '°':
@@ -111,7 +111,7 @@ func sayable(r rune) rune {
 	return r
 }
 
-// spokenCode says a code span: a name or a short command as it stands, anything else as what it is.
+// spokenCode returns a code span for speech: a name or a short command as it is, anything else as "some code".
 func spokenCode(code string) string {
 	code = strings.TrimSpace(code)
 	name := strings.TrimRight(code, "()")
@@ -124,11 +124,11 @@ func spokenCode(code string) string {
 	return "some code"
 }
 
-// maxNoiseLine bounds the lines that are looked at for noise, in bytes: longer ones are prose.
+// maxNoiseLine bounds the lines of diffs and stack traces, in bytes: longer lines count as prose.
 const maxNoiseLine = 500
 
-// prose drops the content of fenced code, and the lines of diffs and stack traces that were pasted without
-// a fence, and reports whether there were any.
+// prose removes the content of fenced code, and lines of diffs and stack traces without a fence. It reports whether it
+// removed anything.
 func prose(md string) (string, bool) {
 	var out strings.Builder
 	fence, diff, cut := "", false, false
@@ -161,7 +161,7 @@ func prose(md string) (string, bool) {
 	return out.String(), cut
 }
 
-// Lines that begin fenced code or a diff, and lines of stack traces of common languages. Set once.
+// Patterns of lines that begin fenced code or a diff, and of lines of stack traces in common languages. Set once.
 var (
 	fenceLine = regexp.MustCompile("^\\s*(`{3,}|~{3,})[^`]*$")
 	diffLine  = regexp.MustCompile(`^(?:diff --git |index [0-9a-f]{7,}\.\.|--- (?:a/|/dev/null)` +
@@ -171,7 +171,7 @@ var (
 		`|[\w./*()-]+\((?:0x[0-9a-f]+|\.\.\.|, ?|\{)*\}?\)\s*$|\s+\d+: .*0x[0-9a-f]+|exit status \d+\s*$)`)
 )
 
-// CutSentence shortens to the last sentence end below limit; without one, to the last word.
+// CutSentence shortens text to the last sentence end below limit bytes, or, without one, to the last word.
 func CutSentence(s string, limit int) string {
 	head := strings.TrimSuffix(handoff.Clip(s, limit), "…")
 	for i := len(head) - 1; i > limit/4; i-- {
@@ -185,11 +185,11 @@ func CutSentence(s string, limit int) string {
 	return head
 }
 
-// meaningful is how many bytes the first sentence of something has at least: "Okay." is none.
+// meaningful is the least length of a sentence that says something, in bytes: "Okay." says nothing.
 const meaningful = 12
 
-// FirstSentence returns the beginning of a text up to the end of its first sentence that says something, or "" where no
-// sentence of it ends.
+// FirstSentence returns the beginning of a text up to the end of the first sentence that says something; "": there is
+// no such end.
 func FirstSentence(s string) string {
 	for i := meaningful - 1; i < len(s); i++ {
 		if sentenceEnd(s, i) {
@@ -199,7 +199,7 @@ func FirstSentence(s string) string {
 	return ""
 }
 
-// abbreviations end with a dot that ends no sentence. Set once.
+// abbreviations are words whose dot ends no sentence. Set once.
 var abbreviations = map[string]bool{
 	"e.g": true, "i.e": true, "etc": true, "vs": true, "approx": true, "cf": true, "no": true, "mr": true, "mrs": true,
 	"dr": true, "st": true,
@@ -230,7 +230,7 @@ func sentenceEnd(s string, i int) bool {
 	return len(word) > 2 || strings.Trim(word, "0123456789") != "" // "am 3. Mai"
 }
 
-// CountWord writes a small number as a word; the first of a list says what it counts.
+// CountWord returns a number, up to ten as a word; with first, also the word "things".
 func CountWord(n int, first bool) string {
 	words := []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
 	w := fmt.Sprint(n)
