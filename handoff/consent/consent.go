@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A Reply is what the words of a caller say about the one thing that was asked.
+// A Reply is the meaning of a caller's words as a reply to a question.
 type Reply int
 
-// What a reply can say, the more cautious later.
+// The replies, the more cautious later.
 const (
 	Yes     Reply = iota // it allows exactly what was asked
-	Nothing              // fillers and thanks: as if nothing had been said
-	Echo                 // our own question, heard back
-	Unclear              // neither: ask again, with [Question.Again]
+	Nothing              // fillers and thanks, as if nothing had been said
+	Echo                 // our own question, picked up by the microphone
+	Unclear              // none of the others: ask again, with [Question.Again]
 	Later                // they asked for time: the question stays open
 	No                   // it denies
 	replyCount
@@ -29,22 +29,22 @@ func (r Reply) String() string { return replyNames[r] }
 // machine or act is not about this question.
 type Question struct {
 	Acts     []string // words for what would be done, "npm", "install"; at most 16 count
-	Key      []string // those without which the question names no act: the program and its first operand
+	Key      []string // words of Acts that must be said to name the act: the program and its first operand
 	Files    []string // the names of the files that would be edited; at most 16 count
 	Machines []string // the machine's name, its aliases and spoken forms; at most 16 count
-	Projects []string // names of the project, which a reply may use for the machine's
-	Text     string   // how we asked, to know its echo
-	Said     string   // the words with which the voice really asked; "" when they are not known
+	Projects []string // names of the project, which a reply may use instead of the machine's
+	Text     string   // the text with which we ask, to recognise its echo
+	Said     string   // the words with which the voice really asked; "": not known
 }
 
 // Bounds of a reply.
 const (
 	maxWords     = 12   // of a yes; a character of Chinese, Japanese or Korean counts a third
-	maxHeadBytes = 1000 // of any reply are looked at
-	echoWords    = 3    // words of ours in a row are an echo; two can be the caller's own: "go ahead"
+	maxHeadBytes = 1000 // of any reply; the rest is ignored
+	echoWords    = 3    // least length of an echo: two words can be the caller's own, "go ahead"
 )
 
-// Read decides whether a reply allows exactly the one thing that was asked; the package comment says how.
+// Read decides whether a reply allows exactly the one thing that was asked; the package comment has the rules.
 func Read(reply string, asked Question) Reply {
 	h := hear(head(reply))
 	if h.isEchoOf(asked) {
@@ -60,8 +60,8 @@ func Read(reply string, asked Question) Reply {
 	return got
 }
 
-// readings returns a text in the language that knows most of its words, or in each of those that know as many. English
-// comes first: the others are not looked at where it knows every word.
+// readings returns the readings of a text in the languages that know most of its words. If English knows every word, no
+// other language is tried.
 func readings(h heard, a topic) []reading {
 	r, marked := read(h, a, english())
 	_, most, mostOwn := marked.scan()
@@ -82,7 +82,7 @@ func readings(h heard, a topic) []reading {
 	return best
 }
 
-// isEchoOf reports whether a whole reply is a piece of what we said ourselves.
+// isEchoOf reports whether a whole reply is a part of what we said ourselves.
 func (h heard) isEchoOf(asked Question) bool {
 	return h.words() >= echoWords && slices.ContainsFunc([]string{asked.Text, asked.Said}, func(ours string) bool {
 		return hear(ours).has(h.joined)
@@ -98,7 +98,7 @@ func (q Question) Names(reply string) bool {
 	})
 }
 
-// NamesMachine reports whether what the voice said names the machine, in any language.
+// NamesMachine reports whether the voice named the machine, in any language.
 func (q Question) NamesMachine(said string) bool {
 	h := hear(head(said))
 	a := topicOf(Question{Machines: q.Machines})
@@ -109,8 +109,8 @@ func (q Question) NamesMachine(said string) bool {
 	})
 }
 
-// NamesAct reports whether what the voice said names the act, in any language: each word of its key, or for an edit the
-// number of its files, or each of them.
+// NamesAct reports whether the voice named the act, in any language: each word of Key, or, for an edit, each file or
+// their number.
 func (q Question) NamesAct(said string) bool {
 	h := hear(head(said))
 	if len(q.Files) > 0 {
@@ -121,7 +121,7 @@ func (q Question) NamesAct(said string) bool {
 	return len(q.Key) > 0 && slices.ContainsFunc(languages(), func(l *language) bool { return h.hasAll(q.Key, l) })
 }
 
-// hasAll reports whether every word of some names was said, or what a language calls it.
+// hasAll reports whether a text has every word of some names, or another name that the language has for it.
 func (h heard) hasAll(names []string, l *language) bool {
 	for _, name := range names {
 		for _, t := range hear(name).tokens {
@@ -133,8 +133,8 @@ func (h heard) hasAll(names []string, l *language) bool {
 	return true
 }
 
-// Again returns the words that ask once more for a plain answer, in the language that knows most words of the reply,
-// else of the question as it was said, else in English.
+// Again returns the words that ask once more for a plain answer: in the language that knows most words of the reply, or
+// else of the question as it was said, or else in English.
 func (q Question) Again(reply string) string {
 	best, most := english(), 0
 	for _, text := range []string{reply, q.Said} {
@@ -150,7 +150,7 @@ func (q Question) Again(reply string) string {
 	return best.again
 }
 
-// knows returns how many words of a text a language lists.
+// knows returns the number of words of a text that a language lists.
 func (l *language) knows(text string) int {
 	h := hear(head(text))
 	_, _, own := reading{heard: h, l: l}.scan()
@@ -163,15 +163,15 @@ func AsksAgain(said string) bool {
 	return slices.ContainsFunc(languages(), func(l *language) bool { return h.has(hear(l.again).joined) })
 }
 
-// Quotes reports whether words are what was said: each of them was, in this order, and no word that denies
-// was left out.
+// Quotes reports whether words quote what was said: each of them was said, in this order, and no word that denies is
+// left out.
 func Quotes(words string, said ...string) bool {
-	all, given := hear(strings.Join(said, "\n")), hear(words)
-	if len(given.tokens) == 0 || all.denies() != given.denies() {
+	all, quote := hear(strings.Join(said, "\n")), hear(words)
+	if len(quote.tokens) == 0 || all.denies() != quote.denies() {
 		return false
 	}
 	rest := all.tokens
-	for _, t := range given.tokens {
+	for _, t := range quote.tokens {
 		i := slices.Index(rest, t)
 		if i < 0 {
 			return false
@@ -189,7 +189,7 @@ func (h heard) denies() bool {
 	})
 }
 
-// head is as much of a text as is looked at: enough to find what denies in more than a yes may hold.
+// head returns the part of a text that is read. It is longer than any yes, so that a later no is found.
 func head(text string) string {
 	if len(text) <= maxHeadBytes {
 		return text

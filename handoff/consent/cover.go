@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// maxNames bounds the words and names of a question that are looked at.
+// maxNames bounds the words and the names of a question that are used.
 const maxNames = 16
 
-// topic is what a question is about, folded. Set once.
+// topic is the subject of a question, folded. Set once.
 type topic struct {
-	machines []string        // names of the machine
-	act      string          // the act of the word files that it asks for, or ""
-	words    map[string]bool // the words of its command
-	files    []string        // the files that it would edit
+	machines []string        // names of the machine and the project
+	act      string          // the act in the word files; "": none
+	words    map[string]bool // the words of the command
+	files    []string        // the files that would be edited
 }
 
 func topicOf(q Question) topic {
@@ -41,16 +41,16 @@ func topicOf(q Question) topic {
 	return a
 }
 
-// A reading is a text as one language, beside English, understands it.
+// A reading is a text as it is understood in one language, together with English.
 type reading struct {
 	heard
 	l     *language
 	about topic
-	names []string // of the act, besides the words of the command: what the language calls those, files, their number
+	names []string // names of the act beside the words of the command: other names of these, the files, their number
 }
 
-// read returns a text as a language understands it, as it was said, and with the machine's names replaced by a mark,
-// as the phrases of the word files have it.
+// read returns the reading of a text in a language, as it was said, and with the machine's names replaced by a mark, as
+// in the phrases of the word files.
 func read(h heard, a topic, l *language) (said, marked reading) {
 	r := reading{heard: h, l: l, about: a, names: slices.Concat(a.filesIn(h), l.numbersOf(a), english().numbersOf(a))}
 	for word := range a.words {
@@ -59,7 +59,7 @@ func read(h heard, a topic, l *language) (said, marked reading) {
 	return r, r.marked()
 }
 
-// numbersOf returns how the number of several files is said.
+// numbersOf returns the words for the number of several files.
 func (l *language) numbersOf(a topic) []string {
 	if len(a.files) < 2 {
 		return nil
@@ -67,7 +67,7 @@ func (l *language) numbersOf(a topic) []string {
 	return l.numbers[strconv.Itoa(len(a.files))]
 }
 
-// mayName reports whether a name is one in a reply: a machine called "no" or "stop" cannot be named.
+// mayName reports whether a name counts as one in a reply: a machine called "no" or "stop" cannot be named.
 func (r reading) mayName(name string) bool {
 	h := hear(name)
 	does, _ := r.does(h.spaced)
@@ -75,8 +75,8 @@ func (r reading) mayName(name string) bool {
 	return does == 0 && veto == 0
 }
 
-// does returns what words do in a reply, in the language or in English, and reports whether a longer phrase begins
-// with them.
+// does returns the kinds of a phrase, in the language and in English, and reports whether a longer phrase begins with
+// it.
 func (r reading) does(words string) (does kind, more bool) {
 	for _, t := range r.tables() {
 		d, m := t.find(words)
@@ -85,12 +85,12 @@ func (r reading) does(words string) (does kind, more bool) {
 	return does, more
 }
 
-// tables returns the lists that a reply is read by: first those of the language, then the English ones.
+// tables returns the tables for a reply: first those of the language, then the English ones.
 func (r reading) tables() [4]table {
 	return [4]table{r.l.phrases, r.l.actTable(r.about.act), english().phrases, english().actTable(r.about.act)}
 }
 
-// actTable returns the orders and names of an act; of none there are none.
+// actTable returns the table of an act; for "" it is empty.
 func (l *language) actTable(act string) table {
 	if act == "" {
 		return table{}
@@ -98,14 +98,15 @@ func (l *language) actTable(act string) table {
 	return l.acts[act]
 }
 
-// links reports whether a word only leads to the next: "the".
+// links reports whether a word only leads to the next one: "the".
 func (l *language) links(word string) bool {
 	does, _ := l.phrases.find(word)
 	return does&kindLink != 0
 }
 
-// scan goes through a text by the longest listed phrases, and returns which vetoes it meets, how many tokens are
-// listed or named, and how many of them in the language itself. What the language lists is not read as English.
+// scan goes through a text by the longest listed phrases. It returns the vetoes among them, the number of tokens that
+// are listed or named, and the number of those that the language itself lists. A phrase that the language lists is not
+// read as English.
 func (r reading) scan() (veto kind, covered, own int) {
 	for at := 0; at < len(r.tokens); {
 		named := r.named(at)
@@ -120,7 +121,8 @@ func (r reading) scan() (veto kind, covered, own int) {
 	return veto, covered, own
 }
 
-// longest returns the longest listed phrase that begins at a token, its kinds, and whether the language has it.
+// longest returns the length and the kinds of the longest listed phrase that begins at a token, and whether the
+// language itself lists it.
 func (r reading) longest(at int) (length int, does kind, own bool) {
 	tables := r.tables()
 	for end := at + 1; end <= len(r.tokens); end++ {
@@ -142,7 +144,8 @@ func (r reading) longest(at int) (length int, does kind, own bool) {
 	return length, does, own
 }
 
-// named returns how many tokens from one on name the machine or the act by the question's own words, or 0.
+// named returns the number of tokens, from an index on, that name the machine or the act by the question's own words;
+// 0: none do.
 func (r reading) named(at int) int {
 	n := 0
 	if r.tokens[at] == machineMark || r.about.words[r.tokens[at]] {
@@ -170,7 +173,7 @@ func (r reading) actAt(at int) bool {
 	return false
 }
 
-// filesIn returns the files that a reply may name: one that names some of them and not the others allows only those.
+// filesIn returns the files if a text names all of them. A reply that names only some would allow only these.
 func (a topic) filesIn(h heard) []string {
 	for _, file := range a.files {
 		if !h.has(file) {
@@ -202,7 +205,7 @@ func (r reading) marked() reading {
 	return r
 }
 
-// calls returns the names of the machine in this language that stand in the text.
+// calls returns the names of the machine in this language that the text has.
 func (r reading) calls() []string {
 	var out []string
 	for _, name := range r.about.machines {
@@ -215,7 +218,8 @@ func (r reading) calls() []string {
 	return out
 }
 
-// calledAt returns how many tokens from one on are a name of the machine, with what the language writes to it, or 0.
+// calledAt returns the number of tokens, from an index on, that are a name of the machine, with an ending of the
+// language if it has one; 0: none are.
 func (r reading) calledAt(at int, calls []string) int {
 	n := 0
 	for _, name := range calls {
@@ -230,8 +234,8 @@ func (r reading) calledAt(at int, calls []string) int {
 // kindOpen is set for a part of a reply that cannot be its end.
 const kindOpen kind = 1 << 15
 
-// covers returns what a text can do whose every token belongs to a listed phrase or a name: for each way to cut it into
-// them the kinds of its parts, and none where there is no such way.
+// covers returns, for each way to cut the whole text into listed phrases and names, the kinds of the parts. It is empty
+// if there is no such way.
 func (r reading) covers() []kind {
 	reached := make([][]kind, len(r.tokens)+1)
 	reached[0] = []kind{0}
@@ -264,7 +268,7 @@ func (r reading) covers() []kind {
 	return reached[len(r.tokens)]
 }
 
-// decide returns what a text says in one language; see the package comment.
+// decide returns the meaning of a reply in one language; see the package comment.
 func decide(r, marked reading) Reply {
 	veto, _, _ := marked.scan()
 	switch {

@@ -8,15 +8,15 @@ import (
 )
 
 // heard is a text in the form in which it is compared: folded words, and one token for each character of a script
-// that is written without spaces.
+// without spaces.
 type heard struct {
 	tokens []string
-	joined string // the tokens written together, for names, which recognisers space as they like
-	at     []int  // where each token begins in joined, and its end
-	spaced string // the tokens with the spaces between words
+	joined string // the tokens without spaces, for names, in which recognisers put spaces as they like
+	at     []int  // where each token begins in joined, and the length of joined
+	spaced string // the tokens with spaces between words
 	starts []int  // where each token begins in spaced
-	asks   bool   // a question mark stands in it
-	odd    bool   // a mark stands in it that plain speech has not: a quote, a bracket, a colon
+	asks   bool   // it has a question mark
+	odd    bool   // it has a mark that plain speech does not have: a quote, a bracket, a colon
 	open   bool   // it breaks off
 }
 
@@ -27,7 +27,7 @@ const (
 	openEnds      = "-–—…,、，،"
 )
 
-// hear folds case, width, accents and the variants of letters, drops what is invisible, and cuts a text into tokens.
+// hear folds case, width, accents and variants of letters, drops invisible characters, and splits a text into tokens.
 func hear(text string) heard {
 	var h heard
 	var word []rune
@@ -68,7 +68,7 @@ func hear(text string) heard {
 	return h.join()
 }
 
-// join fills in the joined form of the tokens.
+// join sets the fields that depend on the tokens.
 func (h heard) join() heard {
 	var spaced strings.Builder
 	h.joined, h.at, h.starts = strings.Join(h.tokens, ""), []int{0}, nil
@@ -89,12 +89,12 @@ func isDenseWord(token string) bool {
 	return isDense(r)
 }
 
-// span returns some of the tokens, as phrases are written.
+// span returns the tokens from one index to before another, in the form of phrases.
 func (h heard) span(from, to int) string {
 	return h.spaced[h.starts[from] : h.starts[to-1]+len(h.tokens[to-1])]
 }
 
-// spells returns how many tokens from one on spell words that are written together, however they are spaced, or 0.
+// spells returns the number of tokens, from an index on, that spell joined words, however they are spaced; 0: none do.
 func (h heard) spells(from int, joined string) int {
 	end, ok := slices.BinarySearch(h.at, h.at[from]+len(joined))
 	if joined == "" || !ok || h.joined[h.at[from]:h.at[end]] != joined {
@@ -103,12 +103,12 @@ func (h heard) spells(from int, joined string) int {
 	return end - from
 }
 
-// has reports whether words that are written together stand somewhere in the text.
+// has reports whether the text has joined words.
 func (h heard) has(joined string) bool {
 	return slices.ContainsFunc(h.indexes(), func(at int) bool { return h.spells(at, joined) > 0 })
 }
 
-// indexes returns the positions of the tokens.
+// indexes returns the indexes of the tokens.
 func (h heard) indexes() []int {
 	out := make([]int, len(h.tokens))
 	for i := range out {
@@ -128,7 +128,7 @@ func (h heard) words() int {
 	return len(h.tokens) - dense + (dense+2)/3
 }
 
-// doubled reports whether a word stands twice in a row. In a script without spaces it cannot be told.
+// doubled reports whether a word comes twice in a row. In a script without spaces that is not known.
 func (h heard) doubled() bool {
 	for i := 1; i < len(h.tokens); i++ {
 		if h.tokens[i] == h.tokens[i-1] && !isDenseWord(h.tokens[i]) {
@@ -138,7 +138,7 @@ func (h heard) doubled() bool {
 	return false
 }
 
-// undrawn writes a letter that is drawn out once: "nooo" is "no".
+// undrawn shortens drawn out letters: "nooo" is "no".
 func undrawn(word []rune) string {
 	out := make([]rune, 0, len(word))
 	for i := 0; i < len(word); {
@@ -163,8 +163,8 @@ func isDense(r rune) bool {
 
 func isApostrophe(r rune) bool { return strings.ContainsRune("'’ʼ‘`´", r) }
 
-// isAccent reports whether a mark only accents: those of Latin and Cyrillic letters, the Arabic vowel signs
-// and the Devanagari nukta. Vowel signs of Devanagari are letters to us and stay.
+// isAccent reports whether a mark is dropped as an accent: those of Latin and Cyrillic letters, the Arabic vowel signs
+// and the Devanagari nukta. The vowel signs of Devanagari count as letters.
 func isAccent(r rune) bool {
 	return r >= 0x300 && r <= 0x36f || r >= 0x64b && r <= 0x652 || r == 0x670 || r == 0x640 || r == 0x93c
 }
@@ -180,7 +180,8 @@ func foldWidth(r rune) rune {
 	return r
 }
 
-// folds are letters with an accent or a variant, each after what it is compared as. Set once.
+// folds maps letters with accents, and variants of letters, to plain ones. In each row, the first letter is the plain
+// one. Set once.
 var folds = foldTable("aàáâãäåāăą", "cçćĉċč", "dďđð", "eèéêëēĕėęě", "gĝğġģ", "hĥħ", "iîïĩīĭįı", "jĵ", "kķ",
 	"lĺļľŀł", "nñńņň", "oòóôõöøōŏő", "rŕŗř", "sśŝşšș", "tţťŧț", "uùúûüũūŭůűų", "wŵ", "yýÿŷ", "zźżž",
 	"и\u0439\u045d", "е\u0451\u0450", "اأإآٱ", "يىی", "هة", "كک", "ं\u0901",

@@ -2,15 +2,15 @@ package consent
 
 import "slices"
 
-// Bounds of what is taken for less than a sentence, in words as [Read] counts them.
+// Bounds of a backchannel and of a hush, in words as [Read] counts them.
 const (
 	maxBackchannel = 4
 	maxHush        = 6
 )
 
 // Backchannel reports whether the words of a caller, said while somebody else spoke, only show that they listen:
-// "mm-hmm", "okay", "I see", or no word at all, as with a cough. It never is evidence of a yes; what a reply to a
-// question means is [Read]'s to say.
+// "mm-hmm", "okay", "I see", or no word at all, as with a cough. It is no evidence of a yes: replies to questions are
+// for [Read].
 func Backchannel(text string) bool {
 	h := hear(head(text))
 	if len(h.tokens) == 0 {
@@ -38,13 +38,13 @@ func Hush(text string) bool {
 		slices.ContainsFunc(languages(), func(l *language) bool { return l.cuts(h)&withHush != 0 })
 }
 
-// What a text consists of, each bit for one way to cut it into phrases.
+// Bits of the ways in which a text can be cut into phrases.
 const (
-	onlyMurmurs = 1 << iota // of phrases that say nothing
-	withHush                // of such, and one that asks for quiet
+	onlyMurmurs = 1 << iota // all phrases say nothing
+	withHush                // one phrase or more asks for quiet, and the others say nothing
 )
 
-// cuts returns of what a text consists in a language, 0 where some word of it is neither.
+// cuts returns the ways in which a text can be cut into phrases of a language; 0: none.
 func (l *language) cuts(h heard) int {
 	reached := make([]int, len(h.tokens)+1)
 	reached[0] = onlyMurmurs
@@ -61,7 +61,8 @@ func (l *language) cuts(h heard) int {
 	return reached[len(h.tokens)]
 }
 
-// murmur reports whether a listed phrase says nothing to somebody who speaks. Of those that say yes one word does.
+// murmur reports whether a listed phrase says nothing to somebody who speaks. A phrase of one word that says yes
+// counts.
 func (l *language) murmur(words string) bool {
 	if l.back[words] {
 		return true

@@ -11,19 +11,19 @@ import (
 
 // Bounds of a table.
 const (
-	blockLength = 16  // phrases that are written with their difference from the one before
+	blockLength = 16  // phrases in a block; all but the first are written as the difference from the one before
 	maxPhrase   = 255 // bytes of a phrase
 )
 
-// A table holds phrases in order, in little memory. Each is written as the number of bytes that it shares with the
-// phrase before it, the length of the rest, what it does in two bytes, and the rest. The first of a block shares
-// nothing, so that a search can begin there. Set once.
+// A table has phrases in order, compressed. Each phrase is the number of bytes that it shares with the phrase before
+// it, the length of the rest, the kinds in two bytes, and the rest. The first phrase of a block shares nothing, so that
+// a search can begin there. Set once.
 type table struct {
 	data   []byte
 	blocks []uint32 // where each block begins in data
 }
 
-// A listing collects the phrases of a language, in any order and more than once, and is used again for the next.
+// A listing collects the phrases of a language, in any order, with repetitions. It is reused for the next language.
 type listing struct {
 	text    []byte
 	phrases []listed
@@ -31,9 +31,9 @@ type listing struct {
 	blocks  []uint32
 }
 
-// A listed phrase lies in the text of its listing.
+// A listed phrase is a part of its listing's text.
 type listed struct {
-	act      string // "" if it can be said to any question
+	act      string // "": the phrase is for any question
 	from, to uint32
 	does     kind
 }
@@ -44,8 +44,8 @@ func (l *listing) add(act string, phrase []byte, does kind) {
 	l.phrases = append(l.phrases, listed{act, from, uint32(len(l.text)), does})
 }
 
-// tables returns the phrases by the act, and empties the listing. A phrase that was added more than once does all of
-// it.
+// tables returns the phrases by act, and empties the listing. A phrase that was added more than once has all of its
+// kinds.
 func (l *listing) tables() map[string]table {
 	text := func(p listed) []byte { return l.text[p.from:p.to] }
 	slices.SortFunc(l.phrases, func(a, b listed) int {
@@ -78,14 +78,14 @@ func (l *listing) tables() map[string]table {
 	return out
 }
 
-// cut returns the first phrase of data: the number of bytes that it shares with the one before it, its kinds, its rest,
-// and the data that follows.
+// cut decodes the first phrase of data: the number of bytes that it shares with the one before it, its kinds, its rest,
+// and the data after it.
 func cut(data []byte) (shared int, does kind, rest, following []byte) {
 	end := 4 + int(data[1])
 	return int(data[0]), kind(binary.LittleEndian.Uint16(data[2:])), data[4:end], data[end:]
 }
 
-// find returns what words do, and reports whether a longer phrase begins with them.
+// find returns the kinds of a phrase, 0 if it is not in the table, and reports whether a longer phrase begins with it.
 func (t table) find(words string) (does kind, more bool) {
 	after := sort.Search(len(t.blocks), func(i int) bool {
 		_, _, first, _ := cut(t.data[t.blocks[i]:])

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The words of consent: one text file a language.
+// The word files, one for each language.
 //
 //go:embed words/*.txt
 var wordFiles embed.FS
@@ -21,18 +21,18 @@ type kind uint16
 
 const (
 	kindYes   kind = 1 << iota // says yes, or orders the act
-	kindRun                    // says yes where the act is named beside it: "run"
+	kindRun                    // says yes together with the act: "run"
 	kindNamed                  // names the act
 	kindFill                   // says nothing: "please"
-	kindHum                    // likewise, but not at the end: "um"
-	kindLink                   // joins what is said, and stands not at the end: "on the"
+	kindHum                    // says nothing, and cannot end a reply: "um"
+	kindLink                   // leads to other words, and cannot end a reply: "on the"
 	kindNod                    // goes with a yes although it contains a no: "no problem"
 	kindNo                     // denies
 	kindWait                   // asks for time
 	kindDoubt                  // asks, sets a condition, or goes further than the question
 	kindAlone                  // says yes as a whole reply
 	kindNone                   // as a whole reply it is no yes, although its words are: "yeah right"
-	kindOther                  // in the word files a name of something: "name laptop"
+	kindOther                  // a name, which says nothing; in the word files, a section that is no list of phrases
 )
 
 // kindVeto are the kinds that no yes may contain.
@@ -48,22 +48,22 @@ var sections = map[string]kind{
 	"back": kindOther, "hush": kindOther,
 }
 
-// A language is what one word file says. Phrases are folded as replies are. Set once.
+// A language is a parsed word file. Phrases are folded as replies are. Set once.
 type language struct {
 	code    string
 	again   string              // "Just yes or no, please."
-	phrases table               // what can be said to any question
+	phrases table               // phrases for any question
 	acts    map[string]table    // orders and names of an act, by the act
-	names   map[string][]string // what a name or a command word is called besides, by its own folded form
-	numbers map[string][]string // how a number is said, by its digits
-	means   map[string]string   // the act that a command word stands for
-	endings []string            // what is written to a machine's name: "de"
-	back    map[string]bool     // what listeners say: "mm-hmm"; no part of a reply to a question
-	hush    map[string]bool     // what asks for quiet: "stop talking"; likewise
+	names   map[string][]string // other names of a machine or a command word, by its folded form
+	numbers map[string][]string // words for a number, by its digits
+	means   map[string]string   // the act that a command word means
+	endings []string            // endings of a machine's name: "de"
+	back    map[string]bool     // phrases of listeners, which are no reply to a question: "mm-hmm"
+	hush    map[string]bool     // phrases that ask for quiet, which are no reply either: "stop talking"
 }
 
-// The languages. Each is built when it is first needed: English by the first reply, the others by the first that
-// English does not cover. Set once.
+// The languages. English is parsed for the first reply, the others for the first reply of which English does not know
+// every word. Set once.
 var (
 	english   = sync.OnceValue(func() *language { return mustParse("en", &listing{}) })
 	languages = sync.OnceValue(func() []*language {
@@ -78,7 +78,7 @@ var (
 	})
 )
 
-// mustParse reads a word file, which is part of the program: one that cannot be read is a panic.
+// mustParse parses a word file, which is part of the program. It panics if it cannot.
 func mustParse(code string, scratch *listing) *language {
 	text, err := wordFiles.ReadFile(path.Join("words", code+".txt"))
 	if err != nil {
@@ -149,10 +149,11 @@ func parseLanguage(code, text string, scratch *listing) (*language, error) {
 	return l, nil
 }
 
-// machineMark stands in a phrase of a word file where the name of the machine stands in the reply: "@ may".
+// machineMark stands for the name of the machine in a phrase of a word file: "@ may".
 const machineMark = "@"
 
-// phrasesOf cuts a list at its commas, folds each entry, and writes out its choices. A phrase is valid until the next.
+// phrasesOf splits a list at its commas, folds each entry, and yields the phrases of its choices. A phrase is valid
+// until the next one.
 func phrasesOf(list string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		spelled, phrase := make([]byte, 0, maxPhrase), make([]byte, 0, maxPhrase)
@@ -167,7 +168,7 @@ func phrasesOf(list string) iter.Seq[[]byte] {
 	}
 }
 
-// spellOut yields the phrases of a text with choices, each after before: "(it|they) may" is two.
+// spellOut yields the phrases of a text with choices, each with before in front: "(it|they) may" is two phrases.
 func spellOut(before []byte, text string, yield func([]byte) bool) bool {
 	head, rest, ok := strings.Cut(text, "(")
 	choices, after, closed := strings.Cut(rest, ")")
@@ -183,7 +184,7 @@ func spellOut(before []byte, text string, yield func([]byte) bool) bool {
 	return true
 }
 
-// folded writes the words of an entry as replies are compared, and keeps its marks and spaces.
+// folded returns an entry with its words folded, and its marks and spaces kept.
 func folded(entry string) string {
 	var out strings.Builder
 	for entry != "" {
@@ -212,7 +213,7 @@ func folded(entry string) string {
 	return out.String()
 }
 
-// appendSpaced leaves one space between two words, and none beside a character of a script that is written without.
+// appendSpaced appends a phrase with one space between words, and none beside a character of a script without spaces.
 func appendSpaced(to, phrase []byte) []byte {
 	var last []byte
 	for word := range bytes.FieldsSeq(phrase) {
