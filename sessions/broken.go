@@ -137,9 +137,6 @@ func (b *BrokenCalls) Forget(c handoff.Caller) {
 }
 
 func (b *BrokenCalls) put(ctx context.Context, c handoff.Caller, times brokenTimes) error {
-	body, err := json.Marshal(times)
-	if err != nil {
-		return handoff.Fault(handoff.CodeInternal, "", err.Error())
-	}
-	return b.documents.PutDocument(ctx, Document{Owner: c, ID: brokenID, Body: body, Ends: time.Now().Add(BrokenFor)})
+	return b.documents.PutDocument(ctx, Document{Owner: c, ID: brokenID, Body: []byte(handoff.Encode(times)),
+		Ends: time.Now().Add(BrokenFor)})
 }

@@ -39,10 +39,6 @@ func (c CarriedCalls) Keep(ctx context.Context, ids []string) error {
 		_, err := c.Documents.DropDocument(ctx, carriedOwner, carriedID)
 		return err
 	}
-	body, err := json.Marshal(ids)
-	if err != nil {
-		return handoff.Fault(handoff.CodeInternal, "", err.Error())
-	}
-	return c.Documents.PutDocument(ctx, Document{Owner: carriedOwner, ID: carriedID, Body: body,
+	return c.Documents.PutDocument(ctx, Document{Owner: carriedOwner, ID: carriedID, Body: []byte(handoff.Encode(ids)),
 		Ends: time.Now().Add(carriedFor)})
 }
