@@ -120,12 +120,10 @@ const connectThere = findThere + `has codex && has switchboard || ` + loginThere
 	`n=0; until answers; do n=$((n+1)); if [ $n -gt 25 ]; then tail -n 2 "$home/switchboard-app-server.log" >&2; exit 69; fi; sleep 0.2 2>/dev/null || sleep 1; done; fi; ` +
 	`echo ` + Mark + `; exec codex app-server proxy`
 
-// remote quotes a script for whatever shell the user has there. Our scripts have no single quotes.
-func remote(script string) string { return "exec sh -c '" + script + "'" }
-
-// arguments returns the arguments of ssh. The destination stands after "--", so it cannot be an option.
+// arguments returns the arguments of ssh. The destination stands after "--", so it cannot be an option. sh runs the
+// script, whatever shell the user has there; our scripts have no single quotes.
 func (s *SSH) arguments(script string) []string {
-	return append(append([]string{}, sshOptions...), "--", s.Destination, remote(script))
+	return append(append([]string{}, sshOptions...), "--", s.Destination, "exec sh -c '"+script+"'")
 }
 
 // run runs a script at the other end, writes first to it, and returns when it has printed its mark. program is the
