@@ -75,7 +75,7 @@ func (r *run) runTool(ctx context.Context, c *toolCall) {
 	defer c.output.Close()
 	defer func() {
 		if v := recover(); v != nil {
-			r.server.log.Error("a tool panicked", zap.String("tool", c.call.Name), zap.Any("panic", v), zap.Stack("stack"))
+			r.server.cfg.Log.Error("a tool panicked", zap.String("tool", c.call.Name), zap.Any("panic", v), zap.Stack("stack"))
 			c.result = workspace.Result{Text: "Error: the tool broke down", Failed: true}
 		}
 	}()
@@ -88,7 +88,7 @@ func (r *run) runTool(ctx context.Context, c *toolCall) {
 		c.result = workspace.Result{Text: "Error: the arguments are no JSON", Failed: true}
 		return
 	}
-	c.result = r.server.workspace.Run(ctx, c.call.Name, args, workspace.Call{
+	c.result = r.server.cfg.Workspace.Run(ctx, c.call.Name, args, workspace.Call{
 		Out: c.output,
 		Ask: func(ctx context.Context, q handoff.Question) (bool, error) { return r.askPerson(ctx, c.call, q) },
 	})

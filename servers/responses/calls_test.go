@@ -79,11 +79,11 @@ func TestNothingBeginsAfterAStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ran := false
-	r := &run{server: &Server{log: zaptest.NewLogger(t),
-		workspace: stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
+	r := &run{server: &Server{cfg: Config{Log: zaptest.NewLogger(t),
+		Workspace: stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
 			ran = true
 			return workspace.Result{Text: "seen"}
-		}}}}}
+		}}}}}}
 	w := &toolCall{call: wire.Item{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(),
 		done: make(chan struct{})}
 	r.runTool(ctx, w)

@@ -177,7 +177,7 @@ func (r *run) ask(ctx context.Context) (answer, error) {
 			continuation{ByID: m.byID(r.threading) && !r.forgot, Upstream: up.key, Now: r.server.cfg.Now()})
 		params := m.request(requestOptions{
 			Plan: p, Threading: r.threading, Thread: r.thread,
-			Tools: r.server.definitions, Allowed: r.server.workspace.Allowed(), Final: r.final(),
+			Tools: r.server.definitions, Allowed: r.server.cfg.Workspace.Allowed(), Final: r.final(),
 		})
 		a, begun, err := up.ask(ctx, params, listener{
 			r.hub, r.names.name, func() error { return r.hear(ctx, steers) },
@@ -279,7 +279,7 @@ func (r *run) end(ctx context.Context, end threads.End) {
 	stored, err := r.server.advance(ctx, end)
 	switch {
 	case err != nil:
-		r.server.log.Warn("the end of a turn could not be written", zap.Error(err))
+		r.server.cfg.Log.Warn("the end of a turn could not be written", zap.Error(err))
 	case stored.Turn.Until > len(r.items): // the uncertain steers are in the thread
 		undelivered = undelivered[r.unsure:]
 	}

@@ -44,9 +44,7 @@ type Server struct {
 	// Set once, like all up to count.
 	cfg         Config
 	upstream    *upstream
-	workspace   tools
 	definitions []definition
-	log         *zap.Logger
 	asides      asides        // cfg.Threads
 	threading   bool          // whether requests may name responses
 	ready       chan struct{} // closed once turns may begin
@@ -77,7 +75,7 @@ func newServer(cfg Config) *Server {
 	store := asides{cfg.Threads, threads.NewMemory(), cfg.Name}
 	cfg.Threads = store
 	s := &Server{
-		cfg: cfg, asides: store, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client), workspace: cfg.Workspace, log: cfg.Log,
+		cfg: cfg, asides: store, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client),
 		threading: !threadingDisabled(), ready: make(chan struct{}), runs: map[string]*run{},
 		unsure: map[handoff.TurnID]string{},
 	}
@@ -113,7 +111,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) endFormer(ctx context.Context) {
 	list, err := s.cfg.Threads.List(ctx, s.cfg.Name, maxList)
 	if err != nil {
-		s.log.Warn("what a former life left could not be looked for", zap.Error(err))
+		s.cfg.Log.Warn("unfinished turns cannot be listed", zap.Error(err))
 	}
 	for _, t := range list {
 		if t.Active == "" {
@@ -123,7 +121,7 @@ func (s *Server) endFormer(ctx context.Context) {
 			Append: threads.Append{Owner: t.Owner, Thread: t.ID, Turn: t.Active, Fence: t.Fence, At: s.cfg.Now(), From: t.Items},
 			Status: threads.Interrupted, Detail: "whoever ran it was lost",
 		})
-		s.log.Info("a turn of a former life was ended", zap.String("thread", t.ID), zap.Error(err))
+		s.cfg.Log.Info("ended a turn of an earlier process", zap.String("thread", t.ID), zap.Error(err))
 	}
 }
 
@@ -248,7 +246,7 @@ func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, er
 	if err != nil {
 		_, undone := s.advance(context.WithoutCancel(ctx),
 			threads.Undo{Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: c.Turn.Fence})
-		s.log.Warn("a turn could not be begun", zap.Error(err), zap.NamedError("undo", undone))
+		s.cfg.Log.Warn("a turn could not be begun", zap.Error(err), zap.NamedError("undo", undone))
 		if undone != nil {
 			s.addUnsure(r.id, key)
 			err = handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)

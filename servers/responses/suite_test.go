@@ -50,7 +50,7 @@ func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
 	r.cfg = Config{
 		Name: "helper", URL: f.server.URL + "/v1", Model: Model{Name: "m", Instructions: "be brief",
 			Continuation: ResponseIDs},
-		Threads: threads.NewMemory(), Workspace: w, Dir: w.Dir(), Log: zaptest.NewLogger(t), Now: r.clock,
+		Threads: threads.NewMemory(), Workspace: w, Dir: dir, Log: zaptest.NewLogger(t), Now: r.clock,
 	}
 	if change != nil {
 		change(&r.cfg)

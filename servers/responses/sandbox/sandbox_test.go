@@ -144,7 +144,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestKept: files that other programs run later cannot be written; other files can.
+// TestKept: a command cannot write files that other programs run later. Its HOME and TMPDIR are a /tmp that it can
+// write.
 func TestKept(t *testing.T) {
 	s := newSite(t)
 	s.may(false, "echo x > .git/config", "mkdir .git/hooks", "rm -r .git", "mv .git git")

@@ -17,15 +17,15 @@ import (
 // TestEditRace: an edit never writes through a link that is put into its path meanwhile.
 func TestEditRace(t *testing.T) {
 	w := place(t, true)
-	git := filepath.Join(w.Dir(), ".git")
+	git := filepath.Join(w.dir, ".git")
 	must(t, errors.Join(os.WriteFile(filepath.Join(git, "config"), []byte("kept\n"), 0o600),
-		os.Symlink(".git", filepath.Join(w.Dir(), "link"))))
+		os.Symlink(".git", filepath.Join(w.dir, "link"))))
 	ctx, cancel := context.WithCancel(t.Context())
 	swapped := make(chan error)
 	go func() {
 		var err error
 		for err == nil && ctx.Err() == nil {
-			err = unix.Renameat2(unix.AT_FDCWD, filepath.Join(w.Dir(), "sub"), unix.AT_FDCWD, filepath.Join(w.Dir(), "link"),
+			err = unix.Renameat2(unix.AT_FDCWD, filepath.Join(w.dir, "sub"), unix.AT_FDCWD, filepath.Join(w.dir, "link"),
 				unix.RENAME_EXCHANGE)
 		}
 		swapped <- err
@@ -67,9 +67,9 @@ func TestNotMade(t *testing.T) {
 func TestCommitFails(t *testing.T) {
 	w := place(t, true)
 	before, after := "package a\n", "package b\n"
-	must(t, os.WriteFile(filepath.Join(w.Dir(), "first.go"), []byte(before), 0o600))
+	must(t, os.WriteFile(filepath.Join(w.dir, "first.go"), []byte(before), 0o600))
 	err := w.commit([]change{{path: "first.go", old: &before, new: &after, mode: newFile}, {path: "gone.go"}})
-	if text, _ := os.ReadFile(filepath.Join(w.Dir(), "first.go")); err == nil || string(text) != before {
+	if text, _ := os.ReadFile(filepath.Join(w.dir, "first.go")); err == nil || string(text) != before {
 		t.Errorf("%v: it is %q", err, text)
 	}
 	if err != nil && !strings.HasPrefix(err.Error(), "nothing was changed: ") {
@@ -84,9 +84,9 @@ func TestTurns(t *testing.T) {
 	needExec(t, w)
 	var all []*Workspace
 	for _, dir := range []string{"sub", ".", "../beside"} {
-		must(t, os.MkdirAll(filepath.Join(w.Dir(), dir), 0o755))
-		give(t, filepath.Dir(w.Dir()))
-		o, err := Open(t.Context(), Config{Dir: filepath.Join(w.Dir(), dir), Trusted: true, User: somebody(t),
+		must(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
+		give(t, filepath.Dir(w.dir))
+		o, err := Open(t.Context(), Config{Dir: filepath.Join(w.dir, dir), Trusted: true, User: somebody(t),
 			Others: append(all, w)})
 		must(t, err)
 		t.Cleanup(func() { _ = o.Close() })
@@ -107,7 +107,7 @@ func TestTurns(t *testing.T) {
 	for _, o := range []*Workspace{w, all[0], all[1]} {
 		for name, a := range map[string]args{"exec": {"command": "true"}, "write_file": {"path": "x", "content": "x"}} {
 			if got := o.Run(stopped, name, encoded(t, a), Call{Out: NewOutput()}); got.Text != "Error: stopped" {
-				t.Errorf("%s in %s: %q", name, o.Dir(), got.Text)
+				t.Errorf("%s in %s: %q", name, o.dir, got.Text)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func TestTurns(t *testing.T) {
 	<-ended
 	for _, o := range append(all, w) {
 		if got := use(t, o, "write_file", `{"path":"y","content":"y"}`); got.Failed {
-			t.Errorf("%s: %s", o.Dir(), got.Text)
+			t.Errorf("%s: %s", o.dir, got.Text)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func TestAsked(t *testing.T) {
 		t.Error(got.Text)
 	}
 	q := p.asked[0]
-	if q.Kind != handoff.QuestionCommand || q.Command != outside["command"] || q.Cwd != w.Dir()+"/sub" ||
+	if q.Kind != handoff.QuestionCommand || q.Command != outside["command"] || q.Cwd != w.dir+"/sub" ||
 		q.Reason != "it lies beside" ||
 		!strings.Contains(q.Text, "outside of its sandbox") || q.Asked.IsZero() ||
 		!slices.Contains(q.Decisions, handoff.DecisionStop) {
@@ -133,10 +133,10 @@ func TestAsked(t *testing.T) {
 	got := w.Run(t.Context(), "apply_patch", encoded(t, patch),
 		Call{Out: out, Ask: func(_ context.Context, q handoff.Question) (bool, error) {
 			if q.Kind != handoff.QuestionFileChange || !slices.Equal(q.Changes,
-				[]string{w.Dir() + "/a.go", w.Dir() + "/sub/b.go"}) {
+				[]string{w.dir + "/a.go", w.dir + "/sub/b.go"}) {
 				t.Errorf("%+v", q)
 			}
-			text, err := os.ReadFile(filepath.Join(w.Dir(), "a.go"))
+			text, err := os.ReadFile(filepath.Join(w.dir, "a.go"))
 			looked = string(text)
 			return true, err
 		}})
@@ -238,8 +238,8 @@ func TestExec(t *testing.T) {
 		"\n[… 950852 bytes are left out …]\n") || strings.Count(got, "…") != 2 || !strings.HasSuffix(got, "aend\n") {
 		t.Errorf("much output gives %d bytes", len(got))
 	}
-	must(t, os.Rename(w.Dir(), w.Dir()+"-moved"))
-	must(t, os.Mkdir(w.Dir(), 0o700))
+	must(t, os.Rename(w.dir, w.dir+"-moved"))
+	must(t, os.Mkdir(w.dir, 0o700))
 	if got := use(t, w, "exec", `{"command":"touch x"}`).Text; got != "Error: the workspace was moved" {
 		t.Error(got)
 	}

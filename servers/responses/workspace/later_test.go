@@ -18,19 +18,19 @@ import (
 func put(t *testing.T, w *Workspace, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		name = filepath.Join(w.Dir(), name)
+		name = filepath.Join(w.dir, name)
 		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		must(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	give(t, filepath.Dir(w.Dir()))
+	give(t, filepath.Dir(w.dir))
 }
 
 // laterLeft returns the files that other programs run later and whose content is not "kept\n".
 func laterLeft(t *testing.T, w *Workspace) []string {
 	t.Helper()
 	var left []string
-	err := filepath.WalkDir(w.Dir(), func(full string, _ fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(w.Dir(), full)
+	err := filepath.WalkDir(w.dir, func(full string, _ fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(w.dir, full)
 		if about, statErr := os.Stat(full); err != nil || statErr == nil && about.IsDir() || !risk.RunsLater(name) {
 			return err
 		}
@@ -56,8 +56,8 @@ func TestLaterKept(t *testing.T) {
 		kept["vendor/deep/"+name] = "kept\n"
 	}
 	put(t, w, kept)
-	must(t, os.Symlink("sub/tools", filepath.Join(w.Dir(), ".husky")))
-	give(t, filepath.Dir(w.Dir()))
+	must(t, os.Symlink("sub/tools", filepath.Join(w.dir, ".husky")))
+	give(t, filepath.Dir(w.dir))
 	names := strings.Join(slices.Collect(maps.Keys(kept)), "\n")
 	const every = `while read -r at; do
 		cd "$ROOT/$(dirname "$at")" && name=$(basename "$at") && cat "$name" || echo "BAD cat $at"
@@ -80,7 +80,7 @@ func TestLaterKept(t *testing.T) {
 		}
 	}
 	for name := range kept {
-		if text, err := os.ReadFile(filepath.Join(w.Dir(), name)); err != nil || string(text) != "kept\n" {
+		if text, err := os.ReadFile(filepath.Join(w.dir, name)); err != nil || string(text) != "kept\n" {
 			t.Errorf("%s is %q, %v", name, text, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestLaterSetAside(t *testing.T) {
 		if left := laterLeft(t, w); len(left) > 0 {
 			t.Errorf("%s: there is %q", c.line, left)
 		}
-		if text, err := os.ReadFile(filepath.Join(w.Dir(), c.aside)); err != nil || string(text) != "x\n" {
+		if text, err := os.ReadFile(filepath.Join(w.dir, c.aside)); err != nil || string(text) != "x\n" {
 			t.Errorf("%s: %s is %q, %v", c.line, c.aside, text, err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestLaterAsked(t *testing.T) {
 		len(p.asked) != 2 {
 		t.Errorf("%q, %d questions", got.Text, len(p.asked))
 	}
-	if _, err := os.Stat(filepath.Join(w.Dir(), ".envrc")); err != nil {
+	if _, err := os.Stat(filepath.Join(w.dir, ".envrc")); err != nil {
 		t.Error(err)
 	}
 	if got := use(t, w, "exec", `{"command":"ls; cat sub/.vscode/tasks.json"}`); got.Failed ||

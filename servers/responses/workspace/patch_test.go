@@ -63,13 +63,13 @@ func TestPatchForms(t *testing.T) {
 func content(t *testing.T, w *Workspace) string {
 	t.Helper()
 	var all []string
-	err := filepath.WalkDir(w.Dir(), func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(w.dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.Contains(name, "long") || strings.Contains(name, "bin") ||
 			strings.Contains(name, "pic") {
 			return err
 		}
 		data, err := os.ReadFile(name)
-		rel, _ := filepath.Rel(w.Dir(), name)
+		rel, _ := filepath.Rel(w.dir, name)
 		all = append(all, rel+"="+string(data))
 		return err
 	})
@@ -160,7 +160,7 @@ func TestApplyPatch(t *testing.T) {
 			content(t, w) != or(want, was) {
 			t.Errorf("%s: %q, %q", c.name, got.Text, content(t, w))
 		}
-		if secret, err := os.ReadFile(filepath.Join(w.Dir(), "../secret")); err != nil || string(secret) != "secret\n" {
+		if secret, err := os.ReadFile(filepath.Join(w.dir, "../secret")); err != nil || string(secret) != "secret\n" {
 			t.Errorf("%s: the secret is %q, %v", c.name, secret, err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestUndone(t *testing.T) {
 
 func TestWriteFile(t *testing.T) {
 	w := place(t, true)
-	must(t, os.Chmod(filepath.Join(w.Dir(), "a.go"), 0o755))
+	must(t, os.Chmod(filepath.Join(w.dir, "a.go"), 0o755))
 	for path, want := range map[string]string{"a.go": "M a.go", "new/e.txt": "A new/e.txt"} {
 		out := NewOutput()
 		got := w.Run(t.Context(), "write_file", encoded(t,
@@ -213,7 +213,7 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("%q, shown %q", got.Text, shown.String())
 		}
 	}
-	if about, err := os.Stat(filepath.Join(w.Dir(), "a.go")); err != nil || about.Mode().Perm() != 0o755 {
+	if about, err := os.Stat(filepath.Join(w.dir, "a.go")); err != nil || about.Mode().Perm() != 0o755 {
 		t.Errorf("%v, %v", about, err)
 	}
 	for args, want := range map[string]string{

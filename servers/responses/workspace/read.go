@@ -303,7 +303,7 @@ func (w *Workspace) grepFile(name string, wanted *regexp.Regexp, limit int) []st
 		return nil
 	}
 	var hits []string
-	for i, line := range lines(string(data)) {
+	for i, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
 		if len(hits) < limit && wanted.MatchString(line) {
 			hits = append(hits, fmt.Sprintf("%s:%d: %s", name, i+1, handoff.ClipRunes(strings.ToValidUTF8(line, "?"), maxHit)))
 		}

@@ -76,7 +76,7 @@ func TestReading(t *testing.T) {
 		{"read_file", `{"path":"sub/c.txt","offset":2,"limit":1}`, "two\n[more follows; go on with offset 3]\n"},
 		{"read_file", `{"path":"sub/c.txt","offset":9}`, "Error: it has only 3 lines"},
 		{"read_file", `{"path":"inside"}`, "one\ntwo\nthree\n"},
-		{"read_file", `{"path":"` + w.Dir() + `/a.go"}`, "package a\n\nfunc A() {}\n"},
+		{"read_file", `{"path":"` + w.dir + `/a.go"}`, "package a\n\nfunc A() {}\n"},
 		{"read_file", `{"path":"bin"}`, "Error: bin is not text (application/octet-stream, 2 bytes)"},
 		{"read_file", `{"path":"pipe"}`, "Error: pipe is no regular file"},
 		{"read_file", `{"path":"sub"}`, "Error: sub is no regular file"},
@@ -123,8 +123,8 @@ func TestReading(t *testing.T) {
 // TestMovedWorkspace: the workspace is the directory that was opened, whatever has its name later.
 func TestMovedWorkspace(t *testing.T) {
 	w := place(t, false)
-	must(t, os.Rename(w.Dir(), w.Dir()+"-moved"))
-	must(t, os.Symlink("/etc", w.Dir()))
+	must(t, os.Rename(w.dir, w.dir+"-moved"))
+	must(t, os.Symlink("/etc", w.dir))
 	if got := use(t, w, "read_file", `{"path":"a.go"}`); got.Failed {
 		t.Error(got.Text)
 	}

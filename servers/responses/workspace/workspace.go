@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -112,9 +111,6 @@ func (w *Workspace) Close() error {
 	}
 	return err
 }
-
-// Dir returns the path of the directory.
-func (w *Workspace) Dir() string { return w.dir }
 
 // CanRun returns why no commands can run there, nil when they can.
 func (w *Workspace) CanRun() error { return w.noExec }
@@ -286,6 +282,3 @@ func Shown(name, args string) handoff.Item {
 	}
 	return it
 }
-
-// lines splits a text into lines, without the empty ones at its end.
-func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
