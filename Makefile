@@ -1,4 +1,4 @@
-# What there is to do here. Everything needs Go 1.26; make test installs the rest.
+# The tasks of this repository. All of them need Go 1.26; make test installs the rest.
 .DEFAULT_GOAL := help
 .PHONY: help run build release tools lint test stress soak
 
@@ -28,10 +28,10 @@ test: tools lint ## everything that a change has to pass
 	.ci/test
 	FUZZ_TARGETS='Door|Frame|DataChannel|Offer|TooDeep' .ci/fuzz 2s
 
-stress: tools ## everything again and again beside busy CPUs; hours, ends with what was not always green
+stress: tools ## all tests repeatedly while other programs use all CPUs; takes hours, ends with the tests that ever failed
 	.ci/stress
 
-soak: tools ## the long form of the proofs, with their figures, and of the fuzz targets; about an hour and a half
+soak: tools ## the long forms of the proofs, with their figures, and of the fuzz targets; takes about an hour and a half
 	SWITCHBOARD_SOAK=1 go test -timeout 30m -v -run '^TestProofPanel$$' ./cmd/switchboard
 	SWITCHBOARD_SOAK=1 go test -race -timeout 90m -v -run '^TestProof' -skip '^TestProofPanel$$' ./cmd/switchboard
 	go test -race -timeout 60m -run '^TestRandomConversations$$' ./handoff/call -conversations 20000
