@@ -86,8 +86,8 @@ type pastWork struct {
 	Items   []handoff.RecordItem   `json:"items,omitempty"`
 	Answers []handoff.RecordAnswer `json:"answers,omitempty"`
 	Usage   *handoff.Usage         `json:"usage,omitempty"`
-	Tests   handoff.Tests          `json:"tests,omitempty"` // as in [brief], so is the next
-	Edits   *editSum               `json:"edits,omitempty"`
+	Tests   handoff.Tests          `json:"tests,omitempty"` // as in [brief]
+	Edits   *editSum               `json:"edits,omitempty"` // as in [brief]
 }
 
 // work serves a piece of ended work with its items.

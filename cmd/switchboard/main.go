@@ -177,7 +177,7 @@ func serve(
 	defer outlive(watching, hangups)()
 	defer stop()
 	service, err := newService(ctx, p, log)
-	if err != nil && ctx.Err() != nil { // it was told to end while it started
+	if err != nil && ctx.Err() != nil { // ctx ended during the start
 		return nil
 	}
 	if err != nil {
