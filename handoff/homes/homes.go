@@ -50,9 +50,6 @@ const (
 	awayFor  = 10 * time.Minute
 )
 
-// retries is the pause between two tries to read the store.
-var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}
-
 // Homes has a home for each caller.
 type Homes struct {
 	router.Service // Set once: passes each request to the home of its caller
@@ -280,7 +277,7 @@ func (s *Homes) Run(ctx context.Context) error {
 // begin waits until this instance may take homes. Homes of dead instances are taken over later, see [Homes.takeOver].
 func (s *Homes) begin(ctx context.Context) {
 	for try := 0; s.config.Owners.Read(ctx) != nil; try++ {
-		if !s.pause(ctx, try) {
+		if !s.config.Pause(ctx, try) {
 			return
 		}
 	}
@@ -288,16 +285,6 @@ func (s *Homes) begin(ctx context.Context) {
 	case <-s.cluster.ready:
 		close(s.recovered)
 	case <-ctx.Done():
-	}
-}
-
-// pause waits before try number n (from 0). It returns false when ctx ends first.
-func (s *Homes) pause(ctx context.Context, n int) bool {
-	select {
-	case <-time.After(s.config.Jitter(retries.Step(n))):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -317,7 +304,7 @@ func (s *Homes) recover(ctx context.Context) {
 		if try == 0 {
 			s.config.Log.Warn("the ledger cannot be read yet", zap.Error(err))
 		}
-		if !s.pause(ctx, try) {
+		if !s.config.Pause(ctx, try) {
 			return
 		}
 	}

@@ -301,7 +301,7 @@ func (s *Homes) takeUpStored(ctx context.Context, h *home) {
 			h.TakeUp(ctx, left)
 			break
 		}
-		if !s.pause(ctx, try) {
+		if !s.config.Pause(ctx, try) {
 			return
 		}
 	}

@@ -95,7 +95,7 @@ func (g *gate) attach(ctx context.Context, by *agents, thread handoff.Target) (h
 func (r *run) awaitLease(ctx context.Context) (phase.Fact, *handoff.Error) {
 	g := r.gate
 	current := r.unlocked(ctx, func() {
-		for had := g.lease; g.lease.elsewhere && r.router.pause(ctx, 0); {
+		for had := g.lease; g.lease.elsewhere && r.router.cfg.Pause(ctx, 0); {
 			if g.take(ctx, had.thread) != nil {
 				g.lease = had
 			}

@@ -84,7 +84,7 @@ func (l *ledgerWriter) write(ctx context.Context) {
 		cancel()
 		switch {
 		case err != nil && ctx.Err() == nil:
-			l.caller.router.pause(ctx, try)
+			l.caller.router.cfg.Pause(ctx, try)
 			try++
 		case err != nil:
 			l.caller.router.cfg.Log.Warn("the ledger was not written to the end", zap.String("handoff", l.owner), zap.Error(err))

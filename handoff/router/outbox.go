@@ -80,7 +80,7 @@ func (c *caller) catchUp(ctx context.Context, a *attendance) {
 			c.adopt(ctx, entries)
 		}
 		c.tellUnheard()
-		if err == nil || !c.feed.attends(a) || !c.router.pause(ctx, try) {
+		if err == nil || !c.feed.attends(a) || !c.router.cfg.Pause(ctx, try) {
 			return
 		}
 	}

@@ -149,7 +149,7 @@ func live(ctx context.Context, r *Router) error {
 				r.TakeUp(ctx, left)
 				return
 			}
-			if !r.pause(ctx, try) {
+			if !r.cfg.Pause(ctx, try) {
 				return
 			}
 		}

@@ -56,7 +56,7 @@ func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
 			c.router.cfg.Log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
 			l.release()
 			return
-		case !c.router.pause(ctx, try):
+		case !c.router.cfg.Pause(ctx, try):
 			l.release()
 			return
 		}

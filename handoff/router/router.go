@@ -337,9 +337,9 @@ func (r *Router) repeat(ctx context.Context) {
 // retries is the pause between two tries to reach a lost agent, or the store.
 var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}
 
-// pause waits before try number n (from 0). It returns false when ctx ends first.
-func (r *Router) pause(ctx context.Context, n int) bool {
-	t := time.NewTimer(r.cfg.Jitter(retries.Step(n)))
+// Pause waits before try number n (from 0) to reach a lost agent or the store. It returns false when ctx ends first.
+func (cfg Config) Pause(ctx context.Context, n int) bool {
+	t := time.NewTimer(cfg.Jitter(retries.Step(n)))
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -155,7 +155,7 @@ func (r *run) note() {
 		ctx, cancel := context.WithTimeout(r.ioCtx, notedWithin)
 		defer cancel()
 		err := r.writer.note(ctx, facts)
-		for try := 0; err != nil && retryable(err) && r.router.pause(ctx, try); try++ {
+		for try := 0; err != nil && retryable(err) && r.router.cfg.Pause(ctx, try); try++ {
 			err = r.writer.note(ctx, facts)
 		}
 		r.mu.Lock()
@@ -196,7 +196,7 @@ func (r *run) interrupt() {
 			code := handoff.AsError(err).Code
 			r.log.Info("interrupt failed", zap.String("code", string(code)), zap.Error(err))
 			// A second interrupt does no harm.
-			if code != handoff.CodeOverloaded && code != handoff.CodeAgentGone || !r.router.pause(ctx, try) {
+			if code != handoff.CodeOverloaded && code != handoff.CodeAgentGone || !r.router.cfg.Pause(ctx, try) {
 				return
 			}
 		}
@@ -282,7 +282,7 @@ func (r *run) await(ctx context.Context) (phase.Fact, *handoff.Error) {
 	r.openGate()
 	r.unlocked(ctx, func() {
 		if turn == "" || watchToEnd(ctx, agent, turn) != nil {
-			r.router.pause(ctx, try)
+			r.router.cfg.Pause(ctx, try)
 		}
 	})
 	return phase.FactTurnOver, nil

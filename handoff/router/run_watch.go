@@ -210,7 +210,7 @@ func (w *turnWatcher) reconnect(ctx context.Context) (phase.Fact, *handoff.Error
 	var at handoff.Attached
 	var err error
 	if !r.unlocked(ctx, func() {
-		for try := first; r.router.pause(ctx, try); try++ {
+		for try := first; r.router.cfg.Pause(ctx, try); try++ {
 			at, err = r.agents.again(ctx, target)
 			late := !time.Now().Before(until)
 			if err == nil && late {
@@ -239,7 +239,7 @@ func (r *run) reconcile(ctx context.Context) (phase.Fact, *handoff.Error) {
 	var err error
 	joined := func() bool { return err != nil && handoff.AsError(err).Code == handoff.CodeJoined && turn != "" }
 	if !r.unlocked(ctx, func() {
-		for try := 0; r.router.pause(ctx, try); try++ {
+		for try := 0; r.router.cfg.Pause(ctx, try); try++ {
 			at, turn, err = r.agents.lookFor(ctx, target, after, r.ID)
 			if err == nil || joined() || permanent(err) || time.Now().After(until) {
 				return

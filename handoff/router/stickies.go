@@ -231,7 +231,7 @@ func (c *caller) writeStickies(ctx context.Context) {
 		}
 		if err != nil && retryable(err) && ctx.Err() == nil {
 			c.stickies.putBack(w)
-			c.router.pause(ctx, try)
+			c.router.cfg.Pause(ctx, try)
 			try++
 			continue
 		}
