@@ -209,7 +209,7 @@ type attached struct {
 	soundedBefore []string           // responses that sounded as the socket before was lost
 	running       string             // the response that ran then, and may still run; "": none
 	reportsSound  bool               // the provider reports when its sound begins and stops
-	until         time.Time          // estimate: when it will have played all that it said
+	until         time.Time          // estimate: when all sound so far will have been played
 	speechBegan   time.Time          // when the caller began to speak
 
 	lowers bool // Set once: see [paramLowers]
@@ -218,7 +218,7 @@ type attached struct {
 	resumed bool   // Set once: another instance was in the call before
 
 	ours  bool        // we began the call: what the caller types comes by [Front.Say]
-	typed []typedLine // what came by it, newest last
+	typed []typedLine // the items that came so, newest last
 }
 
 // A typedLine is an item that the caller typed, which came by [Front.Say].

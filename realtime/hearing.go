@@ -54,7 +54,7 @@ type hearing struct {
 	speeches     speeches     // when the caller began to speak
 	sentenceEnd  time.Time    // when the caller's newest sentence ended
 	keptSound    recall.Sound // the caller's newest sound, for the next session
-	speakingItem string       // the item that the caller is speaking; ""
+	speakingItem string       // the item that the caller is speaking; "": none
 	yielding     yielding     // what the caller says into the voice
 
 	// The model speaks.

@@ -44,9 +44,9 @@ type saying struct {
 	naming         string                // prefix of our items' ids: itemPrefix, and in an attached call a random word
 	earlyAsks      [][]byte              // the client's asks from before the model's session began
 	asks           map[string]clientAsk  // the client's asks that the model has not accepted yet, by tag
-	sent           map[string]sentEvent  // events of the model's that it may still refuse, by event id
+	sent           map[string]sentEvent  // asks and items that the model may still refuse, by event id
 	itemCount      int                   // items put into the conversation by us and by the client
-	newestOfClient int                   // the number of the client's newest item among them
+	newestOfClient int                   // the number of the client's newest item
 	outputs        []string              // ids of the function calls that the client answered last, oldest first
 	requests       map[string]*request   // by call id
 	hints          map[string]*hint      // requests that the model is still writing, by item id

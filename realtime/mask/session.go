@@ -51,7 +51,7 @@ type session struct {
 	merged         unique.Handle[string]                  // all confirmed updates as one, raw; equal ones share memory
 	shownIDs       struct{ session, conversation string } // the ids that the client knows; "": none yet
 	reported       string                                 // the session as the model reported it last, raw JSON
-	answersUpdates bool                                   // the model answers updates: others are not in force
+	answersUpdates bool                                   // the model answers updates; unanswered ones are not in force
 	forLeg         bool                                   // the newest answer is for the client's leg
 
 	awaiting    bool   // the opening update is expected, or not confirmed yet
