@@ -49,7 +49,8 @@ func CheckSession(session []byte) *handoff.Error {
 	for i, tool := range gjson.GetBytes(session, "tools").Array() {
 		if at := fmt.Sprintf("session.tools[%d]", i); !tool.IsObject() {
 			return handoff.Malformed(at, at+" is not an object")
-		} else if kind := tool.Get("type").String(); (kind == "" || kind == "function") && tool.Get("name").String() == "" {
+		} else if kind := tool.Get("type").String(); (kind == "" || kind == "function") &&
+			tool.Get("name").String() == "" {
 			return handoff.Malformed(at+".name", at+" has no name")
 		}
 	}

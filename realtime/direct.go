@@ -53,12 +53,13 @@ func (f *Front) serveDirect(
 	id, answer, fault := f.carried.begin(dialing, grant, offer, header)
 	if fault != nil && fault.Code == codeNoCalls {
 		pass.leave()
-		f.log.Warn("the voice model's server carries no calls: their sound goes through here", zap.String("detail", fault.Detail))
+		f.log.Warn("the voice model's server carries no calls: their sound goes through here",
+			zap.String("detail", fault.Detail))
 		return f.serveOffer(ctx, w, r, grant, offer, answered)
 	}
 	defer pass.leave()
 	if fault != nil {
-		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+		f.logUnreachable(fault)
 		return fault
 	}
 	lasts := f.newClaim(grant, id)

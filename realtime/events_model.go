@@ -57,7 +57,8 @@ func (c *Call) fromModel(event []byte) {
 // end.
 func (k *core) unreadable(why string, event []byte) {
 	if k.counts.unreadable++; k.counts.unreadable == 1 {
-		k.log().Warn("voice model sent an event that cannot be read", zap.String("detail", why), zap.Int("bytes", len(event)))
+		k.log().Warn("voice model sent an event that cannot be read",
+			zap.String("detail", why), zap.Int("bytes", len(event)))
 	}
 }
 

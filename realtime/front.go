@@ -319,6 +319,12 @@ func (f *Front) Calls(grant handoff.Grant) []handoff.CallInfo {
 	return list
 }
 
+// logUnreachable logs why the model's server could not be reached for a new call.
+func (f *Front) logUnreachable(fault *handoff.Error) {
+	f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)),
+		zap.String("detail", fault.Detail))
+}
+
 // callPath is the address of a call, without its id.
 const callPath = "/v1/realtime/calls/"
 

@@ -129,8 +129,8 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 		handoff.NewMetric("switchboard_call_sockets_open", "Sockets beside a call's own client.", n.beside.open),
 		handoff.NewMetric("switchboard_call_sockets_total", "Sockets that joined a call beside its own client.",
 			n.beside.began),
-		handoff.NewMetric("switchboard_call_sockets_slow_total", "Of those, sockets that did not keep up and were let go.",
-			n.beside.slow),
+		handoff.NewMetric("switchboard_call_sockets_slow_total",
+			"Of those, sockets that did not keep up and were let go.", n.beside.slow),
 		handoff.NewMetric("switchboard_model_dials_total", "Connections to the voice model that were tried.", n.dials),
 		handoff.NewMetric("switchboard_model_dials_failed_total", "Connections to the voice model that were not had.",
 			n.failed))

@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/tidwall/gjson"
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/realtime/rtc"
@@ -89,7 +88,7 @@ func (f *Front) serveOffer(
 	model, fault := f.provider.dialModel(dialing, offer.model, r.Header)
 	if fault != nil {
 		client.Abandon()
-		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+		f.logUnreachable(fault)
 		return fault
 	}
 	answer, fault := client.Answer(dialing)
@@ -136,8 +135,8 @@ func readOffer(w http.ResponseWriter, r *http.Request, grant handoff.Grant) (rtc
 		sdp, fault = readPart(http.MaxBytesReader(w, r.Body, rtc.MaxSDP+1), rtc.MaxSDP, "the offer")
 		offer.SDP = string(sdp)
 	case err == nil && kind == "multipart/form-data":
-		fault = offer.readForm(multipart.NewReader(http.MaxBytesReader(w, r.Body, rtc.MaxSDP+maxOfferSession+rtc.MaxSDP),
-			params["boundary"]))
+		body := http.MaxBytesReader(w, r.Body, rtc.MaxSDP+maxOfferSession+rtc.MaxSDP)
+		fault = offer.readForm(multipart.NewReader(body, params["boundary"]))
 	default:
 		fault = handoff.Fault(handoff.CodeMalformed, "an offer is application/sdp or multipart/form-data", "")
 	}

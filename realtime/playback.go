@@ -218,7 +218,8 @@ func (p *playback) collect(judge func(string, *playing)) []floor.Played {
 		}
 	}
 	slices.SortFunc(all, func(a, b floor.Played) int {
-		return cmp.Or(p.voices[a.Response].until.Compare(p.voices[b.Response].until), cmp.Compare(a.Response, b.Response))
+		ends := p.voices[a.Response].until.Compare(p.voices[b.Response].until)
+		return cmp.Or(ends, cmp.Compare(a.Response, b.Response))
 	})
 	return all
 }

@@ -48,7 +48,8 @@ func (s *saying) refused(x sentEvent, event []byte) []byte {
 // swallow logs an error of the model that the client does not see, and counts it.
 func (k *core) swallow(message string, fault gjson.Result) {
 	k.counts.swallowed++
-	k.log().Warn(message, zap.String("code", fault.Get("code").String()), zap.String("param", fault.Get("param").String()))
+	k.log().Warn(message, zap.String("code", fault.Get("code").String()),
+		zap.String("param", fault.Get("param").String()))
 }
 
 // guessEvent returns the id of the event of ours that an error without an event id is about, or "". It goes by what the

@@ -274,7 +274,9 @@ func (s *saying) tooManyAsks(full bool, size int, id string) bool {
 	}
 	if full = full || len(s.asks)+len(s.earlyAsks) > 0 && size > maxAskBytes; full {
 		s.counts.refused++
-		s.legs.refuse(events.Fault{Code: "rate_limit_exceeded", Message: "Too many responses are waiting.", EventID: id})
+		s.legs.refuse(events.Fault{
+			Code: "rate_limit_exceeded", Message: "Too many responses are waiting.", EventID: id,
+		})
 	}
 	return full
 }

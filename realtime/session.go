@@ -35,8 +35,8 @@ type session struct {
 	hearing *hearing
 	mask    *mask.Mask
 
-	opening             []byte               // Set once, before begin: session.update of the client's offer or secret; or nil
-	onBegun             func(*handoff.Error) // called once when the client's session has begun (nil) or was refused; or nil
+	opening             []byte               // Set once, before begin: the update of the client's offer or secret; or nil
+	onBegun             func(*handoff.Error) // called once: the client's session has begun (nil) or was refused; or nil
 	opened              bool                 // the client can set up its session, and the floor knows it
 	loggedTranscription bool                 // it was logged that speech is transcribed for us
 }

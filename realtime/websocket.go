@@ -80,7 +80,7 @@ func (f *Front) openWebSocket(
 		return nil, handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	if fault != nil {
-		f.log.Warn("voice model unreachable", zap.String("code", string(fault.Code)), zap.String("detail", fault.Detail))
+		f.logUnreachable(fault)
 		return nil, fault
 	}
 	id, hold := newCallID(f.config.Instance), f.holdOf(r, grant)
@@ -94,7 +94,9 @@ func (f *Front) openWebSocket(
 			c.hearing.yielding.lowers = query.Get(paramLowers) == "1" && c.legs.takesOurs
 			// A browser cannot read the headers of the upgrade.
 			if c.legs.takesOurs {
-				client.Send(events.Encode(events.Object{"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id}))
+				client.Send(events.Encode(events.Object{
+					"type": events.TypeCall, "event_id": c.ids.Next(), "call_id": id,
+				}))
 			}
 			if c.session.opening = first; first != nil {
 				c.mask.AwaitOpening()

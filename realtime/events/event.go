@@ -141,7 +141,8 @@ func PeekType(event []byte) string {
 		rest = bytes.TrimPrefix(rest, []byte(" "))
 		if len(rest) > 0 && rest[0] == '"' {
 			rest = rest[1:]
-			if end := bytes.IndexByte(rest[:min(len(rest), 96)], '"'); end >= 0 && bytes.IndexByte(rest[:end], '\\') < 0 {
+			end := bytes.IndexByte(rest[:min(len(rest), 96)], '"')
+			if end >= 0 && bytes.IndexByte(rest[:end], '\\') < 0 {
 				return intern(rest[:end])
 			}
 		}
@@ -350,7 +351,8 @@ func Error(eventID string, f Fault) []byte {
 		return s
 	}
 	return Encode(Object{"type": TypeError, "event_id": eventID, "error": Object{
-		"type": f.Kind, "code": null(f.Code), "message": f.Message, "param": null(f.Param), "event_id": null(f.EventID)}})
+		"type": f.Kind, "code": null(f.Code), "message": f.Message, "param": null(f.Param),
+		"event_id": null(f.EventID)}})
 }
 
 // oursPrefix begins every id of ours.

@@ -98,7 +98,8 @@ func (r *Recall) FromModel(kind string, event []byte) {
 	case events.TypeOutputAdded:
 		r.open(event)
 	case events.TypeSpokenDelta, events.TypeTextDelta, events.TypeArguments:
-		if o := r.openItem(field("response_id").String(), field("item_id").String()); o != nil && o.words.Len() < maxText {
+		o := r.openItem(field("response_id").String(), field("item_id").String())
+		if o != nil && o.words.Len() < maxText {
 			o.words.WriteString(field("delta").String())
 		}
 	case events.TypeOutputDone:
@@ -295,7 +296,9 @@ func (r *Recall) forget() {
 
 // has reports whether there is an output for a call.
 func (r *Recall) has(call string) bool {
-	return slices.ContainsFunc(r.items, func(it *item) bool { return it.kind == events.ItemOutput && it.callID == call })
+	return slices.ContainsFunc(r.items, func(it *item) bool {
+		return it.kind == events.ItemOutput && it.callID == call
+	})
 }
 
 // drop forgets an item, which the conversation still has.

@@ -104,7 +104,8 @@ func (m *Engine) Start() error {
 	}
 	if len(m.config.Advertise) > 0 {
 		err := settings.SetICEAddressRewriteRules(webrtc.ICEAddressRewriteRule{
-			External: m.config.Advertise, AsCandidateType: webrtc.ICECandidateTypeHost, Mode: webrtc.ICEAddressRewriteAppend,
+			External: m.config.Advertise, AsCandidateType: webrtc.ICECandidateTypeHost,
+			Mode: webrtc.ICEAddressRewriteAppend,
 		})
 		if err != nil {
 			return handoff.AsError(err)

@@ -145,5 +145,6 @@ const (
 )
 
 func bufferEvent(kind, response string) []byte {
-	return []byte(`{"type":"` + kind + `","event_id":"event_` + rand.Text()[:16] + `","response_id":"` + response + `"}`)
+	return []byte(`{"type":"` + kind + `","event_id":"event_` + rand.Text()[:16] +
+		`","response_id":"` + response + `"}`)
 }

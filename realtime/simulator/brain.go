@@ -414,7 +414,8 @@ func (b *brain) use(h Heard, e pendingIntent, s option) []Move {
 // wasOpened says the last words of the session that was opened. The caller's next work goes there.
 func (b *brain) wasOpened(s option, o Output) []Move {
 	said := spokenOutput(o)
-	if out := gjson.Parse(o.Text); !out.IsObject() || out.Get("code").Exists() || out.Get("status").String() == "failed" {
+	out := gjson.Parse(o.Text)
+	if !out.IsObject() || out.Get("code").Exists() || out.Get("status").String() == "failed" {
 		return says(said)
 	}
 	b.previousMachine, b.lastMachine, b.lastCall, b.openedSession = b.lastMachine, s.server, "", s
@@ -446,9 +447,10 @@ func ordinal(text string) int {
 func hasWords(text, words string) bool {
 	text = strings.ToLower(text)
 	any := false
+	fillers := []string{"the", "my", "one", "on", "in", "session", "please", "a", "i", "mean"}
 	for w := range strings.FieldsSeq(strings.ToLower(words)) {
 		w = strings.Trim(w, ".,!?'\"")
-		if w == "" || slices.Contains([]string{"the", "my", "one", "on", "in", "session", "please", "a", "i", "mean"}, w) {
+		if w == "" || slices.Contains(fillers, w) {
 			continue
 		}
 		if !strings.Contains(text, w) {

@@ -84,7 +84,8 @@ func (s *session) speechStarted(ago time.Duration) {
 	set := s.settings.view.Audio.Input.TurnDetection
 	s.input.itemID = s.ids.next("item")
 	began := max(0, s.input.total.duration()-ago-time.Duration(set.Prefix)*time.Millisecond)
-	s.emit("input_audio_buffer.speech_started", fields{"item_id": s.input.itemID, "audio_start_ms": began.Milliseconds()})
+	s.emit("input_audio_buffer.speech_started",
+		fields{"item_id": s.input.itemID, "audio_start_ms": began.Milliseconds()})
 	if r := s.active(); r != nil && set.Interrupt {
 		s.finish(r, "cancelled", fields{"type": "cancelled", "reason": "turn_detected"})
 	}
@@ -149,7 +150,9 @@ func (s *session) commit(id, words string) {
 		}
 		s.emit("conversation.item.input_audio_transcription.completed", fields{
 			"item_id": id, "content_index": 0, "transcript": words,
-			"usage": fields{"type": "tokens", "total_tokens": tokens(words), "input_tokens": 0, "output_tokens": tokens(words)},
+			"usage": fields{
+				"type": "tokens", "total_tokens": tokens(words), "input_tokens": 0, "output_tokens": tokens(words),
+			},
 		})
 	})
 }

@@ -43,7 +43,8 @@ func (s *session) position(previous *string) (int, *fault) {
 	}
 	i, it := s.items.find(*previous)
 	if it == nil {
-		return 0, refusal("invalid_value", "previous_item_id", "Previous item with id '%.40s' does not exist.", *previous)
+		return 0, refusal("invalid_value", "previous_item_id",
+			"Previous item with id '%.40s' does not exist.", *previous)
 	}
 	return i + 1, nil
 }
@@ -59,7 +60,8 @@ func (s *session) fits(it *item) *fault {
 	case it.kind == "function_call" && it.callID == "":
 		it.callID = s.ids.next("call")
 	case it.kind == "function_call_output" && s.items.call(it.callID) == nil:
-		return refusal("invalid_tool_call_id", "item.call_id", "Tool call ID '%.40s' not found in conversation.", it.callID)
+		return refusal("invalid_tool_call_id", "item.call_id",
+			"Tool call ID '%.40s' not found in conversation.", it.callID)
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 // a client replays.
 func (b *brain) learn(it *item) {
 	switch {
-	case it.kind == "function_call" && (it.name == tools.Codex || it.name == tools.QueueNext) && it.status == "completed":
+	case it.kind == "function_call" && it.status == "completed" &&
+		(it.name == tools.Codex || it.name == tools.QueueNext):
 		if server := gjson.Get(it.arguments, "server").String(); server != "" {
 			b.previousMachine, b.lastMachine, b.lastCall = b.lastMachine, server, it.callID
 		}

@@ -104,7 +104,9 @@ func (b *brain) resumePaused(h Heard, text string) ([]Move, bool) {
 			continue
 		}
 		server := canonical(m[p.form.SubexpIndex("on")], b.machines)
-		which := slices.DeleteFunc(slices.Clone(b.paused), func(o option) bool { return server != "" && server != o.server })
+		which := slices.DeleteFunc(slices.Clone(b.paused), func(o option) bool {
+			return server != "" && server != o.server
+		})
 		e := pendingIntent{intent: p.intent}
 		switch {
 		case len(which) == 0:

@@ -37,7 +37,8 @@ func (s *session) newResponse(req request) (*response, *fault) {
 	r := &response{
 		id: s.ids.next("resp"), outOfBand: req.Conversation == "none", status: "in_progress", began: s.now,
 		asText: view.Modalities[0] == "text", format: view.Audio.Output.Format, voice: view.Audio.Output.Voice,
-		speed: view.Audio.Output.Speed * s.hurry, maxTokens: s.settings.object["max_output_tokens"], metadata: req.Metadata,
+		speed: view.Audio.Output.Speed * s.hurry, metadata: req.Metadata,
+		maxTokens: s.settings.object["max_output_tokens"],
 	}
 	if req.Modalities != nil {
 		r.asText = req.Modalities[0] == "text"
@@ -161,7 +162,8 @@ func (s *session) openItem(r *response, it *item) {
 		it.id = s.ids.next("item")
 	}
 	r.output, r.open = append(r.output, it), it
-	s.emit("response.output_item.added", fields{"response_id": r.id, "output_index": len(r.output) - 1, "item": it.wire()})
+	s.emit("response.output_item.added",
+		fields{"response_id": r.id, "output_index": len(r.output) - 1, "item": it.wire()})
 	if !r.outOfBand {
 		previous := s.items.last()
 		s.items.insert(len(s.items.items), it)

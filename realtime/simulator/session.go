@@ -194,7 +194,8 @@ func (s *session) updateSession(frame []byte) *fault {
 	if f != nil {
 		return f
 	}
-	if next.view.Audio.Input.Format != s.settings.view.Audio.Input.Format || next.view.Audio.Input.TurnDetection == nil {
+	now, then := s.settings.view.Audio.Input, next.view.Audio.Input
+	if then.Format != now.Format || then.TurnDetection == nil {
 		s.input.forgetSpeech()
 	}
 	s.settings = next

@@ -30,7 +30,8 @@ const maxSummary = 4
 // said in these, and one that says to say nothing gives "".
 func spokenMessage(text string) string {
 	var words string
-	if _, given, found := strings.Cut(text, "Say it like this: "); found && json.Unmarshal([]byte(given), &words) == nil {
+	_, given, found := strings.Cut(text, "Say it like this: ")
+	if found && json.Unmarshal([]byte(given), &words) == nil {
 		return words
 	}
 	if q, ok := readQuestion(text); ok {
@@ -111,8 +112,8 @@ func readSessions(text string) ([]option, bool) {
 	}
 	var found []option
 	for _, e := range list.Array() {
-		found = append(found, option{id: e.Get("id").String(), title: e.Get("title").String(), label: e.Get("label").String(),
-			server: e.Get("server").String()})
+		found = append(found, option{id: e.Get("id").String(), title: e.Get("title").String(),
+			label: e.Get("label").String(), server: e.Get("server").String()})
 	}
 	return found, true
 }
