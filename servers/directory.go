@@ -167,19 +167,19 @@ func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []st
 // Sessions implements [handoff.Directory]. It asks all servers at once, each with its own deadline.
 func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.SessionQuery) (handoff.SessionList, error) {
 	registered := f.now.Load()
-	asked := registered.allowed(g) // the servers to ask
+	connectors := registered.allowed(g)
 	var within place
 	if strings.TrimSpace(q.Server) != "" {
 		var fault *handoff.Error
 		if within, fault = registered.book(g).resolve(q.Server); fault != nil {
 			return handoff.SessionList{}, fault
 		}
-		asked = []*connector{registered.byName[within.server]}
+		connectors = []*connector{registered.byName[within.server]}
 	}
-	lists := make([][]namedThread, len(asked))
-	faults := make([]*handoff.Error, len(asked))
+	lists := make([][]namedThread, len(connectors))
+	faults := make([]*handoff.Error, len(connectors))
 	var asks sync.WaitGroup
-	for i, k := range asked {
+	for i, k := range connectors {
 		asks.Go(func() {
 			lists[i], faults[i] = f.lists.listed(ctx, k)
 			byAPI := func(t namedThread) bool { return t.API }
@@ -197,8 +197,8 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 	asks.Wait()
 	var result handoff.SessionList
 	var all []namedThread
-	now, seen := time.Now(), map[string][]namedThread{} // by server
-	for i, k := range asked {
+	now, visible := time.Now(), map[string][]namedThread{} // by server
+	for i, k := range connectors {
 		if faults[i] != nil {
 			result.Errors = append(result.Errors, handoff.ServerProblem{
 				Server: k.spec.Name, Code: faults[i].Code, Message: faults[i].Spoken(),
@@ -206,7 +206,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 		}
 		dir := k.spec.Projects[within.project]
 		list := f.visible(ctx, g, k.spec.Name, lists[i])
-		seen[k.spec.Name] = list
+		visible[k.spec.Name] = list
 		all = append(all, slices.DeleteFunc(slices.Clone(list), func(t namedThread) bool { return !inside(t.Dir, dir) })...)
 	}
 	for _, t := range sought(all, q.Text, now) {
@@ -217,7 +217,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 		})
 	}
 	result = cut(result, q.Skip, q.Limit)
-	for server, list := range seen {
+	for server, list := range visible {
 		nameApart(result.Items, server, list, now)
 	}
 	return result, nil

@@ -401,15 +401,15 @@ func (h *utterance) compare(name, about spelled) fit {
 	}
 	var out fit
 	for _, p := range pairs {
-		theirs := nameLikeness
+		likeness := nameLikeness
 		if p.about {
-			theirs = aboutLikeness
+			likeness = aboutLikeness
 		}
-		if !free(saidLikeness, p.said) || !free(theirs, p.name) {
+		if !free(saidLikeness, p.said) || !free(likeness, p.name) {
 			continue
 		}
 		set(saidLikeness, p.said, p.alike)
-		set(theirs, p.name, p.alike)
+		set(likeness, p.name, p.alike)
 		if p.alike >= stem && !p.about {
 			out.exact += utf8.RuneCountInString(p.said.text)
 		}

@@ -162,20 +162,20 @@ func (f *Fleet) changed(drop []string, put []Spec) (all, gone, added []*connecto
 	for _, s := range put {
 		added = append(added, newConnector(s, f.log, f.change, f.listChanged))
 	}
-	left := slices.Clone(added)
+	rest := slices.Clone(added) // those that replace no server
 	for _, k := range f.now.Load().connectors {
-		i := slices.IndexFunc(left, func(next *connector) bool { return next.spec.Name == k.spec.Name })
+		i := slices.IndexFunc(rest, func(next *connector) bool { return next.spec.Name == k.spec.Name })
 		switch {
 		case i >= 0:
-			left[i].after = k.ended
-			all, gone, left = append(all, left[i]), append(gone, k), slices.Delete(left, i, i+1)
+			rest[i].after = k.ended
+			all, gone, rest = append(all, rest[i]), append(gone, k), slices.Delete(rest, i, i+1)
 		case slices.Contains(drop, k.spec.Name):
 			gone = append(gone, k)
 		default:
 			all = append(all, k)
 		}
 	}
-	all = append(all, left...)
+	all = append(all, rest...)
 	return all, gone, added, check(specsOf(all))
 }
 

@@ -346,7 +346,9 @@ func (c *connection) acquire(id string) *session {
 	defer c.mu.Unlock()
 	s := c.sessions[id]
 	if s == nil {
-		s = newSession(c, id)
+		s = &session{
+			conn: c, id: id, gate: make(chan struct{}, 1), replayProgress: make(chan struct{}, 1), calls: map[string]*call{},
+		}
 		c.sessions[id] = s
 	}
 	s.refs++

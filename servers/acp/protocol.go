@@ -201,7 +201,7 @@ type steered struct {
 // prompted is the answer to a prompt: its turn has ended.
 type prompted struct {
 	Stop  string          `json:"stopReason"` // end_turn, max_tokens, max_turn_requests, refusal, cancelled
-	Usage json.RawMessage `json:"usage"`      // nil: it is not told; null: there was none
+	Usage json.RawMessage `json:"usage"`      // nil: not known; null: there was none
 }
 
 // usage is what a turn used.

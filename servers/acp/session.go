@@ -48,12 +48,6 @@ type session struct {
 	questions    turns.Questions[wireQuestion]
 }
 
-func newSession(c *connection, id string) *session {
-	return &session{
-		conn: c, id: id, gate: make(chan struct{}, 1), replayProgress: make(chan struct{}, 1), calls: map[string]*call{},
-	}
-}
-
 // enter acquires the gate.
 func (s *session) enter(ctx context.Context) error {
 	select {

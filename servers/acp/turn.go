@@ -103,7 +103,8 @@ func (k *turn) say(id, text string) {
 			return
 		}
 		if id = k.message.id; id == "" {
-			id = k.nextMessageID()
+			k.unnamed++
+			id = fmt.Sprintf("%s-message-%d", k.id, k.unnamed)
 		}
 	}
 	if k.message.id != id {
@@ -119,11 +120,6 @@ func (k *turn) say(id, text string) {
 			k.report(k.reducer.Delta(id, text, handoff.DeltaMessage))
 		}
 	}
-}
-
-func (k *turn) nextMessageID() string {
-	k.unnamed++
-	return fmt.Sprintf("%s-message-%d", k.id, k.unnamed)
 }
 
 // holdText keeps text without an id until it is known whether it is the agent's.

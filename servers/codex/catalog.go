@@ -174,7 +174,7 @@ func readLine(w *wireItem) (handoff.Line, bool) {
 // Bounds of a title.
 const (
 	titleWords = 8   // of one that is made of the thread's first words
-	titleRunes = 60  // likewise
+	titleRunes = 60  // of one that is made of the thread's first words
 	nameRunes  = 300 // of a name that somebody has given
 )
 

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"slices"
 
 	"switchboard/handoff"
 )
@@ -23,9 +24,6 @@ var sandboxes = map[string]string{
 	"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess",
 }
 
-// looseness orders the sandboxes. Any other counts as the loosest: an external sandbox may allow anything. Set once.
-var looseness = map[string]int{"readOnly": 1, "workspaceWrite": 2, "dangerFullAccess": 3}
-
 // differs returns the name of a configured setting that a new thread did not get, or "".
 func (p policy) differs(cfg Config) string {
 	switch {
@@ -37,13 +35,14 @@ func (p policy) differs(cfg Config) string {
 	return ""
 }
 
-// above reports whether the sandbox is looser than a ceiling. "": there is no ceiling.
+// above reports whether the sandbox is looser than a ceiling. "": there is no ceiling. An unknown sandbox counts as the
+// loosest: an external one may allow anything.
 func (p policy) above(ceiling string) bool {
 	if ceiling == "" {
 		return false
 	}
-	rank, known := looseness[p.sandbox]
-	return !known || rank > looseness[sandboxes[ceiling]]
+	rank := slices.IndexFunc(strictFirst, func(name string) bool { return sandboxes[name] == p.sandbox })
+	return rank < 0 || rank > slices.Index(strictFirst, ceiling)
 }
 
 // checkCeiling returns an error for a thread that may do more than the ceiling. The ceiling is about sandboxes only,

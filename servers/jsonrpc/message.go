@@ -67,12 +67,8 @@ func encode(s outgoing) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bounded(bytes.ToValidUTF8(frame, []byte("\ufffd")))
-}
-
-// bounded returns an error for a frame that is too long: the far end would drop the connection.
-func bounded(frame []byte) ([]byte, error) {
-	if len(frame) > servers.MaxFrame {
+	frame = bytes.ToValidUTF8(frame, []byte("\ufffd"))
+	if len(frame) > servers.MaxFrame { // the far end would drop the connection
 		return nil, servers.ErrTooLarge
 	}
 	return frame, nil

@@ -215,7 +215,7 @@ func TestEncodeSanitises(t *testing.T) {
 	if s := string(frame); err != nil || s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
 		t.Errorf("frame %q, %v", frame, err)
 	}
-	if _, err := bounded(make([]byte, servers.MaxFrame+1)); !errors.Is(err, servers.ErrTooLarge) {
+	if _, err := encode(outgoing{Params: strings.Repeat("x", servers.MaxFrame)}); !errors.Is(err, servers.ErrTooLarge) {
 		t.Errorf("large frame: %v", err)
 	}
 }

@@ -68,12 +68,6 @@ func (b *Buffer) add(n int) {
 	}
 }
 
-// overflows reports whether the buffer is beyond its hard bounds.
-func (b *Buffer) overflows() bool {
-	return len(b.queue) > HardUpdates || b.bytes > hardBytes ||
-		b.tally != nil && b.bytes > SoftBytes && b.tally.Bytes.Load() > MaxHeld
-}
-
 // Drop drops all updates, and gives the turn up: its follower gets an error.
 func (b *Buffer) Drop() {
 	b.add(-b.bytes)
@@ -83,7 +77,8 @@ func (b *Buffer) Drop() {
 
 // bound gives the turn up if the buffer is beyond its hard bounds.
 func (b *Buffer) bound() {
-	if !b.overflows() {
+	if len(b.queue) <= HardUpdates && b.bytes <= hardBytes &&
+		(b.tally == nil || b.bytes <= SoftBytes || b.tally.Bytes.Load() <= MaxHeld) {
 		return
 	}
 	b.Drop()
@@ -231,17 +226,13 @@ func weight(u handoff.Update) int {
 	case handoff.ItemDone:
 		return base + len(u.Item.Text) + len(u.Item.Arguments) + len(u.Item.Output)
 	case handoff.Question:
-		return base + len(u.Text) + len(u.Command) + len(u.Reason) + sizeOf(u.Changes)
+		n := base + len(u.Text) + len(u.Command) + len(u.Reason)
+		for _, path := range u.Changes {
+			n += len(path)
+		}
+		return n
 	case handoff.TurnEnded:
 		return base + len(u.Text)
 	}
 	return base
-}
-
-func sizeOf(texts []string) int {
-	n := 0
-	for _, text := range texts {
-		n += len(text)
-	}
-	return n
 }

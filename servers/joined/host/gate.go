@@ -288,9 +288,9 @@ func (g *gate) fromAgent(data []byte) []byte {
 func gated(agent net.Conn, g *gate) net.Conn {
 	near, far := net.Pipe()
 	go func() { // ends with either end
-		defer func() { _ = far.Close() }() // it is gone either way
+		defer func() { _ = far.Close() }()
 		if agent != nil {
-			defer func() { _ = agent.Close() }() // likewise
+			defer func() { _ = agent.Close() }()
 		}
 		serveOne(far, func(service *websocket.Conn) { g.between(service, agent) })
 	}()
@@ -310,7 +310,7 @@ func (g *gate) between(service *websocket.Conn, conn net.Conn) {
 		return
 	}
 	end := sync.OnceFunc(func() {
-		_ = agent.Close() // they are gone either way
+		_ = agent.Close()
 		_ = service.Close()
 	})
 	defer end()

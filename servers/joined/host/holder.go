@@ -27,14 +27,14 @@ func withHolder(id json.RawMessage, why string, data []byte) []byte {
 		return data
 	}
 	program := programOf(pid, lookUp)
-	told, err := json.Marshal(map[string]any{"id": id, "error": map[string]any{
+	answer, err := json.Marshal(map[string]any{"id": id, "error": map[string]any{
 		"code": refusedCode, "message": fmt.Sprintf("%s: %s, process %d", found[0], cmp.Or(program, "a program"), pid),
 		"data": map[string]string{"holder": program},
 	}})
 	if err != nil {
 		return data
 	}
-	return told
+	return answer
 }
 
 // holder returns the number of the process that has a lock on a file; 0: none has, or it cannot be found out.

@@ -204,16 +204,16 @@ func (h *Host) serve(ctx context.Context, door *joined.Door, moved <-chan struct
 	defer telling.Wait()
 	defer cancel()
 	telling.Go(func() {
-		var told joined.About
+		var reported joined.About
 		tick := time.NewTicker(tellEvery)
 		defer tick.Stop()
 		for {
-			if about := h.agents.about(ctx); !reflect.DeepEqual(about, told) && ctx.Err() == nil {
+			if about := h.agents.about(ctx); !reflect.DeepEqual(about, reported) && ctx.Err() == nil {
 				if err := door.Tell(about); err != nil {
 					_ = door.Close() // the line is lost
 					return
 				}
-				told = about
+				reported = about
 			}
 			select {
 			case <-tick.C:

@@ -15,7 +15,7 @@ func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
 	near, far := net.Pipe()
 	service := transport.NewLines(far, far)
 	end := sync.OnceFunc(func() {
-		_ = far.Close() // both are gone either way
+		_ = far.Close()
 		_ = agent.Close()
 	})
 	toAgent, toService := make(chan struct{}, 1), make(chan struct{}, 1) // semaphores: the holder writes there
@@ -50,7 +50,7 @@ func gatedLines(agent servers.Wire, g *acpGate) net.Conn {
 			}
 		}
 	}()
-	go func() { // likewise
+	go func() { // ends with either end
 		defer end()
 		for {
 			line, err := agent.Read()

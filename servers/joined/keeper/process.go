@@ -60,13 +60,13 @@ func start(command []string) (*Agent, error) {
 		return nil, err
 	}
 	// Not a pipe of exec: Wait would wait for processes that the agent has started and that hold the pipe open.
-	out, theirs, err := os.Pipe()
+	out, childOut, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stdout = theirs
+	cmd.Stdout = childOut
 	err = cmd.Start()
-	_ = theirs.Close()
+	_ = childOut.Close()
 	if err != nil {
 		_ = out.Close()
 		return nil, err
