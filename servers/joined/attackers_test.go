@@ -17,7 +17,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestAttackers: nobody else is let in, and each try is audited.
+// TestAttackers: a machine without a valid key or invitation is not let in, and each try is audited.
 func TestAttackers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -55,7 +55,7 @@ func TestAttackers(t *testing.T) {
 			v := Visit{Key: mini, Service: s.key.Public().(ed25519.PublicKey), Name: "mini", About: codex}
 			err := s.replay(t, v)
 			lines := s.counts.opened.Load()
-			serve(t, s.open(t, v)) // what was recorded took the place of the line that it had
+			serve(t, s.open(t, v)) // the recorded handshake has replaced the machine's line
 			until(t, "its line", func() bool { return s.counts.opened.Load() > lines })
 			return err
 		}, nil, "machine: refused: handshake"},
@@ -99,8 +99,8 @@ func TestAttackers(t *testing.T) {
 	}
 }
 
-// TestNamesOfOthers: a machine takes no server of another one, whatever it calls its agents and in whichever order they
-// come, nor its name while that has no agents.
+// TestNamesOfOthers: a machine cannot take the name of another machine's server by the names of its agents or by their
+// order, nor the name of a machine without agents.
 func TestNamesOfOthers(t *testing.T) {
 	t.Parallel()
 	s, mini, studio, bare := fresh(t), newKey(t), newKey(t), newKey(t)
@@ -116,7 +116,7 @@ func TestNamesOfOthers(t *testing.T) {
 	door := s.open(t, Visit{Key: mini, Invitation: s.invite(t, "mini"), About: codex})
 	serve(t, door)
 	must(t, door.Tell(both))
-	must(t, door.Tell(About{Version: "2", Agents: codex.Agents})) // after which the other was dealt with
+	must(t, door.Tell(About{Version: "2", Agents: codex.Agents})) // the service handles it after the report before it
 	until(t, "its version", func() bool { return s.find(mini.Public().(ed25519.PublicKey)).details.About.Version == "2" })
 	s.says(t, "mini-studio", "still here")
 
@@ -134,7 +134,7 @@ func TestNamesOfOthers(t *testing.T) {
 	}
 }
 
-// TestManyConnections: a machine serves as many connections as it said it would, and again when one has ended.
+// TestManyConnections: a machine serves maxStreams connections at a time, and another one when one has ended.
 func TestManyConnections(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -162,7 +162,7 @@ func TestManyConnections(t *testing.T) {
 	})
 }
 
-// TestLineDuringChange: a line that is lost or opened while what its machine told is being kept stays what it is.
+// TestLineDuringChange: a line that is lost or opened while a report of its machine is being stored stays lost or open.
 func TestLineDuringChange(t *testing.T) {
 	t.Parallel()
 	s, key := fresh(t), newKey(t)
@@ -194,7 +194,7 @@ func (s *service) raw(t *testing.T) *socket {
 	return newSocket(conn)
 }
 
-// impersonate shows the certificate of a public key, and signs with another one.
+// impersonate presents the certificate of a public key, and signs with another key.
 func (s *service) impersonate(t *testing.T, victim ed25519.PublicKey, own ed25519.PrivateKey) error {
 	t.Helper()
 	shown, err := certificate(own)
@@ -209,7 +209,7 @@ func (s *service) impersonate(t *testing.T, victim ed25519.PublicKey, own ed2551
 	return errors.Join(writeFrame(conn, hello{Name: "mini", About: codex}), readFrame(conn, &answer))
 }
 
-// A liar signs with its own key and shows another one.
+// A liar is a signer that signs with its own key and has the public key of another.
 type liar struct {
 	ed25519.PrivateKey
 	shown ed25519.PublicKey
@@ -217,7 +217,7 @@ type liar struct {
 
 func (l liar) Public() any { return l.shown }
 
-// A recorder is a connection that keeps what is written to it.
+// A recorder is a connection that records what is written to it.
 type recorder struct {
 	net.Conn
 	sent [][]byte
@@ -228,7 +228,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.Conn.Write(p)
 }
 
-// replay lets a machine shake hands, and then sends what it sent once more.
+// replay records the handshake of a machine, and sends the recorded bytes again.
 func (s *service) replay(t *testing.T, v Visit) error {
 	t.Helper()
 	own, err := certificate(v.Key)

@@ -24,7 +24,7 @@ import (
 	"switchboard/servers"
 )
 
-// patience bounds a wait that only a failure makes so long.
+// patience bounds a wait. Only a failed test waits so long.
 const patience = time.Minute
 
 func must(t testing.TB, err error) {
@@ -40,10 +40,10 @@ type memory struct {
 	kept     map[string]Record   // Guarded by mu
 	invited  []Invited           // Guarded by mu
 	servers  []string            // Guarded by mu
-	acts     []string            // Guarded by mu: what was audited
-	refuse   error               // Guarded by mu: what the store gives
-	putting  func()              // Guarded by mu: what happens meanwhile; nil: nothing
-	changing func(server string) // Guarded by mu: what happens to a server that is put; nil: nothing
+	acts     []string            // Guarded by mu: acts that were audited
+	refuse   error               // Guarded by mu: the error of the store; nil: none
+	putting  func()              // Guarded by mu: called while a machine is stored; nil: nothing
+	changing func(server string) // Guarded by mu: called for each server that is added; nil: nothing
 }
 
 func (s *memory) PutMachine(_ context.Context, r Record) error {
@@ -158,13 +158,13 @@ type service struct {
 	url    string
 }
 
-// newService starts a service that remembers what is in a memory.
+// newService starts a service on a memory.
 func newService(t *testing.T, with *memory, key ed25519.PrivateKey) *service {
 	t.Helper()
 	return newInstance(t, with, with, key, false)
 }
 
-// newInstance starts a service that has its own fleet; shared: the memory is that of others too.
+// newInstance starts a service with its own fleet. shared: other services use the memory too.
 func newInstance(t *testing.T, with *memory, fleet Fleet, key ed25519.PrivateKey, shared bool) *service {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -268,8 +268,8 @@ func (s *service) says(t *testing.T, server, words string) {
 	}
 }
 
-// TestJoin: a machine joins with an invitation, its agent is dialled through its line, and it comes back without one,
-// also to the next life of the service.
+// TestJoin: a machine joins with an invitation, its agent is dialled through its line, and the machine comes back
+// without an invitation, also after a restart of the service.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	s, key := fresh(t), newKey(t)
@@ -305,7 +305,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestOnlyItsAgents: a line leads to the agents of its machine and nowhere else.
+// TestOnlyItsAgents: through a line only the agents of its machine are reached.
 func TestOnlyItsAgents(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -327,7 +327,8 @@ func TestOnlyItsAgents(t *testing.T) {
 	s.says(t, "mini", "still here")
 }
 
-// TestAgentsKeepTheirNames: the first agent has the machine's name, and agents that come and go change no other's.
+// TestAgentsKeepTheirNames: the first agent's server has the machine's name, and other agents that come and go do not
+// change it.
 func TestAgentsKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	s, key := fresh(t), newKey(t)
@@ -347,7 +348,7 @@ func TestAgentsKeepTheirNames(t *testing.T) {
 	}
 }
 
-// TestAnAgentIsNotItsMachine: a machine goes and is renamed with all of its agents, so it has to be named itself.
+// TestAnAgentIsNotItsMachine: a machine is removed and renamed by its own name, not by that of an agent's server.
 func TestAnAgentIsNotItsMachine(t *testing.T) {
 	t.Parallel()
 	s, owner := fresh(t), handoff.Caller{Principal: "owner"}
@@ -366,8 +367,8 @@ func TestAnAgentIsNotItsMachine(t *testing.T) {
 	}
 }
 
-// TestRenameAndRemove: a machine is found under its former name too, also by itself, and one that was removed is told
-// so.
+// TestRenameAndRemove: a renamed machine is found by its former name too, also when it comes back, and a machine that
+// was removed is refused.
 func TestRenameAndRemove(t *testing.T) {
 	t.Parallel()
 	s, key, owner := fresh(t), newKey(t), handoff.Caller{Principal: "owner"}
@@ -424,7 +425,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestJoinedAgain: whoever lost the answer may ask again, and a name that cannot be had joins nobody.
+// TestJoinedAgain: a machine that has not got the answer may join again, and no machine joins with a name that is taken.
 func TestJoinedAgain(t *testing.T) {
 	t.Parallel()
 	s, key := fresh(t), newKey(t)

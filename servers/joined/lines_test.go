@@ -9,8 +9,8 @@ import (
 	"switchboard/handoff"
 )
 
-// An agent whose machine keeps no line here is looked for at the other instances; what is told where none has it is
-// what is known here.
+// If a machine has no line to this instance, the others are asked for its agent. If none has a line, the error is that
+// of this instance.
 func TestDialElsewhere(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
@@ -56,8 +56,8 @@ func TestDialElsewhere(t *testing.T) {
 	}
 }
 
-// TestDialAwaitsLine: the fleet dials an agent as soon as it has it, which is before its machine is connected: the dial
-// waits for the line. So it is when a machine joins, and when it comes back with other agents.
+// TestDialAwaitsLine: the fleet dials a new agent before its machine's line is open, and the dial waits for the line:
+// when a machine joins, and when it comes back with other agents.
 func TestDialAwaitsLine(t *testing.T) {
 	t.Parallel()
 	s, key := fresh(t), newKey(t)

@@ -8,8 +8,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestSharedMachines: of two instances of a service one invites a machine, the other lets it in, and both know it:
-// under its new name too, when its line goes to the first, and when it is removed.
+// TestSharedMachines: one of two instances of a service invites a machine, and the other one lets it in. Both know the
+// machine, also by a new name, when its line goes to the first one, and when it is removed.
 func TestSharedMachines(t *testing.T) {
 	t.Parallel()
 	store, key, owner := &memory{kept: map[string]Record{}}, newKey(t), handoff.Caller{Principal: "owner"}
@@ -50,8 +50,8 @@ func TestSharedMachines(t *testing.T) {
 	until(t, "its line to end", func() bool { return a.counts.lines.Load() == 0 })
 }
 
-// TestSharedNameGetsFree: a machine whose name another one has here, as what was done with that is not read yet, is
-// taken over once the name is free.
+// TestSharedNameGetsFree: a machine of the store whose name is still taken here, because a change of the other machine
+// is not read yet, is adopted once the name is free.
 func TestSharedNameGetsFree(t *testing.T) {
 	t.Parallel()
 	store := &memory{kept: map[string]Record{}}

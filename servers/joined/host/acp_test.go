@@ -23,10 +23,10 @@ import (
 	"switchboard/servers/transport"
 )
 
-// acpEnv makes the test binary be an agent of the Agent Client Protocol on its standard streams.
+// acpEnv is the variable that makes the test binary an agent of the Agent Client Protocol, on its standard streams.
 const acpEnv = "TEST_HOST_ACP"
 
-// acpAgent is an agent that asks before it runs a command, and works on "wait" until the file of that name is there.
+// acpAgent is an agent that asks before it runs a command. The prompt "wait" runs until there is a file of that name.
 func acpAgent() {
 	w := acpsim.NewWorld(acpsim.Config{
 		Profile: acpsim.Profile{
@@ -66,7 +66,7 @@ func (w hostWay) Open(ctx context.Context, end servers.End) (servers.Wire, error
 	return transport.LinesOver(conn), nil
 }
 
-// claude is a machine with an agent of kind acp, whose owner allows so much.
+// claude returns the agents of a machine with one of kind acp, under a policy.
 func claude(t *testing.T, dir string, allow func(*Policy)) *agents {
 	t.Helper()
 	own, err := os.Executable()
@@ -80,7 +80,7 @@ func claude(t *testing.T, dir string, allow func(*Policy)) *agents {
 	return newAgents(Config{Dir: dir, Log: zap.NewNop(), Policy: p})
 }
 
-// linked connects to the agent of a machine as the service does.
+// linked opens a connection to the agent of a machine, as the service does.
 func linked(t *testing.T, a *agents, mode string) *servers.Link {
 	t.Helper()
 	link, err := acp.Dialer(acp.Config{Name: "mini", Cwd: a.cfg.Dir, Way: hostWay{a}, Mode: mode, Rest: time.Millisecond})(t.Context())
@@ -89,7 +89,7 @@ func linked(t *testing.T, a *agents, mode string) *servers.Link {
 	return link
 }
 
-// heard follows a turn to its end, and decides what it asks.
+// heard follows a turn to its end, and decides its questions.
 func heard(t *testing.T, at handoff.Attached, turn handoff.TurnID, d handoff.Decision) (texts []string, end handoff.TurnEnded) {
 	t.Helper()
 	for u, err := range at.Agent.Follow(t.Context(), turn) {
@@ -115,8 +115,8 @@ func begun(t *testing.T, at handoff.Attached, words string) handoff.TurnID {
 	return turn
 }
 
-// TestACPOutlivesUs: an agent on standard streams goes on with its work when the line and this process are gone; the
-// next process finds it, and hears all of it.
+// TestACPOutlivesUs: an agent on standard streams goes on with its work when the line and this process are gone. The
+// next process finds it, and gets all updates.
 func TestACPOutlivesUs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -154,7 +154,7 @@ func TestACPOutlivesUs(t *testing.T) {
 	}
 }
 
-// TestACPGate: what the owner of a machine allows holds for agents of kind acp, whoever asks.
+// TestACPGate: the policy of a machine's owner holds for agents of kind acp.
 func TestACPGate(t *testing.T) {
 	t.Parallel()
 	t.Run("nothing is answered from elsewhere", func(t *testing.T) {
@@ -214,7 +214,7 @@ func refused(t *testing.T, err, why error) {
 	}
 }
 
-// TestACPGateJudges: of what a service sends to an agent of kind acp, what is on the list passes, written anew.
+// TestACPGateJudges: of the service's messages to an agent of kind acp, only the listed methods pass, encoded anew.
 func TestACPGateJudges(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -257,7 +257,7 @@ func TestACPGateJudges(t *testing.T) {
 	}
 }
 
-// gateOf is the gate of an agent that has a session "s" in a directory, in a mode that asks.
+// gateOf returns the gate of an agent that has a session "s" in a directory, in a mode that asks.
 func gateOf(p Policy, dir string) *acpGate {
 	return &acpGate{policy: p, pending: map[string]pendingCall{}, questions: map[string]options{},
 		places: &places{all: map[string]place{"s": {cwd: dir, mode: "default"}}}}
@@ -269,8 +269,8 @@ const (
 	inAuto  = `{"id":1,"result":{"modes":{"currentModeId":"auto"}}}`
 )
 
-// TestACPGateMode: no work begins in a session that is being opened, since nobody knows in which mode it will be then.
-// What a process says that only reads is of none but itself.
+// TestACPGateMode: no work begins in a session that is being opened, since its mode is not known. Modes on a connection
+// that only reads are not those of the working process.
 func TestACPGateMode(t *testing.T) {
 	t.Parallel()
 	works := gateOf(Policy{Ceiling: "workspace-write"}, "/")
@@ -304,7 +304,7 @@ func TestACPGateMode(t *testing.T) {
 	}
 }
 
-// TestACPGateNumbers: an answer is judged by the request that it answers.
+// TestACPGateNumbers: an answer is judged by its request.
 func TestACPGateNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -322,7 +322,7 @@ func TestACPGateNumbers(t *testing.T) {
 	}
 }
 
-// TestACPGateYes: below a ceiling a yes counts once. One for good would also put the session in a looser mode.
+// TestACPGateYes: below a ceiling, a yes for good becomes a yes for this time, since it may also loosen the mode.
 func TestACPGateYes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -362,7 +362,7 @@ func TestACPGateYes(t *testing.T) {
 	}
 }
 
-// TestACPGateForgets: what the agent takes back is not waited for.
+// TestACPGateForgets: a request that the agent has withdrawn is no longer open.
 func TestACPGateForgets(t *testing.T) {
 	t.Parallel()
 	g := gateOf(Policy{Answers: true}, "/")

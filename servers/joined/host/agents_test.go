@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestEndsAllAgents: an agent that was started under settings that are gone is ended too, and what is kept of one that
-// is called joined is not what is kept of the service.
+// TestEndsAllAgents: an agent that was started under earlier settings is ended too, and the record of an agent that is
+// called "joined" is not mixed up with the file about the service.
 func TestEndsAllAgents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -43,8 +43,8 @@ func TestEndsAllAgents(t *testing.T) {
 	}
 }
 
-// TestStarted: who comes by ssh names an agent that may be used, by its command. Another one is started only where the
-// owner has written down nothing: no file of theirs, whatever else it bounds, lets a program of the other side run.
+// TestStarted: a client by ssh names an allowed agent by its command. Any other command runs only if the owner has
+// written no policy file at all.
 func TestStarted(t *testing.T) {
 	t.Parallel()
 	own, other := []string{"/opt/claude", "--acp"}, []string{"sh", "-c", "id"}
@@ -69,7 +69,7 @@ func TestStarted(t *testing.T) {
 	}
 }
 
-// TestDaemonOfUsualAgentAlone: who asks for an agent with a command of its own gets no other program.
+// TestDaemonOfUsualAgentAlone: the daemon stands in only for the usual command, not for a command that the owner named.
 func TestDaemonOfUsualAgentAlone(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)

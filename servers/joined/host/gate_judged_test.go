@@ -11,11 +11,11 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// within is what the owner of a machine allows in these tests.
+// within is the policy in these tests.
 var within = Policy{Ceiling: "workspace-write", Answers: false}
 
-// TestGatePassesWhatItJudged: what reaches the app-server is what the gate has judged. Go's decoder takes a field in
-// letters of any case, and the last of several; an app-server may take another one.
+// TestGatePassesWhatItJudged: the app-server gets exactly what the gate has judged. Go's decoder ignores the case of
+// field names and takes the last of several fields; an app-server may take another one.
 func TestGatePassesWhatItJudged(t *testing.T) {
 	t.Parallel()
 	const no = `{"id":4,"result":{"action":"decline","answers":{},"decision":"decline","permissions":{},"scope":"turn"}}`
@@ -79,8 +79,8 @@ func TestGatePassesWhatItJudged(t *testing.T) {
 	}
 }
 
-// TestGateRefusesLater: what is refused long after the app-server said something is answered, and the connection goes
-// on.
+// TestGateRefusesLater: a request that is refused long after the app-server's last message is answered, and the
+// connection goes on.
 func TestGateRefusesLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func newEnds(t *testing.T, policy Policy) ends {
 	return ends{newEnd(conn), <-accepted}
 }
 
-// opens has the service open a session, which the app-server tells to have a sandbox.
+// opens has the service open a session. The app-server answers with a sandbox.
 func (e ends) opens(t *testing.T, thread, sandbox string) {
 	t.Helper()
 	e.service.say(t, `{"id":"`+thread+`","method":"thread/resume","params":{"threadId":"`+thread+`"}}`)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestGateReads: sessions in directories that agents may not be in are not listed, read, heard or stopped either.
+// TestGateReads: sessions in directories that are not allowed are not listed, read, followed or stopped.
 func TestGateReads(t *testing.T) {
 	t.Parallel()
 	inside, outside := t.TempDir(), t.TempDir()

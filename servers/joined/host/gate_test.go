@@ -33,7 +33,8 @@ func (g *gate) opens(t *testing.T, thread, cwd, sandbox string) {
 	g.fromAgent(fmt.Appendf(nil, `{"id":7,"result":{"thread":{"id":%q},"cwd":%q,"sandbox":{"type":%q}}}`, thread, cwd, sandbox))
 }
 
-// TestGateKnowsTheClient: a method that the service calls passes; one that was forgotten here would fail there alone.
+// TestGateKnowsTheClient: all methods that the service calls pass. Without this test, a missing one would fail only on
+// machines that joined.
 func TestGateKnowsTheClient(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../codex/client.go")
@@ -49,8 +50,8 @@ func TestGateKnowsTheClient(t *testing.T) {
 	}
 }
 
-// TestGate: what gives, follows and stops work passes within what the owner allows, and nothing else. What passes is
-// held by TestGatePassesWhatItJudged.
+// TestGate: only methods that give, follow and stop work pass, within the policy. TestGatePassesWhatItJudged has the
+// form in which they pass.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -119,8 +120,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateBetween: through a gate an app-server sees what may pass and nothing else, the service is told of the rest,
-// and long messages come through.
+// TestGateBetween: an app-server behind a gate gets only messages that may pass, the service gets errors for the
+// others, and long messages pass.
 func TestGateBetween(t *testing.T) {
 	t.Parallel()
 	seen := make(chan string, 10)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestHolder: who asks for a session that another program has open is told which one has it.
+// TestHolder: the error for a session that another program has open names that program.
 func TestHolder(t *testing.T) {
 	const thread = "01a1fac5-0000-7c13-9ff2-be9c54078f33"
 	home := t.TempDir()
@@ -42,7 +42,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// TestProgramOf: a process is what people call the editor or terminal that it runs in.
+// TestProgramOf: a process has the name of the editor or terminal that it runs in.
 func TestProgramOf(t *testing.T) {
 	t.Parallel()
 	all := map[int]psEntry{

@@ -19,7 +19,7 @@ import (
 	"switchboard/servers/serverstest"
 )
 
-// agentEnv makes the test binary be an app-server that tells its process to whoever asks.
+// agentEnv is the variable that makes the test binary an app-server, see playCodex.
 const agentEnv = "TEST_HOST_AGENT"
 
 func TestMain(m *testing.M) {
@@ -45,8 +45,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// playCodex is an app-server whose answers say which process it is, and how often it was asked. It has a session, in
-// which a turn runs as long as there is a file "works" where it was started.
+// playCodex is an app-server whose answers have the number of its process and of its requests so far. It has a session,
+// in which a turn runs as long as there is a file "works" in its directory.
 func playCodex(conn *websocket.Conn) {
 	asked, greeted := 0, false
 	for {
@@ -81,7 +81,7 @@ func playCodex(conn *websocket.Conn) {
 	}
 }
 
-// installed are the agents of a machine with this program as its codex. Its home has never seen a codex.
+// installed returns the agents of a machine with this program as its codex, and with an empty home.
 func installed(t *testing.T, dir, script string) *agents {
 	t.Helper()
 	bin := filepath.Join(dir, "codex")
@@ -92,7 +92,7 @@ func installed(t *testing.T, dir, script string) *agents {
 	})
 }
 
-// asked connects to the agent of a machine and returns what it tells.
+// asked connects to the agent of a machine and returns its answer.
 func asked(t *testing.T, a *agents) string {
 	t.Helper()
 	conn, err := a.all()[0].dial(t.Context())
@@ -104,8 +104,8 @@ func asked(t *testing.T, a *agents) string {
 	return told(t, ws, "thread/list")
 }
 
-// TestAgentOutlivesUs: an agent is started when it is needed, is found again by the next process of ours, and ends when
-// it is told to, or when nobody used it for a day.
+// TestAgentOutlivesUs: an agent is started when it is needed, is found again by the next process of ours, and is ended
+// on request, or when nobody used it for a day.
 func TestAgentOutlivesUs(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
@@ -136,8 +136,8 @@ func TestAgentOutlivesUs(t *testing.T) {
 	}
 }
 
-// TestCodexRests: an app-server that nobody used for a day is ended though the service is connected to it, and asks it
-// for lists. Who connects then is greeted as before, and the first request starts it.
+// TestCodexRests: an app-server that nobody used for a day is ended, though the service is connected and polls lists.
+// A new connection gets the same answer to initialize, and its first request starts the app-server.
 func TestCodexRests(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
@@ -191,7 +191,7 @@ func TestCodexRests(t *testing.T) {
 	p.mu.Unlock()
 }
 
-// TestGivenBackBesideAFork: a lock that is given back while a child process begins can be taken at once.
+// TestGivenBackBesideAFork: a lock that is released while a child process begins can be acquired at once.
 func TestGivenBackBesideAFork(t *testing.T) {
 	p := &process{dir: t.TempDir(), setting: Setting{Name: "codex"}}
 	f, err := p.lock(useFile, syscall.LOCK_SH|syscall.LOCK_NB)
@@ -205,8 +205,8 @@ func TestGivenBackBesideAFork(t *testing.T) {
 	must(t, release(f))
 }
 
-// TestCodexWorksOn: an app-server in which a turn runs is in use, however long it is silent, whether or not anybody
-// is connected. Once the turn has ended it is not.
+// TestCodexWorksOn: an app-server in which a turn runs is not ended, however long it is silent, with or without a
+// connection. After the end of the turn it is.
 func TestCodexWorksOn(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
@@ -238,7 +238,7 @@ func TestCodexWorksOn(t *testing.T) {
 	}
 }
 
-// told is what a connection answers to a method; "": it is over.
+// told returns a connection's answer to a method; "": the connection has ended.
 func told(t *testing.T, ws *websocket.Conn, method string) string {
 	t.Helper()
 	_ = ws.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":1,"method":%q,"params":{}}`, method)) // it may be over
@@ -249,7 +249,8 @@ func told(t *testing.T, ws *websocket.Conn, method string) string {
 	return string(data)
 }
 
-// TestAgentThatEnds: an agent that ends at once is started again later and later, and the reason says where to look.
+// TestAgentThatEnds: an agent that ends at once is started again after longer and longer pauses, and the error names
+// its log.
 func TestAgentThatEnds(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("CODEX_HOME", dir)

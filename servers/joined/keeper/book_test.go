@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// A page is a book whose agent is there, and what it has sent.
+// A page is a book with a running agent, and the messages that it has sent.
 type page struct {
 	*book
 	agent []string
-	told  map[uint64][]string // what clients got
+	told  map[uint64][]string // messages to clients
 }
 
 func opened(t *testing.T) *page {
@@ -23,7 +23,7 @@ func opened(t *testing.T) *page {
 	return p.sent()
 }
 
-// says has a client, which takes the place of others, send a request about a session.
+// says has a client, which replaces the others, send a request about a session.
 func (p *page) says(client uint64, method, session string) *page {
 	for other := range p.clients {
 		if other != client {
@@ -33,20 +33,20 @@ func (p *page) says(client uint64, method, session string) *page {
 	return p.beside(client, method, session)
 }
 
-// beside has a client send a request beside others.
+// beside has a client, beside the others, send a request.
 func (p *page) beside(client uint64, method, session string) *page {
 	p.attach(client)
 	p.fromClient(client, fmt.Appendf(nil, `{"id":7,"method":%q,"params":{"sessionId":%q,"cwd":"/"}}`, method, session))
 	return p.sent()
 }
 
-// answers has the agent answer its request of a number.
+// answers has the agent answer the request with an id.
 func (p *page) answers(id int) *page {
 	p.fromAgent(fmt.Appendf(nil, `{"id":%d,"result":{}}`, id))
 	return p.sent()
 }
 
-// loads has the agent answer its request of a number to load a session, and tell no more of its history.
+// loads has the agent answer the session/load with an id, and send no more of the history.
 func (p *page) loads(id int64) *page {
 	p.answers(int(id)).due(id)
 	return p.sent()
@@ -64,7 +64,7 @@ func (p *page) sent() *page {
 	return p
 }
 
-// TestOpenedByTheNext: a session that a client is opening is not closed because the one before had opened it too.
+// TestOpenedByTheNext: a session that a client is opening is not closed when an earlier client with the session goes.
 func TestOpenedByTheNext(t *testing.T) {
 	t.Parallel()
 	p := opened(t).says(1, doLoad, "s").says(2, doLoad, "s").answers(2).answers(3)
@@ -77,7 +77,7 @@ func TestOpenedByTheNext(t *testing.T) {
 	}
 }
 
-// TestTwoInstances: what the agent says goes to whom it is for, and one client takes nothing from another.
+// TestTwoInstances: each message of the agent goes to the right client, and clients do not disturb each other.
 func TestTwoInstances(t *testing.T) {
 	t.Parallel()
 	p := opened(t).says(1, doLoad, "s").loads(2).beside(2, doList, "").answers(3)
@@ -101,7 +101,7 @@ func TestTwoInstances(t *testing.T) {
 		t.Errorf("the agent was told %v, its client %q", p.agent, p.told[1])
 	}
 
-	p.beside(2, doLoad, "s") // of what was said in it only who opens it hears
+	p.beside(2, doLoad, "s") // only this client gets the history
 	p.told = map[uint64][]string{}
 	p.fromAgent([]byte(said))
 	if p.sent(); len(p.told[1]) > 0 || len(p.told[2]) != 1 {
@@ -109,7 +109,7 @@ func TestTwoInstances(t *testing.T) {
 	}
 }
 
-// TestHeldWhileItEnds: what waits for a session to be closed is not for an agent that is told to end meanwhile.
+// TestHeldWhileItEnds: a request that waits for the closing of a session is not sent to an agent that is being ended.
 func TestHeldWhileItEnds(t *testing.T) {
 	t.Parallel()
 	for _, ends := range []bool{false, true} {
@@ -124,7 +124,8 @@ func TestHeldWhileItEnds(t *testing.T) {
 	}
 }
 
-// TestLateClose: a close that takes too long is not waited for any more, nor its answer taken for that to the next one.
+// TestLateClose: requests do not wait longer than closedBy for a close, and its late answer is not taken for that to
+// the next one.
 func TestLateClose(t *testing.T) {
 	t.Parallel()
 	p := opened(t).says(1, doLoad, "s").loads(2).says(2, doList, "") // 3 closes, 4 lists
@@ -143,7 +144,7 @@ func TestLateClose(t *testing.T) {
 	}
 }
 
-// TestHeldBounds: not even messages that nobody answers wait without bounds for an agent to start.
+// TestHeldBounds: the queue for an agent that is being started is bounded, also for notifications.
 func TestHeldBounds(t *testing.T) {
 	t.Parallel()
 	b := newBook(maxRecorded)
@@ -157,7 +158,7 @@ func TestHeldBounds(t *testing.T) {
 	}
 }
 
-// TestEndsCount: what became of prompts counts for the room, too.
+// TestEndsCount: the outcomes of prompts count for the room too.
 func TestEndsCount(t *testing.T) {
 	t.Parallel()
 	p := opened(t)

@@ -21,17 +21,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// A kept is a keeper whose agent answers every request with its number among the agents that were started. "wait" and
-// prompts are answered when another request comes.
+// A kept is a keeper whose agent answers every request with the number of agents started so far. It answers "wait" and
+// prompts when another request comes.
 type kept struct {
 	t      testing.TB
 	socket string
 	starts atomic.Int64
 	ended  atomic.Int64
 	fail   error         // of a start
-	closes bool          // it is said to close sessions, and answers nobody who has it do that
-	slow   time.Duration // it takes to end after its input has ended
-	deaf   bool          // it answers one request, and ends when it is killed
+	closes bool          // it has the capability to close sessions, but never answers session/close
+	slow   time.Duration // from the end of its input to its end
+	deaf   bool          // it answers only one request, and ends only when it is killed
 }
 
 // hello is the first message of a client of the instance NAME.
@@ -47,7 +47,7 @@ func (a *attached) greet(instance string) *attached {
 	return a
 }
 
-// inBubble runs a keeper in a bubble, whose clients come through memory, and returns what attaches one, and its end.
+// inBubble runs a keeper in a bubble, with clients in memory. It returns a function that attaches one, and the end.
 func (k *kept) inBubble(unused time.Duration) (attach func() *attached, over <-chan error) {
 	clients, ended := make(pipes), make(chan error, 1)
 	ctx, cancel := context.WithCancel(k.t.Context())
@@ -158,7 +158,7 @@ func (a *attached) ask(id int, method string) string {
 	return a.next()
 }
 
-// TestClientOfEachInstance: instances share the agent, and a connection takes the place of the one before of its own.
+// TestClientOfEachInstance: instances share the agent, and a connection replaces the earlier one of its instance.
 func TestClientOfEachInstance(t *testing.T) {
 	t.Parallel()
 	k := keepOf(t, nil)
@@ -188,8 +188,8 @@ func TestClientOfEachInstance(t *testing.T) {
 	}
 }
 
-// TestClosingHoldsNobodyUp: while the agent closes what a client has left open, who works beside is heard at once, and
-// only what opens a session waits, for a time.
+// TestClosingHoldsNobodyUp: while the agent closes a session that a client has left open, requests of other clients go
+// on. Only requests that open a session wait, for a bounded time.
 func TestClosingHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,7 +218,7 @@ func (a *attached) opens(session string) {
 	}
 }
 
-// TestOneClient: a client takes the place of the one before. Each has its own numbers, and no answer to another's.
+// TestOneClient: a client replaces the one before. Each has its own request ids, and gets no answers to another's.
 func TestOneClient(t *testing.T) {
 	t.Parallel()
 	k := keepOf(t, nil)
@@ -246,8 +246,8 @@ func TestOneClient(t *testing.T) {
 	}
 }
 
-// TestUnused: an agent that is not used ends, though somebody is attached, who may attach again without it; it is
-// started again when it is needed.
+// TestUnused: an unused agent is ended even if a client is attached. The client may attach again, and the agent is
+// started when it is needed.
 func TestUnused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,8 +268,8 @@ func TestUnused(t *testing.T) {
 	})
 }
 
-// TestUnusedEnds: a prompt that comes while an agent ends that nobody used reaches no agent and is not told as ended:
-// its client is cut off, finds none when it is back, and begins it in the next agent.
+// TestUnusedEnds: a prompt that comes while an unused agent is being ended reaches no agent and gets no outcome: its
+// client loses the connection, finds no prompt when it is back, and begins it again in the next agent.
 func TestUnusedEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +298,7 @@ func (a *attached) about(session, method string) {
 	_, _ = fmt.Fprintf(a.conn, `{"id":2,"method":%q,"params":{"sessionId":%q,"prompt":[]}}`+"\n", method, session)
 }
 
-// TestStartsLaterAndLater: an agent that cannot be started is not tried again at once, and the reason is told.
+// TestStartsLaterAndLater: an agent that cannot be started is not tried again at once, and clients get the reason.
 func TestStartsLaterAndLater(t *testing.T) {
 	t.Parallel()
 	k := keepOf(t, errors.New("no such program"))
@@ -326,8 +326,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
-// TestDeafAgent: an agent that answers nothing and does not end with its input is killed once it is not used, though
-// somebody asks it for its sessions again and again.
+// TestDeafAgent: an unused agent that answers nothing, and does not end with its input, is killed, even if a client
+// polls its list of sessions.
 func TestDeafAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -346,9 +346,9 @@ func TestDeafAgent(t *testing.T) {
 	})
 }
 
-// TestSilentPrompt: an agent with a prompt is in use, however long it is silent and though nobody is attached. It is
-// not once it was told to stop, or has answered: then it ends, and its keeper a day later, unless it has an answer that
-// nobody was told: that waits.
+// TestSilentPrompt: an agent with a running prompt is not ended, however long it is silent, also without a client. When
+// the prompt was told to stop or was answered, the agent is ended, and its keeper ends a day later, unless the keeper
+// has an outcome that no client knows.
 func TestSilentPrompt(t *testing.T) {
 	t.Parallel()
 	for end, owes := range map[string]bool{
@@ -405,7 +405,7 @@ func TestSilentPrompt(t *testing.T) {
 	}
 }
 
-// TestLeavesNothing: what an agent has started ends with it.
+// TestLeavesNothing: the processes that an agent has started end with it.
 func TestLeavesNothing(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")

@@ -12,7 +12,8 @@ const (
 	yes      = `{"id":"q","result":{"outcome":{"outcome":"selected","optionId":"a"}}}`
 )
 
-// working is a page on which client 1 has given session "s" a prompt, number 3, and the agent has said something.
+// working returns a page on which client 1 has sent a prompt, with the id 3, in session "s", and the agent has sent an
+// update of it.
 func working(t *testing.T) *page {
 	t.Helper()
 	p := opened(t).says(1, doLoad, "s").loads(2).says(1, doPrompt, "s")
@@ -21,7 +22,7 @@ func working(t *testing.T) *page {
 	return p.sent()
 }
 
-// has fails unless a client was told messages with these words, in this order, and no others; it forgets them.
+// has fails unless the messages to a client contain these texts, one each, in this order. It forgets the messages.
 func (p *page) has(t *testing.T, client uint64, want ...string) {
 	t.Helper()
 	got := p.told[client]
@@ -41,7 +42,7 @@ func (p *page) replies(client uint64) *page {
 	return p.sent()
 }
 
-// TestAdoptedBeside: who opens a session in which another's prompt runs hears it, and takes nothing from the other.
+// TestAdoptedBeside: a client that adopts the running prompt of another client gets its messages, and so does the other.
 func TestAdoptedBeside(t *testing.T) {
 	t.Parallel()
 	p := working(t)
@@ -71,8 +72,8 @@ func TestAdoptedBeside(t *testing.T) {
 	}
 }
 
-// TestTakenOver: who takes a prompt over whose client dies then, known or not, gets what came, the open question and
-// the end, each once, and may answer and cancel.
+// TestTakenOver: a client that adopts a prompt whose client dies, noticed or not, gets its messages, the open question
+// and the end, each once, and may answer and cancel.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []string{"before", "after", "never"} {
@@ -100,8 +101,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestTakenOverUnsent: a prompt that waits for its agent to start is sent though its client dies, or its failure told,
-// where another has adopted it.
+// TestTakenOverUnsent: a prompt that waits for its agent to start, and that another client has adopted, is sent though
+// its own client dies; if the agent cannot be started, the other client gets the failure.
 func TestTakenOverUnsent(t *testing.T) {
 	t.Parallel()
 	for _, fails := range []bool{false, true} {
@@ -122,8 +123,8 @@ func TestTakenOverUnsent(t *testing.T) {
 	}
 }
 
-// TestOpenBeside: a session that two have open is closed with the second, whoever opened it last, and not while one
-// opens it.
+// TestOpenBeside: a session that two clients have open is closed when the second one goes, in whichever order they
+// opened it, and not while a client opens it.
 func TestOpenBeside(t *testing.T) {
 	t.Parallel()
 	closes := func(p *page) (n int) {
@@ -160,8 +161,8 @@ func TestOpenBeside(t *testing.T) {
 	}
 }
 
-// TestPromptAmidLoad: what one client is told of the past of a session is not heard by another as said of its prompt,
-// which waits for what comes of that after the answer.
+// TestPromptAmidLoad: the history for one client is not taken for messages of another client's prompt: the prompt waits
+// for the end of the history, which may come after the answer.
 func TestPromptAmidLoad(t *testing.T) {
 	t.Parallel()
 	p := opened(t).says(1, doLoad, "s").loads(2).beside(2, doLoad, "s")
@@ -186,7 +187,7 @@ func TestPromptAmidLoad(t *testing.T) {
 	p.has(t, 2)
 }
 
-// TestPromptAfterLoad: who has loaded a session and gives it a prompt has heard its history; what comes is said of the
+// TestPromptAfterLoad: a prompt of the client that has loaded the session ends the history: further messages are of the
 // prompt.
 func TestPromptAfterLoad(t *testing.T) {
 	t.Parallel()
@@ -197,8 +198,8 @@ func TestPromptAfterLoad(t *testing.T) {
 	p.has(t, 2, update, onAnswered)
 }
 
-// TestLoadsInTurn: of two clients that open one session at the same moment each hears its history once; the second's
-// turn comes with the end of the first's, also where that one is gone by then.
+// TestLoadsInTurn: two clients that open one session at the same time each get the history once. The second one's comes
+// after the end of the first one's, also if the first client has gone.
 func TestLoadsInTurn(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
@@ -233,7 +234,7 @@ func TestLoadsInTurn(t *testing.T) {
 	}
 }
 
-// TestLoadOfNothing: a request to open a session that names none waits for nothing: the agent says what is wrong.
+// TestLoadOfNothing: a request to open a session without an id is sent at once: the agent says what is wrong.
 func TestLoadOfNothing(t *testing.T) {
 	t.Parallel()
 	p := opened(t).beside(1, doLoad, "").answers(2)
@@ -242,8 +243,8 @@ func TestLoadOfNothing(t *testing.T) {
 	}
 }
 
-// TestLoadIsNotAnswered: a load that the agent does not answer keeps others from the session for a while, and not for
-// ever, whether its client is gone or not.
+// TestLoadIsNotAnswered: other requests wait for a load that the agent does not answer, but only for a bounded time,
+// whether or not its client has gone.
 func TestLoadIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
