@@ -425,7 +425,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestJoinedAgain: a machine that has not got the answer may join again, and no machine joins with a name that is taken.
+// TestJoinedAgain: a machine that has not got the answer may join again, and no machine joins with a name that is
+// taken.
 func TestJoinedAgain(t *testing.T) {
 	t.Parallel()
 	s, key := fresh(t), newKey(t)

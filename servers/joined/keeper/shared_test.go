@@ -42,7 +42,8 @@ func (p *page) replies(client uint64) *page {
 	return p.sent()
 }
 
-// TestAdoptedBeside: a client that adopts the running prompt of another client gets its messages, and so does the other.
+// TestAdoptedBeside: a client that adopts the running prompt of another client gets its messages, and so does the
+// other.
 func TestAdoptedBeside(t *testing.T) {
 	t.Parallel()
 	p := working(t)
