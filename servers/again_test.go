@@ -10,8 +10,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestAttachWaitsForARestart: a server whose connection was lost just now is waited for while its dials
-// are refused, up to a bound; one that was away longer is not.
+// TestAttachWaitsForARestart: Attach waits, up to a bound, for a server whose connection was just lost, also while
+// dialling fails. It does not wait for one that has been down longer.
 func TestAttachWaitsForARestart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -105,7 +105,7 @@ func TestFork(t *testing.T) {
 	})
 }
 
-// TestVoiceApprovals: what is configured of a server comes with every thread of it.
+// TestVoiceApprovals: every attached thread has the voice approvals of its server.
 func TestVoiceApprovals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}

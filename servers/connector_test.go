@@ -111,8 +111,8 @@ func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 	})
 }
 
-// TestConnectionThatNeverHolds: a server that takes every connection and drops it at once is not dialed for
-// ever as if each loss were the first; who needs it meanwhile still has it tried at once.
+// TestConnectionThatNeverHolds: a server that drops every connection at once is dialled after longer and longer pauses,
+// but a request that needs it still causes an attempt at once.
 func TestConnectionThatNeverHolds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
@@ -266,8 +266,8 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-// TestDownAtTheStart: whoever starts Switchboard at a terminal, where warnings are shown, is told which machine is down
-// and what to do. That a machine was lost later is no warning: it comes and goes.
+// TestDownAtTheStart: a machine that is down at the start of Switchboard is logged as a warning, with what to do, since
+// a terminal shows warnings. A machine that is lost later is no warning: machines come and go.
 func TestDownAtTheStart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
@@ -290,7 +290,7 @@ func TestDownAtTheStart(t *testing.T) {
 	})
 }
 
-// outdated is what a kind says of a server that is too old. Set once.
+// outdated is the error of a kind for a server that is too old. Set once.
 var outdated = handoff.Fault(handoff.CodeOutdated, "bigpc runs codex 0.140; 0.150 is needed",
 	"it runs codex 0.140; 0.150 is needed")
 
@@ -314,7 +314,7 @@ func TestOutdated(t *testing.T) {
 	})
 }
 
-// TestWrongToken: it reads as what it is wherever the server is asked for, and names what to mend.
+// TestWrongToken: all errors about the server say that its token is wrong, and which setting to correct.
 func TestWrongToken(t *testing.T) {
 	withServer(t, &fakeServer{refuse: handoff.Fault(handoff.CodeTokenRefused, "bigpc", "HTTP 401")}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		synctest.Wait()
@@ -335,7 +335,7 @@ func TestWrongToken(t *testing.T) {
 	})
 }
 
-// TestExclusiveLinkIsClosedFirst: what the next connection needs is not asked for while the old one holds it.
+// TestExclusiveLinkIsClosedFirst: the next connection is dialled only after an exclusive one is closed.
 func TestExclusiveLinkIsClosedFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}

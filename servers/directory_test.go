@@ -140,7 +140,7 @@ func TestSessionsAreCutAndCounted(t *testing.T) {
 	})
 }
 
-// A server that has fallen silent is waited for once; then it is listed as it was, and named.
+// A server that has fallen silent gets its full time once. Then its last list is used, and its error comes with it.
 func TestSilentServerIsListedAsItWas(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		now := time.Now()
@@ -178,7 +178,7 @@ func TestSilentServerIsListedAsItWas(t *testing.T) {
 	})
 }
 
-// A query that stands nowhere as it is written finds what sounds like it, on any machine.
+// A query that no session contains finds sessions whose titles sound like it, on any machine.
 func TestSessionsAreSoughtAsSpoken(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := &fakeServer{threads: []Thread{{ID: "1", Title: "Sensor logger loses data"}, {ID: "2", Title: "Auth refactor"}}}
@@ -200,8 +200,8 @@ func TestSessionsAreSoughtAsSpoken(t *testing.T) {
 	})
 }
 
-// A list that comes later than it is waited for is kept: the newest threads, and all of them. What was asked for
-// before something changed is not.
+// A list that comes too late for its caller is stored, of the newest threads and of all. A list that was requested
+// before a change is not.
 func TestSlowLists(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := &fakeServer{slow: 5 * time.Second}
@@ -249,8 +249,8 @@ func TestSlowLists(t *testing.T) {
 	})
 }
 
-// TestOlderSessionsAreNotKnown: where a server lists its newest sessions in time and not all of them, and an older one
-// may be meant, nobody is told that there is none.
+// TestOlderSessionsAreNotKnown: if a server lists its newest sessions in time, but not all, and a name may mean an
+// older one, the error does not say that there is no such session.
 func TestOlderSessionsAreNotKnown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := &fakeServer{}
@@ -281,8 +281,8 @@ func TestOlderSessionsAreNotKnown(t *testing.T) {
 	})
 }
 
-// TestOneListAtATime: a server has one request for a list to answer, however many ask for its list or test it, and
-// however soon again. Each of them gets a list that was asked for after they asked.
+// TestOneListAtATime: a server has at most one request for a list at a time, however many callers want it. Each caller
+// gets a list that was requested after its call.
 func TestOneListAtATime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var now, most atomic.Int64
@@ -366,7 +366,7 @@ func BenchmarkSessions(b *testing.B) {
 	}
 }
 
-// What agents ask others is told with their machine, to those who may know of the session, and news of it is passed on.
+// Questions that others answer come with the machine, for callers that may see the session, and changes are passed on.
 func TestAskedThere(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{changed: make(chan struct{}, 1)}

@@ -16,7 +16,7 @@ import (
 // A fakeServer is one end that a fleet dials in tests.
 type fakeServer struct {
 	mu       sync.Mutex
-	refuse   error         // Guarded by mu: what dialing gives
+	refuse   error         // Guarded by mu: the error of dialling
 	out      bool          // Guarded by mu: nobody is signed in
 	delay    time.Duration // Guarded by mu: of dialing
 	slow     time.Duration // Guarded by mu: of listing
@@ -159,7 +159,7 @@ func (l *fakeLink) Read(_ context.Context, thread string, lines int) (Text, erro
 	return Text{}, handoff.Fault(handoff.CodeSessionGone, thread, "")
 }
 
-// fakeAgent counts how often it is given back.
+// fakeAgent counts how often it is closed.
 type fakeAgent struct{ closed int }
 
 func (a *fakeAgent) Start(context.Context, handoff.Turn) (handoff.TurnID, error) {

@@ -10,8 +10,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestGrantedServers: what a grant does not allow is as if it did not exist, at every door and in every word
-// of an error.
+// TestGrantedServers: a server that a grant does not allow seems not to exist, in all methods and in all errors.
 func TestGrantedServers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		thread := func(title string) *fakeServer {
@@ -118,8 +117,8 @@ func TestHiddenThreads(t *testing.T) {
 	})
 }
 
-// TestAddedForOthers: a call is older than a server that is for others, and its grant names no such server. It is as if
-// it did not exist all the same; and so is one that the grant bars, while whatever else comes may be used.
+// TestAddedForOthers: for a call that is older than a server for others, that server seems not to exist, though the
+// grant does not name it. So does a new server that the grant bars. Other new servers may be used.
 func TestAddedForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := run(t, Spec{Name: "bigpc", Dial: new(fakeServer).dial}, Spec{Name: "attic", Dial: new(fakeServer).dial})

@@ -40,8 +40,7 @@ func TestSessionsBeyondTheWindow(t *testing.T) {
 	})
 }
 
-// Where a server tells of changes, what is older than its newest threads is listed anew when it has told of one, and
-// seldom else.
+// If a server reports changes, its older threads are listed anew after a change, and otherwise seldom.
 func TestListedAnewWhenTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{changed: make(chan struct{}, 1)}

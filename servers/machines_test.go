@@ -30,7 +30,7 @@ func (l *fakeLink) Rename(_ context.Context, thread, name string) error {
 	return handoff.Fault(handoff.CodeSessionGone, thread, "")
 }
 
-// TestRenameSession: a session is found by its new name at once, and nobody names what is none of theirs.
+// TestRenameSession: a session is found by its new name at once, and a caller cannot rename a hidden session.
 func TestRenameSession(t *testing.T) {
 	withServer(t, &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor"}}}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		synctest.Wait()
@@ -51,7 +51,7 @@ func TestRenameSession(t *testing.T) {
 	})
 }
 
-// What people are told of a machine: how it is set up, when it was last there, and when it is looked for.
+// What people see of a machine: its settings, when it was up last, and when it is tried again.
 func TestMachines(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		up, dead := &fakeServer{}, &fakeServer{refuse: errRefused}

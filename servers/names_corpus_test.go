@@ -16,7 +16,7 @@ import (
 	"switchboard/handoff"
 )
 
-// A corpus is a fleet, and names that people say for what is in it. Who wrote it had not seen the resolver.
+// A corpus has a fleet, and spoken names for its parts. It was written without knowledge of the resolver.
 type corpus struct {
 	specs    []Spec
 	sessions map[string][]namedThread // by machine, newest first; "" is all of them
@@ -37,7 +37,7 @@ type spoken struct {
 	Why      string   `json:"why"`
 }
 
-// tuned reports whether the resolver's rules were made with this name before the eyes. The other half was left alone.
+// tuned reports whether the resolver was tuned with this name. The other half of the names is for checking only.
 func (c spoken) tuned() bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(c.Said))
@@ -96,18 +96,18 @@ func readCorpus(t testing.TB) corpus {
 	return c
 }
 
-// An outcome is what became of a spoken name.
+// An outcome is the result of resolving a spoken name.
 type outcome string
 
 const (
 	outFound  outcome = "found"
 	outAsked  outcome = "asked back" // with at most three candidates, what was meant among them
 	outNone   outcome = "refused"    // rightly
-	outMissed outcome = "missed"     // refused or asked back without need or without what was meant
-	outWrong  outcome = "wrong"      // something was taken that was not meant, or without asking
+	outMissed outcome = "missed"     // refused or asked back without need, or without the right candidate
+	outWrong  outcome = "wrong"      // a wrong one was taken, or one that had to be asked about
 )
 
-// judge compares what was taken, or was asked about, with what was meant.
+// judge compares the resolver's result with the right one.
 func (c spoken) judge(taken string, asked []string) outcome {
 	meant := func(name string) bool { return slices.Contains(c.Want, name) }
 	switch {

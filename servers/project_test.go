@@ -34,8 +34,7 @@ func projects() (*fakeServer, Spec) {
 		Dial: s.dial}
 }
 
-// TestSessionsOfAProject: where a project is named, no session of another place is found, whichever way it is
-// named.
+// TestSessionsOfAProject: if a project is named, in any form, sessions of other places are not found.
 func TestSessionsOfAProject(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, spec := projects()
@@ -83,7 +82,7 @@ func TestSessionsOfAProject(t *testing.T) {
 	})
 }
 
-// TestAttachKeepsToTheProject: what resolving could not know is refused before anything runs.
+// TestAttachKeepsToTheProject: attaching refuses a session of another project that resolving could not check.
 func TestAttachKeepsToTheProject(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, spec := projects()

@@ -18,12 +18,12 @@ import (
 	"switchboard/handoff"
 )
 
-// dialError is what the net package says of a dial that the system refused.
+// dialError returns the net package's error for a dial that the system refused.
 func dialError(errno error) error {
 	return fmt.Errorf("dialing: %w", &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)})
 }
 
-// TestReasonOfDials: what dialling gives has one reason, and that one sentence each of what is wrong and what to do.
+// TestReasonOfDials: each error of a dial has one reason, with a sentence about what is wrong and one about what to do.
 func TestReasonOfDials(t *testing.T) {
 	t.Parallel()
 	at := func(address string) Spec {
@@ -85,7 +85,7 @@ func TestReasonOfDials(t *testing.T) {
 	}
 }
 
-// TestReasonOfAHandshake: a connection that was made and then came to nothing is told by what runs at its other end.
+// TestReasonOfAHandshake: the reason of a failed handshake depends on the program at the other end.
 func TestReasonOfAHandshake(t *testing.T) {
 	t.Parallel()
 	gone := handoff.Fault(handoff.CodeUnreachable, "bigpc", "EOF")

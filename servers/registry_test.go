@@ -25,7 +25,7 @@ func code(err error) handoff.Code {
 	return handoff.AsError(err).Code
 }
 
-// TestChange: servers come and go while the fleet runs, and what stays keeps its connection.
+// TestChange: servers are added and removed while the fleet runs, and the others keep their connections.
 func TestChange(t *testing.T) {
 	stays, goes, comes := &fakeServer{}, &fakeServer{}, &fakeServer{}
 	bubble(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestChange(t *testing.T) {
 	})
 }
 
-// TestChangeIsWhole: a change that would be wrong is refused, and nothing of it is done.
+// TestChangeIsWhole: an invalid change is refused as a whole.
 func TestChangeIsWhole(t *testing.T) {
 	s := &fakeServer{}
 	bubble(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestChangeIsWhole(t *testing.T) {
 	})
 }
 
-// TestChangeReplaces: the next server of a name is dialled when the one before it is closed, and keeps its place.
+// TestChangeReplaces: a server that replaces another one is dialled after that is closed, and takes its place.
 func TestChangeReplaces(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		old, next := &fakeServer{}, &fakeServer{}
@@ -95,7 +95,7 @@ func TestChangeReplaces(t *testing.T) {
 	})
 }
 
-// TestRemovedWhileAsked: who waits for a server that is removed hears that there is none.
+// TestRemovedWhileAsked: a request that waits for a server fails when the server is removed.
 func TestRemovedWhileAsked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{delay: time.Hour}
@@ -113,8 +113,8 @@ func TestRemovedWhileAsked(t *testing.T) {
 	})
 }
 
-// TestReplacedWhileAsked: who waits for a server that another one takes the place of is served by that, whether it has
-// reached the former or not.
+// TestReplacedWhileAsked: a request that waits for a server that is replaced is served by the new one, whether or not
+// it had reached the old one.
 func TestReplacedWhileAsked(t *testing.T) {
 	for name, former := range map[string]*fakeServer{
 		"not reached": {delay: time.Hour},
@@ -151,7 +151,8 @@ func TestReplacedWhileAsked(t *testing.T) {
 	}
 }
 
-// TestHold: while a server is held nobody gets a thread of it; then who waits gets it, of what is in its place.
+// TestHold: requests for a thread wait while the server is held. Then they are served, by its replacement if there is
+// one.
 func TestHold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		former, next, other := &fakeServer{}, &fakeServer{}, &fakeServer{}
@@ -193,7 +194,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestRemovedNamesNoOthers: who has work on a server that was removed does not hear of servers that are others'.
+// TestRemovedNamesNoOthers: the error for a removed server does not name servers that are not the caller's.
 func TestRemovedNamesNoOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{}
@@ -221,7 +222,7 @@ func TestChangeBeforeRun(t *testing.T) {
 	})
 }
 
-// TestRetry: a server that is waited for is tried soon when something says that it is back.
+// TestRetry: after Retry, a server that is down is dialled soon.
 func TestRetry(t *testing.T) {
 	withServer(t, &fakeServer{refuse: errRefused}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		time.Sleep(5 * time.Minute)

@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestRemedies: every reason has words and the one thing to do, which read well whatever is known of the machine.
+// TestRemedies: every reason has words and one thing to do, which read well whichever facts are known.
 func TestRemedies(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 22, 0, 0, 0, time.UTC)

@@ -195,7 +195,7 @@ func TestResolveWithoutNaming(t *testing.T) {
 	}
 }
 
-// TestEveryNameFindsItself: whatever the fleet shows, it takes back.
+// TestEveryNameFindsItself: every name that the fleet shows is resolved to its place.
 func TestEveryNameFindsItself(t *testing.T) {
 	t.Parallel()
 	specs := testSpecs()
@@ -255,8 +255,8 @@ func FuzzResolveServer(f *testing.F) {
 	})
 }
 
-// TestOtherWordsInOtherScripts: letters count, whatever script they are of and however many bytes they take. Words
-// that only begin alike are other words.
+// TestOtherWordsInOtherScripts: words are compared by letters, not bytes, in all scripts. Words that only begin alike
+// are different words.
 func TestOtherWordsInOtherScripts(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, said string }{

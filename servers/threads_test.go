@@ -92,7 +92,7 @@ func TestFindThread(t *testing.T) {
 	}
 }
 
-// twins are sessions of one title, or of titles that sound the same.
+// twins are sessions of the same title, or of titles that sound the same.
 func twins(now time.Time) nameSearch {
 	return nameSearch{now: now, list: Spec{}.name([]Thread{
 		{ID: "01c00000-0000-7000-8000-000000000001", Title: "Checkout flow", Dir: "/src/shop", Branch: "main",
@@ -112,8 +112,8 @@ func twins(now time.Time) nameSearch {
 	})}
 }
 
-// TestFindAmongTwins: the older one is never taken silently, labels and titles count alike, and every candidate
-// can be said back.
+// TestFindAmongTwins: the older one is never taken without asking, labels and titles count alike, and every candidate
+// finds its session.
 func TestFindAmongTwins(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -210,7 +210,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestIDsAreOpaque: ids of another kind are found as they are, also when they differ in case alone.
+// TestIDsAreOpaque: ids of any form are found, also if they differ only in case.
 func TestIDsAreOpaque(t *testing.T) {
 	t.Parallel()
 	list := Spec{}.name([]Thread{{ID: "resp_Ab1", Title: "Auth refactor"}, {ID: "resp_ab1", Title: "Release notes"},
@@ -290,8 +290,8 @@ func FuzzLabels(f *testing.F) {
 	})
 }
 
-// TestFindByWordsOfOthers: a word that is in a title was not misheard, so it does not stand for one that only begins
-// alike. Another form of a word does.
+// TestFindByWordsOfOthers: a word that is in some title was not misheard, so it does not stand for a word that only
+// begins alike. It does for another form of itself.
 func TestFindByWordsOfOthers(t *testing.T) {
 	t.Parallel()
 	list := nameSearch{list: Spec{}.name([]Thread{{ID: "1", Title: "Login page"}, {ID: "2", Title: "Logic tests"}}),

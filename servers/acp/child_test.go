@@ -10,8 +10,8 @@ import (
 	"switchboard/servers/transport"
 )
 
-// TestChild: an agent is a child process whose input ends when it is to end, which it then does by itself; to kill it
-// would leave what it has started. It gets no variable of ours that is not on the list.
+// TestChild: an agent is a child process that ends by itself after the end of its input. Killing it would leave the
+// processes that it has started. It gets only variables that are on the list.
 func TestChild(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "s3cret")
 	goodbye := filepath.Join(t.TempDir(), "goodbye")

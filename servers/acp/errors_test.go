@@ -7,8 +7,8 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// TestNotSignedIn: an agent that wants somebody to sign in first is told as that, when a session is made and when work
-// fails; what its provider refuses otherwise is not.
+// TestNotSignedIn: an agent that needs somebody to sign in gives [handoff.CodeNotSignedIn], when a session is made and
+// when work fails. Other refusals of its provider do not.
 func TestNotSignedIn(t *testing.T) {
 	t.Parallel()
 	c := &connection{cfg: Config{Name: "mac"}}

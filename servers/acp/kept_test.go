@@ -32,8 +32,8 @@ type keptWay struct {
 	logged *observer.ObservedLogs // Set once: what the keeper says
 
 	mu    sync.Mutex
-	conns []net.Conn // Guarded by mu: of those who are attached, or were
-	lose  loss       // Guarded by mu: what becomes of the next prompt
+	conns []net.Conn // Guarded by mu: all connections so far
+	lose  loss       // Guarded by mu: of the next prompt
 }
 
 // A loss is where the connection is lost at a prompt.
@@ -136,7 +136,7 @@ func (k *keptWay) Open(ctx context.Context, end servers.End) (servers.Wire, erro
 	return &keptWire{pipeWire: pipeWire{Lines: transport.NewLines(ours, ours), conn: ours}, way: k}, nil
 }
 
-// drop cuts the connections of whoever is attached. The agent goes on.
+// drop closes all connections. The agent goes on.
 func (k *keptWay) drop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -159,7 +159,7 @@ func (l *keptListener) Accept() (net.Conn, error) {
 func (l *keptListener) Close() error { close(l.come); return nil }
 func (*keptListener) Addr() net.Addr { return &net.UnixAddr{Name: "kept", Net: "unix"} }
 
-// lacksKept says which cases an agent with a profile cannot do that a keeper has.
+// lacksKept returns the cases that an agent with a profile and a keeper cannot do, with the reasons.
 func lacksKept(p simulator.Profile) map[string]string {
 	all := lacks(p)
 	for name, why := range all {
@@ -177,7 +177,7 @@ func lacksKept(p simulator.Profile) map[string]string {
 	return all
 }
 
-// TestConformanceKept: an agent that a keeper has is what every agent is, and its work outlives the connection.
+// TestConformanceKept: an agent with a keeper passes the suite, and its work outlives the connection.
 func TestConformanceKept(t *testing.T) {
 	for name, p := range profiles {
 		t.Run(name, func(t *testing.T) {
@@ -195,8 +195,8 @@ func TestConformanceKept(t *testing.T) {
 	}
 }
 
-// TestKeptGap: of a prompt that said more than is kept while nobody listened, what is heard is read from its session
-// when it has ended, and nothing is missing.
+// TestKeptGap: a prompt that sent more than its keeper records is read from the session when it has ended, and nothing
+// is missing.
 func TestKeptGap(t *testing.T) {
 	const commands = 20
 	output := strings.Repeat("x", 1<<10)

@@ -15,8 +15,8 @@ import (
 	machine "switchboard/servers/simulator"
 )
 
-// TestModeIsSetEverywhere: two agents of four run commands unasked by default, and one forgets its mode. So every
-// session is in a mode that asks before each prompt, wherever it comes from, also when the agent has changed the mode.
+// TestModeIsSetEverywhere: two of four agents run commands without asking by default, and one forgets its mode. So each
+// session is put into a mode that asks before each prompt, also after the agent has changed the mode.
 func TestModeIsSetEverywhere(t *testing.T) {
 	for name, want := range map[string]string{"branching": "default", "one writer": "read-only", "load only": "default"} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestModeIsSetEverywhere(t *testing.T) {
 	}
 }
 
-// TestModeIsConfirmed: without a mode that asks, or with one that is not taken, no session is worked with.
+// TestModeIsConfirmed: if the agent has no mode that asks, or does not confirm it, its sessions are not used.
 func TestModeIsConfirmed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*simulator.Profile)
@@ -87,7 +87,7 @@ func TestModeIsConfirmed(t *testing.T) {
 	}
 }
 
-// scripted is a world whose agent does these steps for the prompt "go", and what the suite wants for any other.
+// scripted returns a world whose agent does these steps for the prompt "go", and those of the suite for others.
 func scripted(p simulator.Profile, steps ...any) *simulator.World {
 	return simulator.NewWorld(simulator.Config{Profile: p, Script: func(prompt string) []any {
 		if words, _ := unmark(prompt); words == "go" {
@@ -97,7 +97,7 @@ func scripted(p simulator.Profile, steps ...any) *simulator.World {
 	}})
 }
 
-// TestWordsWithoutID: they are warnings and errors, where messages have ids; where none ever has, they are the agent's.
+// TestWordsWithoutID: text without an id is warnings and errors if messages have ids, and the agent's if none has.
 func TestWordsWithoutID(t *testing.T) {
 	for name, want := range map[string][]string{
 		"branching": {"Done."}, "load only": {"Beware!Done."},
@@ -111,8 +111,8 @@ func TestWordsWithoutID(t *testing.T) {
 	}
 }
 
-// TestOnePromptInFlight: while one runs no other is sent: agents would queue it, run it after a cancel, or give up the
-// first.
+// TestOnePromptInFlight: while a prompt runs, no other is sent: agents would queue it, run it after a cancel, or give
+// up the first.
 func TestOnePromptInFlight(t *testing.T) {
 	for name, p := range profiles {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestOnePromptInFlight(t *testing.T) {
 	}
 }
 
-// TestTalksByItself: what the agent says outside any prompt is of no turn. It can be read, and words wait for its end.
+// TestTalksByItself: messages outside any prompt belong to no turn. They can be read, and a prompt waits for their end.
 func TestTalksByItself(t *testing.T) {
 	w := scripted(
 		profiles["branching"],
@@ -185,7 +185,7 @@ func waitFor(t *testing.T, ok func() bool) {
 	}
 }
 
-// TestReplayIsNotSpoken: what is replayed is told by no turn, also where it comes after the answer.
+// TestReplayIsNotSpoken: no turn reports messages of a replay, also if they come after the answer.
 func TestReplayIsNotSpoken(t *testing.T) {
 	for name, p := range profiles {
 		t.Run(name, func(t *testing.T) {
@@ -211,8 +211,8 @@ func TestReplayIsNotSpoken(t *testing.T) {
 	}
 }
 
-// TestMovedSession: somebody works in a session with another program. The next prompt finds it opened anew, so that
-// the agent knows of it and nothing is lost.
+// TestMovedSession: a session in which somebody has worked with another program is opened anew before the next prompt,
+// so that the agent knows that work and nothing is lost.
 func TestMovedSession(t *testing.T) {
 	w := newWorld(profiles["branching"])
 	link := linkTo(t, dialer(t, w, nil))
@@ -245,7 +245,7 @@ func TestMovedSession(t *testing.T) {
 	}
 }
 
-// TestHeldSession: a session that another process has open is not worked in, but can be copied.
+// TestHeldSession: a session that another process has open cannot be used, but can be copied.
 func TestHeldSession(t *testing.T) {
 	p := profiles["one writer"]
 	w := newWorld(p)
@@ -263,7 +263,7 @@ func TestHeldSession(t *testing.T) {
 	follow(t, b, start(t, b, serverstest.PromptCommand), nil)
 }
 
-// TestOrphan: a session into which something still writes is not opened until that rests.
+// TestOrphan: a session into which another process writes is opened only when it does not change any more.
 func TestOrphan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(profiles["branching"])
@@ -294,7 +294,7 @@ func TestOrphan(t *testing.T) {
 	})
 }
 
-// TestSlowList: a list is waited for as long as who asks wants. Looking for one session in it does not take for ever.
+// TestSlowList: only the caller bounds the wait for a list. The search for one session in it is bounded.
 func TestSlowList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := profiles["branching"]
@@ -311,8 +311,8 @@ func TestSlowList(t *testing.T) {
 	})
 }
 
-// TestLostStart: what became of a prompt whose answer was lost stands in the session, for whoever asks, however long
-// after. Where sessions tell nothing it stays open.
+// TestLostStart: the outcome of a prompt whose answer was lost is found in the session, at any later time. If the agent
+// cannot show sessions, it stays unknown.
 func TestLostStart(t *testing.T) {
 	for name, p := range profiles {
 		for _, ran := range []bool{true, false} {
@@ -350,7 +350,7 @@ func TestLostStart(t *testing.T) {
 	wantCode(t, "asking an agent that tells nothing", err, handoff.CodeUnsupported)
 }
 
-// TestSteeringIsAdvertised: where it is not, nothing is sent, so that the words can wait.
+// TestSteeringIsAdvertised: an agent without the capability gets no steer, so that the text can wait.
 func TestSteeringIsAdvertised(t *testing.T) {
 	for _, name := range []string{"no steering", "load only"} {
 		w := newWorld(profiles[name])
@@ -370,7 +370,7 @@ func TestSteeringIsAdvertised(t *testing.T) {
 	}
 }
 
-// TestRisk: it follows from the command that will run. Where an agent tells only a title, a yes takes a tap.
+// TestRisk: the risk follows from the command that will run. A request with a title only is approved by a tap alone.
 func TestRisk(t *testing.T) {
 	for _, tt := range []struct {
 		profile, command string
@@ -448,7 +448,7 @@ func TestReadsAside(t *testing.T) {
 	}
 }
 
-// TestLeavingTouchesNothing: who leaves a turn and comes back hears the rest.
+// TestLeavingTouchesNothing: a follower that leaves a turn and comes back gets the rest.
 func TestLeavingTouchesNothing(t *testing.T) {
 	w := newWorld(profiles["branching"])
 	a := create(t, linkTo(t, dialer(t, w, nil)))
@@ -459,7 +459,7 @@ func TestLeavingTouchesNothing(t *testing.T) {
 	wantSaid(t, follow(t, a, id, nil), serverstest.TextWaiting, serverstest.TextBack) // from what is kept
 }
 
-// TestContextIsToldBeside: what is said beside a prompt comes after it, quoted, and is not shown with it.
+// TestContextIsToldBeside: the context of a prompt comes after its text, quoted, and is not shown with it.
 func TestContextIsToldBeside(t *testing.T) {
 	w := newWorld(profiles["branching"])
 	link := linkTo(t, dialer(t, w, nil))

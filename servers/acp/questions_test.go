@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestForms: what people are asked of a form, and what their lines fill in; "no": a line that does not fit.
+// TestForms: the questions of a form, and the values that answers fill in; "no": an answer that does not fit.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	const (
@@ -60,7 +60,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestNoForms: what is no form that can be filled in here takes no words; one that asks for nothing takes a yes.
+// TestNoForms: an elicitation that is no form, or has unknown fields, takes no words. A form without fields takes a
+// yes.
 func TestNoForms(t *testing.T) {
 	t.Parallel()
 	const cannot = "that cannot be answered here."
@@ -79,7 +80,7 @@ func TestNoForms(t *testing.T) {
 	}
 }
 
-// TestReplies: a decision is answered in the words of what was asked.
+// TestReplies: the answer on the wire for each decision.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	permission := wireQuestion{options: []permissionOption{

@@ -15,8 +15,8 @@ import (
 	"switchboard/servers/transport"
 )
 
-// TestReal: two real agents, offline, with a model that is made up. They ask before they run a command although by
-// themselves they do not, and what was said is found again by their next process. They need the npm packages
+// TestReal: two real agents, offline, with a simulated model. They ask before they run a command, though by default
+// they do not, and their next process finds the conversation again. They need the npm packages
 // @agentclientprotocol/claude-agent-acp and opencode-linux-x64, which make test installs.
 func TestReal(t *testing.T) {
 	t.Run("claude-agent-acp", func(t *testing.T) {
@@ -129,7 +129,7 @@ func askedToRun(w http.ResponseWriter, r *http.Request, path, result string) (ru
 // realCommand is what the models have run, as a string in JSON.
 const realCommand = `"{\"command\":\"touch made.txt\",\"description\":\"Make it\"}"`
 
-// anthropic is a model: it has a command run once when it is asked to, and says else that all is well.
+// anthropic is a model that has a command run once when the prompt asks for it, and else answers that all is well.
 func anthropic(w http.ResponseWriter, r *http.Request) {
 	run, ok := askedToRun(w, r, "/messages", "tool_use_id")
 	if !ok {

@@ -23,13 +23,13 @@ import (
 
 var rewrite = flag.Bool("update", false, "write the golden record anew")
 
-// A recording is what went between a client and a real agent. The wire plays the agent's side of one prompt (or of
-// one load): what follows a message of the client comes when we have sent one of the same kind.
+// A recording has the messages between a client and a real agent. The wire plays the agent's side of one prompt (or of
+// one load): the messages after one of the client come when we have sent one of the same kind.
 type recording struct {
 	t       *testing.T
 	steps   []step
 	session string
-	load    bool // of a load: no prompt is in it
+	load    bool // it is of a load, and has no prompt
 
 	mu      sync.Mutex
 	ids     map[string]json.RawMessage // Guarded by mu: ours, by those recorded
@@ -105,7 +105,7 @@ func (r *recording) Close() error {
 	return nil
 }
 
-// Write takes a message of ours. What shakes hands is answered here; the rest is recorded.
+// Write takes a message of ours. It answers initialize and session/new itself; the other answers are recorded.
 func (r *recording) Write(frame []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +140,7 @@ func (r *recording) Write(frame []byte) error {
 	return nil
 }
 
-// play tells what the agent says until the client speaks.
+// play sends the agent's messages up to the next one of the client.
 func (r *recording) play() {
 	for ; r.at < len(r.steps) && !r.steps[r.at].ours(); r.at++ {
 		s := r.steps[r.at]
@@ -162,7 +162,7 @@ func (r *recording) say(id json.RawMessage, result string) {
 	r.lines <- fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// told is a turn in words, but for its deltas and for when a question was closed, which follows no order.
+// told returns a turn as text, without its deltas, and without the closing of questions, which has no fixed place.
 func told(updates []handoff.Update) []string {
 	var all []string
 	for _, u := range updates {
@@ -193,7 +193,7 @@ func told(updates []handoff.Update) []string {
 	return all
 }
 
-// recordedAnswers are what the client did at a question, by the end of a recording's name. Set once.
+// recordedAnswers are the client's answers to a question, by the end of a recording's name. Set once.
 var recordedAnswers = map[string]func(context.Context, *agent, handoff.Question) error{
 	"allow":             deciding(handoff.DecisionAccept),
 	"reject":            deciding(handoff.DecisionDecline),
@@ -207,7 +207,7 @@ func deciding(d handoff.Decision) func(context.Context, *agent, handoff.Question
 	return func(ctx context.Context, a *agent, q handoff.Question) error { return a.Decide(ctx, q.ID, d) }
 }
 
-// TestRecorded: what real agents said is told as it was meant.
+// TestRecorded: the messages of real agents are reported correctly.
 func TestRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -266,7 +266,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// act does what the client of the recording did.
+// act does what the recorded client did.
 func (r *recording) act(a handoff.Attached, u handoff.Update, name string) {
 	who := a.Agent.(*agent)
 	ctx := r.t.Context()

@@ -14,7 +14,7 @@ import (
 	machine "switchboard/servers/simulator"
 )
 
-// sharing is an agent that a keeper has for several instances.
+// sharing is an agent with a keeper that several instances share.
 type sharing struct {
 	world *simulator.World
 	way   *keptWay
@@ -43,7 +43,7 @@ func asked1(t *testing.T, updates []handoff.Update) handoff.Question {
 	return q
 }
 
-// asks is work that asks before it runs a command.
+// asks are steps that ask before they run a command.
 func asks(string) []any {
 	return []any{machine.Say{Text: "I begin."}, machine.Ask{
 		Command:  "make install",
@@ -51,8 +51,8 @@ func asks(string) []any {
 	}}
 }
 
-// TestOtherInstanceWaits: who attaches a session in which a turn of another instance runs sees that, and takes neither
-// its words nor its question from it.
+// TestOtherInstanceWaits: an instance that attaches a session with a running turn of another instance sees the turn,
+// and takes neither its messages nor its question from the other.
 func TestOtherInstanceWaits(t *testing.T) {
 	t.Parallel()
 	s := share(t, "branching", asks)
@@ -80,8 +80,8 @@ func TestOtherInstanceWaits(t *testing.T) {
 	}
 }
 
-// TestTakenOverByOtherInstance: who takes up the turn of an instance that died, or stands still, hears what came, is
-// asked the open question once, and may answer it, or cancel the turn.
+// TestTakenOverByOtherInstance: an instance that adopts the turn of an instance that died, or hangs, gets its messages
+// and the open question once, and may answer it, or cancel the turn.
 func TestTakenOverByOtherInstance(t *testing.T) {
 	t.Parallel()
 	for name, dies := range map[string]bool{"died": true, "stands still": false} {
@@ -121,8 +121,8 @@ func TestTakenOverByOtherInstance(t *testing.T) {
 	}
 }
 
-// TestBusyElsewhere: a session that is open at two instances takes one prompt at a time, and the other instance sees
-// which one runs when it attaches again.
+// TestBusyElsewhere: a session that two instances have open takes one prompt at a time, and the other instance sees the
+// running one when it attaches again.
 func TestBusyElsewhere(t *testing.T) {
 	t.Parallel()
 	s := share(t, "branching", func(prompt string) []any {
@@ -132,7 +132,7 @@ func TestBusyElsewhere(t *testing.T) {
 		return []any{machine.Say{Text: "I work."}, machine.Hang{}, machine.Say{Text: "It is over."}}
 	})
 	a := create(t, s.link(t, "one"))
-	follow(t, a, start(t, a, "begin"), nil) // a session without a prompt is nowhere
+	follow(t, a, start(t, a, "begin"), nil) // a session without a prompt is in no list
 	two := s.link(t, "two")
 	b := attach(t, two, a.Target.Thread)
 	id := start(t, a, "work")
@@ -156,8 +156,8 @@ func TestBusyElsewhere(t *testing.T) {
 	}
 }
 
-// TestTakenOverAmidWatch: whoever waits at an instance for the end of another's turn takes nothing of it from those who
-// take that over there.
+// TestTakenOverAmidWatch: a caller that only waits for the end of a turn takes no updates from one that adopts it at
+// the same instance.
 func TestTakenOverAmidWatch(t *testing.T) {
 	t.Parallel()
 	s := share(t, "branching", asks)
@@ -191,8 +191,8 @@ func TestTakenOverAmidWatch(t *testing.T) {
 	}
 }
 
-// TestLateHistories: of instances that open one session at the same moment each hears its history once, also where
-// the agent tells it after its answer.
+// TestLateHistories: instances that open one session at the same time each get the history once, also if the agent
+// sends it after its answer.
 func TestLateHistories(t *testing.T) {
 	t.Parallel()
 	s := share(t, "load only", suiteScript)

@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { main(m) }
 
-// profiles are how four real agents differ, as recorded. They are what an agent says and does; nothing here knows a
-// name. Set once.
+// profiles are the differences of four real agents, as recorded. The code under test does not know their names. Set
+// once.
 var profiles = map[string]simulator.Profile{
 	"branching": { // claude-agent-acp
 		List: true, Load: true, Resume: true, Fork: true, Close: true, Steering: true, Names: true, Elicits: true,
@@ -68,12 +68,12 @@ func (w *pipeWire) Close() error {
 	return nil
 }
 
-// newWorld returns a world whose agent does what the prompts of the suite say.
+// newWorld returns a world whose agent knows the prompts of the suite.
 func newWorld(p simulator.Profile) *simulator.World {
 	return simulator.NewWorld(simulator.Config{Profile: p, Script: suiteScript})
 }
 
-// dialer dials agents of a world. They are worked with in whatever mode asks.
+// dialer dials agents of a world, with the first mode that asks.
 func dialer(t *testing.T, w *simulator.World, change func(*Config)) servers.Dial {
 	cfg := Config{Name: "mac", Way: pipeWay{w}, Rest: 10 * time.Millisecond, Log: zaptest.NewLogger(t)}
 	if change != nil {
@@ -82,7 +82,7 @@ func dialer(t *testing.T, w *simulator.World, change func(*Config)) servers.Dial
 	return Dialer(cfg)
 }
 
-// named sets a mode by name where no mode asks.
+// named sets a mode by its name, for agents without a mode that asks.
 func named(p simulator.Profile) func(*Config) {
 	return func(c *Config) {
 		if p.ModeOption {
@@ -91,7 +91,7 @@ func named(p simulator.Profile) func(*Config) {
 	}
 }
 
-// suiteScript does what the prompts of the suite say.
+// suiteScript returns the steps for the prompts of the suite.
 func suiteScript(prompt string) []any {
 	words, _ := unmark(prompt)
 	words, _, _ = strings.Cut(words, " ü")
@@ -149,7 +149,7 @@ const (
 	whyHeld     = "a session stays with the process of this agent until that ends"
 )
 
-// lacks says which cases an agent with a profile cannot do.
+// lacks returns the cases that an agent with a profile cannot do, with the reasons.
 func lacks(p simulator.Profile) map[string]string {
 	all := map[string]string{
 		"a running turn is found":                         whyAlone,
@@ -193,7 +193,7 @@ func lacks(p simulator.Profile) map[string]string {
 	return all
 }
 
-// TestConformance: an agent of this kind is what every agent is, as far as it says that it can.
+// TestConformance: agents of this kind pass the suite, as far as their capabilities go.
 func TestConformance(t *testing.T) {
 	for name, p := range profiles {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func attach(t *testing.T, link *servers.Link, id string) handoff.Attached {
 	return a
 }
 
-// start gives a prompt, by its words as id.
+// start sends a prompt, with its text as the id.
 func start(t *testing.T, a handoff.Attached, words string) handoff.TurnID {
 	t.Helper()
 	id, err := a.Agent.Start(t.Context(), handoff.Turn{ID: strings.ReplaceAll(words, " ", "-"), Input: handoff.TextInput(words)})
@@ -279,7 +279,7 @@ func end(t *testing.T, updates []handoff.Update) handoff.TurnEnded {
 	return e
 }
 
-// said are the words of finished messages.
+// said returns the texts of finished messages.
 func said(updates []handoff.Update) []string {
 	var all []string
 	for _, u := range updates {

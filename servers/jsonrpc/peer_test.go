@@ -55,7 +55,7 @@ func runningOn(t *testing.T, w servers.Wire) *Peer {
 	return p
 }
 
-// TestWriteDeadline: a far end that does not read is lost, and nobody waits for it longer than that.
+// TestWriteDeadline: if a write fails because the far end does not read, the connection is lost and all calls return.
 func TestWriteDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := running(t, func(*wire, []byte) error {
@@ -85,8 +85,7 @@ func TestWriteDeadline(t *testing.T) {
 	})
 }
 
-// TestReplyInHand: a response that the reader is taking over when the caller gives up is not lost: a
-// started turn that was claimed is also reported.
+// TestReplyInHand: a response that the reader is handling when the caller gives up is not lost.
 func TestReplyInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := running(t, func(w *wire, _ []byte) error {
@@ -103,7 +102,7 @@ func TestReplyInHand(t *testing.T) {
 	})
 }
 
-// lingering is a wire that closes when its test says so, as that of a program that takes its time to end.
+// lingering is a wire whose Close takes until ends is closed, as that of a program that is slow to end.
 type lingering struct {
 	*wire
 	ends chan struct{}
@@ -111,7 +110,7 @@ type lingering struct {
 
 func (l lingering) Close() error { <-l.ends; return l.wire.Close() }
 
-// TestLost: who waits for an answer when the connection is lost hears so at once, whatever becomes of its context.
+// TestLost: a call that waits for its response fails at once when the connection is lost, whatever its context.
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := lingering{&wire{gone: make(chan struct{}), writes: func([]byte) error { return nil }}, make(chan struct{})}
@@ -133,7 +132,7 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// A slowContext says why it ended when its test lets it.
+// A slowContext is a context whose Value waits until may is closed.
 type slowContext struct {
 	context.Context
 	may chan struct{}
@@ -141,8 +140,8 @@ type slowContext struct {
 
 func (c slowContext) Value(key any) any { <-c.may; return c.Context.Value(key) }
 
-// TestLostUnsent: of a request that waited for the writer when the connection was lost it is known that it never left,
-// however late its sender notices.
+// TestLostUnsent: a request that waited for the writer when the connection was lost counts as not sent, however late
+// its sender notices.
 func TestLostUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := running(t, func(w *wire, _ []byte) error { <-w.gone; return io.EOF })
@@ -167,7 +166,7 @@ func TestLostUnsent(t *testing.T) {
 	})
 }
 
-// TestQueuesHaveBytes: what waits for the writer is bounded in bytes.
+// TestQueuesHaveBytes: the queue of the writer is bounded in bytes.
 func TestQueuesHaveBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := running(t, func(w *wire, _ []byte) error { <-w.gone; return io.EOF })
@@ -187,7 +186,7 @@ func TestQueuesHaveBytes(t *testing.T) {
 	})
 }
 
-// TestAnswersHaveBytes: so is what waits to be decoded. What was decoded counts no more.
+// TestAnswersHaveBytes: responses that wait to be decoded are bounded in bytes. Decoded ones no longer count.
 func TestAnswersHaveBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := 0
@@ -250,7 +249,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestCounters: what a connection counted is there while it lives and after its end, and what it holds only meanwhile.
+// TestCounters: the counts of a connection stay after its end, except those that are for open connections only.
 func TestCounters(t *testing.T) {
 	type connection struct{ n uint64 }
 	counters := NewCounters("bigpc", []Counter[*connection]{
