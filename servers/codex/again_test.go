@@ -51,8 +51,8 @@ func userSays(client string) string {
 	return fmt.Sprintf(`{"type":"userMessage","id":"u","clientId":%s,"content":[{"type":"text","text":"fix it"}]}`, client)
 }
 
-// TestFollowAgainLive: a turn that an earlier connection of ours started goes on here: what it finished
-// meanwhile, then what is heard, and its end once.
+// TestFollowAgainLive: a turn that an earlier connection started is followed here: the items that it finished
+// meanwhile, then its messages, and its end once.
 func TestFollowAgainLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
@@ -70,7 +70,7 @@ func TestFollowAgainLive(t *testing.T) {
 	})
 }
 
-// TestFollowAgainCannotRead: what was missed cannot be read; what is heard is not held back for long.
+// TestFollowAgainCannotRead: if missed items cannot be read, new messages are not held back for long.
 func TestFollowAgainCannotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
@@ -82,7 +82,7 @@ func TestFollowAgainCannotRead(t *testing.T) {
 	})
 }
 
-// TestFollowAgainEnds: the end comes while the items are read, and the words it lacks are theirs.
+// TestFollowAgainEnds: if the end comes while the items are read, it gets its text from them.
 func TestFollowAgainEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
@@ -176,8 +176,8 @@ func TestFollowAgainEnded(t *testing.T) {
 	}
 }
 
-// TestFollowAgainEndedWithUsage: after a resume the server tells the usage of the thread's last turn once more. That
-// turn has ended nevertheless, and is read.
+// TestFollowAgainEndedWithUsage: after a resume the server repeats the usage of the thread's last turn. That turn has
+// ended nevertheless, and is read.
 func TestFollowAgainEndedWithUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, idle, turnJSON(turn1, "completed", true))
@@ -193,7 +193,7 @@ func TestFollowAgainEndedWithUsage(t *testing.T) {
 	})
 }
 
-// TestFollowAgainQuestions: what the turn waits for is asked again, under an id of this connection.
+// TestFollowAgainQuestions: the open question of the turn is reported again, as one of this connection.
 func TestFollowAgainQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, active, turnJSON(turn1, "inProgress", false))
@@ -213,7 +213,7 @@ func TestFollowAgainQuestions(t *testing.T) {
 	})
 }
 
-// TestFollowUnloaded: the server let go of the thread while its turn is followed; it is loaded again.
+// TestFollowUnloaded: a thread that the server unloads while its turn is followed is loaded again.
 func TestFollowUnloaded(t *testing.T) {
 	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
@@ -227,8 +227,8 @@ func TestFollowUnloaded(t *testing.T) {
 	})
 }
 
-// TestStartJoins: the server put our words into somebody else's turn. That shows by the turn that ran when
-// we started, or by the message that began it.
+// TestStartJoins: the server has put our input into somebody else's turn. That shows by the turn that ran at the start,
+// or by the message that began the turn.
 func TestStartJoins(t *testing.T) {
 	for name, c := range map[string]struct {
 		play func(f *fake, frame sent)
@@ -279,7 +279,7 @@ func TestStartJoins(t *testing.T) {
 	}
 }
 
-// TestStartHearsItBusy: the thread works already, though its turn has no name yet.
+// TestStartHearsItBusy: the thread is active, though the id of its turn is not known yet.
 func TestStartHearsItBusy(t *testing.T) {
 	withThread(t, turnJSON(turn2, "completed", true), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		turns := func() (running, newest handoff.TurnID) {

@@ -44,7 +44,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestAttachDoubt: at its edges a turn is reported as interrupted although it runs or has completed.
+// TestAttachDoubt: at its begin and end a turn may be reported as interrupted, although it runs or has completed.
 func TestAttachDoubt(t *testing.T) {
 	for name, c := range map[string]struct {
 		reads   []string
@@ -77,7 +77,7 @@ func TestAttachDoubt(t *testing.T) {
 	}
 }
 
-// TestAttachDoubtHearsLater: what was heard while the turn was read again is newer than the reading.
+// TestAttachDoubtHearsLater: messages that come while the turn is read again are newer than the reading.
 func TestAttachDoubtHearsLater(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		a := attaching(t, link)
@@ -92,7 +92,7 @@ func TestAttachDoubtHearsLater(t *testing.T) {
 	})
 }
 
-// TestAttachHearsLater: what comes after the response is newer than the snapshot in it.
+// TestAttachHearsLater: messages after the response are newer than the snapshot in it.
 func TestAttachHearsLater(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		a := attaching(t, link)
@@ -171,7 +171,7 @@ func TestAttachLost(t *testing.T) {
 	})
 }
 
-// TestAttachShared: one subscription serves all who attach, and ends with the last.
+// TestAttachShared: one subscription serves all attachments of a thread, and ends with the last one.
 func TestAttachShared(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		get := func() (handoff.Attached, error) { return link.Conn.Attach(t.Context(), thread1) }
@@ -222,7 +222,7 @@ func TestCancelledAttachUnsubscribes(t *testing.T) {
 		a := call(func() (handoff.Attached, error) { return link.Conn.Attach(ctx, thread1) })
 		f.reply(f.expect("thread/resume"), threadJSON(thread1, idle, turnJSON(turn1, "interrupted", false)))
 		synctest.Wait()
-		cancel() // while it doubts
+		cancel() // while it waits before reading again
 		f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
 		a.wantCode(t, handoff.CodeUnreachable)
 	})

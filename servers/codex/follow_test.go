@@ -98,7 +98,7 @@ func TestFollowOfADetachedAgent(t *testing.T) {
 	})
 }
 
-// TestFollowIsLeft: leaving touches nothing, and another Follow goes on where it was left.
+// TestFollowIsLeft: leaving Follow does not touch the turn, and another Follow goes on from there.
 func TestFollowIsLeft(t *testing.T) {
 	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
@@ -124,7 +124,7 @@ func TestFollowIsLeft(t *testing.T) {
 	})
 }
 
-// TestFollowReadsAfterRest: the thread rests and the end of the turn does not come.
+// TestFollowReadsAfterRest: the thread is idle, and the end of the turn does not come.
 func TestFollowReadsAfterRest(t *testing.T) {
 	items := `{"data":[{"turnId":"` + turn1 +
 		`","item":{"type":"agentMessage","id":"b","text":"All done.","phase":"final_answer"}},` +
@@ -169,7 +169,7 @@ func TestFollowReadsAfterRest(t *testing.T) {
 	}
 }
 
-// TestFollowEndWithinGrace: the usual order, rest and then the end, reads nothing.
+// TestFollowEndWithinGrace: in the usual order, idle and then the end, the thread is not read.
 func TestFollowEndWithinGrace(t *testing.T) {
 	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
@@ -182,7 +182,7 @@ func TestFollowEndWithinGrace(t *testing.T) {
 	})
 }
 
-// TestFollowNothingComes: a start was acknowledged and nothing is heard.
+// TestFollowNothingComes: a start was acknowledged, and no message comes.
 func TestFollowNothingComes(t *testing.T) {
 	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		sleep(startGrace)
@@ -195,7 +195,7 @@ func TestFollowNothingComes(t *testing.T) {
 	})
 }
 
-// TestNobodyReads: a turn that nobody follows neither stops the connection nor loses what counts.
+// TestNobodyReads: a turn without a follower neither stops the connection nor loses updates other than deltas.
 func TestNobodyReads(t *testing.T) {
 	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
@@ -230,7 +230,7 @@ func TestNobodyReads(t *testing.T) {
 	})
 }
 
-// TestFollowerFarBehind: at the hard bound the turn is given up and the follower told, who may follow again.
+// TestFollowerFarBehind: at the hard bound the turn is given up, and its follower gets an error and may follow again.
 func TestFollowerFarBehind(t *testing.T) {
 	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)
@@ -251,7 +251,7 @@ func TestFollowerFarBehind(t *testing.T) {
 		}
 		stop()
 
-		r := record(t.Context(), at.Agent, id) // and again: what was given up is read
+		r := record(t.Context(), at.Agent, id) // follows again: the turn is read
 		f.items(entryOf(turn1, says("m8", "The last.", "null")))
 		f.ask(3, askCommand, turn1, commandMore)
 		f.messageDone(turn1, "m9", "Done.")
@@ -282,7 +282,7 @@ func TestFollowerFarBehindAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestTurnsAreForgotten: other people's turns on a thread do not pile up, ours is kept.
+// TestTurnsAreForgotten: of many turns of others in a thread only some are kept, but ours is.
 func TestTurnsAreForgotten(t *testing.T) {
 	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		id := start(t, f, at)

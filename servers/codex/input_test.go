@@ -40,7 +40,7 @@ func TestCheckInput(t *testing.T) {
 	}
 }
 
-// TestUsageIsCountedOnce: the server may tell the same usage twice.
+// TestUsageIsCountedOnce: the server may send the same usage twice.
 func TestUsageIsCountedOnce(t *testing.T) {
 	th := &thread{id: thread1, gate: make(chan struct{}, 1), tally: new(tally)}
 	tell := func(total, last int64) {
@@ -60,7 +60,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestTheUsersWordsAreNotReported: they show only that the turn runs.
+// TestTheUsersWordsAreNotReported: a message of the user only shows that the turn runs.
 func TestTheUsersWordsAreNotReported(t *testing.T) {
 	th := &thread{id: thread1, gate: make(chan struct{}, 1), tally: new(tally)}
 	for _, kind := range []string{typeUserMessage, typeHookPrompt, typeFunctionOut} {

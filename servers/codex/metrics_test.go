@@ -10,7 +10,7 @@ import (
 	"switchboard/servers/transport"
 )
 
-// TestCounters: each metric is of what its name says.
+// TestCounters: each metric has the count that its name says.
 func TestCounters(t *testing.T) {
 	counters := newCounters("bigpc")
 	c := &connection{peer: jsonrpc.NewPeer(jsonrpc.Config{})}
@@ -30,7 +30,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// What a kind shows of a server is counted when it is looked at: it is given before anything was.
+// The metrics of a server are read when they are shown, though the iterator is made before.
 func TestKindCounts(t *testing.T) {
 	way := &transport.Child{Command: []string{"sh", "-c", "echo no JSON; read request"}}
 	dial, counted := Kind().Dial(servers.Spec{Name: "bigpc", Own: &Config{Way: way}}, zap.NewNop())

@@ -112,8 +112,8 @@ func TestInFlightBound(t *testing.T) {
 	})
 }
 
-// TestAskedAgain: what the server cannot take now is asked again a few times: when it is overloaded, when a thread is
-// just leaving its memory, and when it finds one only a moment later. These are no sessions that are gone.
+// TestAskedAgain: a request is sent again a few times if the server is overloaded, is unloading the thread, or does not
+// find it for a moment. Such a session is not gone.
 func TestAskedAgain(t *testing.T) {
 	list := func(t *testing.T, link *servers.Link) error {
 		_, err := link.Catalog.List(t.Context(), 1)
@@ -157,8 +157,8 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestLateAnswers: an answer that comes too late goes to nobody. A list is waited for as long as who asks wants: codex
-// goes on with what is given up, and one that is asked again and again answers nobody.
+// TestLateAnswers: a response that comes too late is dropped. Only the caller bounds the wait for a list: Codex goes on
+// with a list that was given up, and with several of them it would answer none.
 func TestLateAnswers(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		begin := time.Now()

@@ -10,7 +10,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestCreateGetsWhatIsConfigured: a new thread with another policy is left, not used, and the refusal
+// TestCreateGetsWhatIsConfigured: a new thread with another policy than the configured one is not used, and the error
 // names the setting.
 func TestCreateGetsWhatIsConfigured(t *testing.T) {
 	configured := Config{Sandbox: "read-only", Approval: "on-request"}
@@ -49,8 +49,8 @@ func TestCreateGetsWhatIsConfigured(t *testing.T) {
 	}
 }
 
-// TestCeiling: nothing is run in a thread whose own sandbox is looser, however it became so. It can be
-// attached, read, followed and stopped.
+// TestCeiling: no turn is started in a thread with a looser sandbox than the ceiling, however it got it. The thread can
+// be attached, read, followed and stopped.
 func TestCeiling(t *testing.T) {
 	const settings = `{"threadId":%q,"threadSettings":{"cwd":"/src","approvalPolicy":"never","sandboxPolicy":{"type":%q}}}`
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestCeiling(t *testing.T) {
 		f.take()
 		start(t, f, at)
 	})
-	// What loading the thread again tells counts as well.
+	// The policy in the result of loading the thread again counts too.
 	synctest.Test(t, func(t *testing.T) {
 		f, link := startFake(t, Config{Ceiling: "read-only"})
 		s := tryStart(t, attach(t, f, link, ""))
@@ -109,7 +109,7 @@ func TestPolicyAboveCeiling(t *testing.T) {
 	}
 }
 
-// TestNothingOverrides: what is sent to attach, run, steer or copy has no field of a policy.
+// TestNothingOverrides: requests to attach, start, steer or copy have no field of a policy.
 func TestNothingOverrides(t *testing.T) {
 	for name, params := range map[string]any{
 		"resume": threadResumeParams{ThreadID: "t"}, "fork": threadForkParams{ThreadID: "t"},

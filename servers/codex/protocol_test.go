@@ -12,14 +12,14 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// transcripts are all that were recorded.
+// transcripts returns all recorded transcripts.
 var transcripts = []string{
 	"a-basic-ws", "b-list-read", "c-resume-subscribe", "d-steer-interrupt", "d2-steer-midstream",
 	"f-approvals", "g-fork-queue", "j-errors", "k-drop-midturn", "k2-resume-race", "r-userinput-perms-mcp", "s-subagents",
 	"y-interrupted-ambiguity",
 }
 
-// wireTypes says what each method carries.
+// wireTypes are the types of the params and results of each method.
 var (
 	paramsOf = map[string]any{
 		"initialize":         initializeParams{},
@@ -74,7 +74,7 @@ var (
 	}
 )
 
-// unrecorded are fields that stand in the generated schema of codex 0.169.0 and in no transcript.
+// unrecorded are fields that are in the generated schema of Codex 0.169.0 but in no transcript.
 var unrecorded = []string{
 	"contextEntry.kind", "contextEntry.value", "turnsListParams.cursor", "itemsListParams.cursor",
 	"itemsListParams.sortDirection",
@@ -84,8 +84,7 @@ var unrecorded = []string{
 	"capabilities.requiredHumanApproval", "note.reviewId", "note.review", "note.action",
 }
 
-// TestWireTypes decodes every recorded frame into our types and holds that each of our fields is one that
-// was seen on the wire where our type has it.
+// TestWireTypes decodes every recorded frame into our types, and checks that each of our fields was seen on the wire.
 func TestWireTypes(t *testing.T) {
 	seen := map[string]bool{} // by type and field; false: never sent
 	for _, types := range []map[string]any{paramsOf, resultOf} {
@@ -166,7 +165,7 @@ func walk(typ reflect.Type, name string, value any, seen map[string]bool) {
 	}
 }
 
-// TestOptOut: what we opt out of is nothing we read, and named once.
+// TestOptOut: we opt out only of notifications that we do not read, and name each once.
 func TestOptOut(t *testing.T) {
 	for _, method := range optOut {
 		if _, used := paramsOf[method]; used {
@@ -176,7 +175,7 @@ func TestOptOut(t *testing.T) {
 	if once := slices.Compact(slices.Sorted(slices.Values(optOut))); len(once) != len(optOut) {
 		t.Error("named twice")
 	}
-	// What the transcripts have beyond that is read, or listed here as rare and harmless.
+	// Other notifications in the transcripts are read, or listed here as rare and harmless.
 	rare := map[string]bool{"thread/unarchived": true, "thread/reverted": true, "item/tool/call": true}
 	unknown := map[string]bool{}
 	for _, name := range transcripts {

@@ -69,8 +69,8 @@ func TestQuestion(t *testing.T) {
 	})
 }
 
-// TestForeignQuestions: what is asked in a turn that nobody follows here is for the person at the desk. It
-// is neither announced nor answered, not even with an error.
+// TestForeignQuestions: a question of a turn that is not followed here is for the person at the desk. It is neither
+// reported nor answered, not even with an error.
 func TestForeignQuestions(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		a := attaching(t, link)
@@ -108,7 +108,7 @@ func TestForeignQuestions(t *testing.T) {
 	})
 }
 
-// TestQuestionBeforeTheResponse: the request comes before we know that the turn is ours.
+// TestQuestionBeforeTheResponse: the question comes before we know that the turn is ours.
 func TestQuestionBeforeTheResponse(t *testing.T) {
 	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		s := tryStart(t, at)
@@ -125,7 +125,7 @@ func TestQuestionBeforeTheResponse(t *testing.T) {
 	})
 }
 
-// TestMergedStartIsNotOurs: our words went into somebody's running turn; its questions stay theirs.
+// TestMergedStartIsNotOurs: our input was put into somebody else's turn, whose questions are not ours.
 func TestMergedStartIsNotOurs(t *testing.T) {
 	withThread(t, turnJSON(turn1, "completed", true), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		s := tryStart(t, at)
@@ -138,8 +138,9 @@ func TestMergedStartIsNotOurs(t *testing.T) {
 	})
 }
 
-// TestQuestionsOfAnotherConnection: the same request over another connection is the same question, and nothing that
-// was decided before is for it. Request numbers begin again with every server, but not in the same turn.
+// TestQuestionsOfAnotherConnection: the same request on another connection is the same question, and a decision on the
+// earlier connection does not count for it. Request numbers begin again after a restart of the server, but not in the
+// same turn.
 func TestQuestionsOfAnotherConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f1, _, r1 := running(t)
@@ -186,7 +187,7 @@ func TestDecideLost(t *testing.T) {
 	})
 }
 
-// TestChangesOfAQuestion: the paths stand in the item, not in the request.
+// TestChangesOfAQuestion: the paths of a file question are in the item, not in the request.
 func TestChangesOfAQuestion(t *testing.T) {
 	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.item("item/started", turn1, `{"type":"fileChange","id":"e","changes":[{"path":"/a.go"}],"status":"inProgress"}`)
@@ -198,7 +199,7 @@ func TestChangesOfAQuestion(t *testing.T) {
 	})
 }
 
-// TestDecisionsOnTheWire holds every kind of question and every decision against what goes out.
+// TestDecisionsOnTheWire checks the answer on the wire for every kind of question and every decision.
 func TestDecisionsOnTheWire(t *testing.T) {
 	const (
 		permissions = `,"cwd":"/src","reason":"need net","permissions":{"network":{"enabled":true},"fileSystem":null}`
@@ -262,7 +263,7 @@ func TestDecisionsOnTheWire(t *testing.T) {
 				if err := json.Unmarshal(frame.Params, &p); err != nil || p.TurnID != turn1 {
 					t.Errorf("turn/interrupt %s", frame.Params)
 				}
-				f.refuse(frame, -32600, "no active turn to interrupt") // it ended by itself
+				f.refuse(frame, -32600, "no active turn to interrupt") // the turn has ended by itself
 			}
 			decided.get(t)
 			f.quiet()
@@ -270,8 +271,8 @@ func TestDecisionsOnTheWire(t *testing.T) {
 	}
 }
 
-// TestWhatAQuestionSays holds what is told of requests that allow more than they show, that take words, or
-// that are not known here.
+// TestWhatAQuestionSays checks the questions for requests that allow more than they show, that take words, or that are
+// unknown.
 func TestWhatAQuestionSays(t *testing.T) {
 	const one = `{"id":"q1","question":"Password?","isSecret":%t,"options":null}`
 	for name, c := range map[string]struct {
@@ -321,7 +322,7 @@ func TestWhatAQuestionSays(t *testing.T) {
 				once != strings.Contains(c.more, kindHuman) {
 				t.Errorf("decisions %v", q.Decisions)
 			}
-			if c.kind == handoff.QuestionOther { // shown, and not even declined: an answer of the wrong form is one
+			if c.kind == handoff.QuestionOther { // it is shown, but not declined: any answer would count as one
 				for _, d := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline, handoff.DecisionStop} {
 					decide(t, at, q.ID, d).wantCode(t, handoff.CodeMalformed)
 				}

@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestJudge: what a look at a thread tells of a start with the id m1 and the watermark w.
+// TestJudge: the finding of a look at a thread, for a start with the id m1 and the watermark w.
 func TestJudge(t *testing.T) {
 	entry := func(turn, client string) itemEntry {
 		e := itemEntry{TurnID: turn, Item: wireItem{Type: typeUserMessage}}
@@ -74,10 +74,10 @@ func reconcile(ctx context.Context, at handoff.Attached) async[handoff.TurnID] {
 
 const watermark = `{"id":"` + turn2 + `","status":"completed","completedAt":1,"items":[],"error":null}`
 
-// old is what was said in the watermark.
+// old is the user's message in the watermark.
 var old = entryOf(turn2, userSays("m0"))
 
-// reconcileCases are what Reconcile may see, look by look, and what it makes of it. Set once.
+// reconcileCases are the looks of Reconcile and its results. Set once.
 var reconcileCases = map[string]struct {
 	looks []func(f *fake)
 	turn  handoff.TurnID
@@ -151,7 +151,7 @@ var reconcileCases = map[string]struct {
 		handoff.CodeRefused, 0},
 }
 
-// TestReconcile: a turn that carries our id decides it at once; that none is there takes two equal looks.
+// TestReconcile: a turn with our id decides at once. That there is none takes two equal looks.
 func TestReconcile(t *testing.T) {
 	for name, c := range reconcileCases {
 		t.Run(name, bubble(func(t *testing.T) {
@@ -180,8 +180,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestReconcileStaysOpen: while somebody else's newer turn runs, our words may wait in it, so that is the
-// answer in the end.
+// TestReconcileStaysOpen: while somebody else's newer turn runs, our input may wait in it: the outcome stays unknown.
 func TestReconcileStaysOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, idle, watermark)
@@ -196,7 +195,7 @@ func TestReconcileStaysOpen(t *testing.T) {
 	})
 }
 
-// didMuch answers the reading of a thread in whose newest turn nobody said anything for a long time.
+// didMuch answers the reading of a thread whose newest turn has many items after its user's message.
 func (f *fake) didMuch(turn string) {
 	f.t.Helper()
 	for range searchPages {
@@ -210,7 +209,7 @@ func begunBy(turn, client string) string {
 		userSays(client), says("z", "Done.", "null"))
 }
 
-// TestReconcileReadsSummaries: what began a turn that has done much since is read from the summaries of the turns.
+// TestReconcileReadsSummaries: the first message of a turn with many items is read from the summaries of the turns.
 func TestReconcileReadsSummaries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, at := again(t, idle, watermark)

@@ -54,8 +54,8 @@ func readTranscript(t testing.TB, name string) []line {
 	return lines
 }
 
-// TestReplay plays recorded servers against the client: what the recorded client asked is asked through
-// the client, what the recorded server said is said, at its time. The golden files hold what came of it.
+// TestReplay plays recorded servers against the client: the client sends the recorded client's requests, and gets the
+// recorded server's messages, at their times. The golden files have the results.
 func TestReplay(t *testing.T) {
 	for name, conns := range map[string]string{
 		"a-basic-ws":              "A",
@@ -99,14 +99,14 @@ type player struct {
 	lastPage json.RawMessage            // the newest list of turns that was recorded
 
 	mu     sync.Mutex
-	rests  int                      // Guarded by mu: how often everything rested before something was logged
+	rests  int                      // Guarded by mu: how often all goroutines were blocked before a line was logged
 	log    []logged                 // Guarded by mu
 	agents map[string]handoff.Agent // Guarded by mu: by thread
 	turns  []*followed              // Guarded by mu
 }
 
-// A logged line tells what came of something. Calls that return at the same instant, with nothing at rest
-// between them, write their lines in any order: they are told in the order they were asked.
+// A logged line is the result of a call. Calls that return at the same instant log their lines in any order: these are
+// sorted in the order of the calls.
 type logged struct {
 	at          time.Time
 	rest, asked int
@@ -162,7 +162,7 @@ func replay(t *testing.T, lines []line) string {
 	return p.told()
 }
 
-// told is what came of everything, with short names for the ids.
+// told returns all results, with short names for the ids.
 func (p *player) told() string {
 	names := &namer{known: map[string]string{}}
 	slices.SortStableFunc(p.log, logged.compare)
@@ -197,14 +197,14 @@ func (p *player) ask(m jsonrpc.Message, raw json.RawMessage) {
 	synctest.Wait()
 }
 
-// logAs writes what came of the nth request.
+// logAs logs the result of the nth request.
 func (p *player) logAs(nth int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.log = append(p.log, logged{time.Now(), p.rests, nth, text})
 }
 
-// logRest writes what the player itself does, while everything rests.
+// logRest logs what the player itself does, while all goroutines are blocked.
 func (p *player) logRest(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -309,8 +309,8 @@ func (p *player) follow(agent handoff.Agent, turn handoff.TurnID) {
 	p.turns = append(p.turns, &followed{turn, agent, record(p.t.Context(), agent, turn)})
 }
 
-// decide answers the open question that the recorded client answered, with the same decision if it is
-// offered, else by declining.
+// decide answers the open question that the recorded client answered, with the same decision if it is offered, or else
+// with a no.
 func (p *player) decide(m jsonrpc.Message) string {
 	var recorded struct{ Decision, Action, Scope string }
 	_ = json.Unmarshal(m.Result, &recorded)
@@ -340,7 +340,7 @@ func (p *player) decide(m jsonrpc.Message) string {
 	return fmt.Sprintf("decide %s: not asked", m.ID)
 }
 
-// say sends what the recorded server said.
+// say sends a message of the recorded server.
 func (p *player) say(m jsonrpc.Message, raw json.RawMessage) {
 	if m.Method != "" {
 		p.fake.say("%s", raw)
@@ -373,8 +373,8 @@ func (p *player) answer(a *asked, raw json.RawMessage) {
 	p.fake.say("%s", b)
 }
 
-// serve takes what the client sent: frames that stand for a recorded request get its response, when that
-// was said already; others are answered from the newest list of turns.
+// serve answers frames of the client: those that stand for a recorded request get its response, if that has come;
+// others are answered from the newest list of turns.
 func (p *player) serve() {
 	for _, frame := range p.fake.take() {
 		if a := p.expected(frame.Method); a != nil {
@@ -400,8 +400,8 @@ func (p *player) serve() {
 	synctest.Wait()
 }
 
-// expected returns the recorded request that a frame stands for: the first of its method that is not done
-// and has none.
+// expected returns the recorded request that a frame stands for: the first of its method that is not done and has no
+// frame.
 func (p *player) expected(method string) *asked {
 	for _, a := range p.asked {
 		select {

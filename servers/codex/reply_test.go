@@ -9,7 +9,7 @@ import (
 	"switchboard/servers"
 )
 
-// TestFork: the copy is attached under its own id; nothing runs in it, whatever its source does.
+// TestFork: the copy is attached with its own id, and no turn runs in it, even if one runs in the source.
 func TestFork(t *testing.T) {
 	const copyID = turn2
 	fork := func(t *testing.T, link *servers.Link, last handoff.TurnID) async[handoff.Attached] {
@@ -65,7 +65,7 @@ func TestFork(t *testing.T) {
 
 const inputMore = `,"questions":[{"id":"q1","question":"Which env?","isSecret":false,"options":[{"label":"Staging"},{"label":"prod"}]}%s]`
 
-// TestReply answers in words what asks for words.
+// TestReply answers questions in words.
 func TestReply(t *testing.T) {
 	second := `,{"id":"q2","question":"Why?","options":null}`
 	for name, c := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestReview: what Codex decided by itself, so that nobody was asked, is shown with the work, once; a shape that is
-// unknown changes nothing.
+// TestReview: a decision of Codex's own reviewer, for which nobody was asked, is reported as an item, once. A review of
+// an unknown form is ignored.
 func TestReview(t *testing.T) {
 	for name, c := range map[string]struct {
 		review, action string

@@ -63,7 +63,7 @@ func (s span) Begin(string) handoff.Span   { return s }
 func (s span) End(handoff.Code, ...string) {}
 func (s span) Parent() string              { return string(s) }
 
-// TestStartTellsItsTrace: a turn that belongs to a trace says so to the server, and another says nothing.
+// TestStartTellsItsTrace: a start within a trace has its span, and another start has none.
 func TestStartTellsItsTrace(t *testing.T) {
 	for parent, want := range map[span]string{"00-a-b-01": `{"traceparent":"00-a-b-01"}`, "": ""} {
 		withThread(t, "", func(t *testing.T, f *fake, _ *servers.Link, at handoff.Attached) {
@@ -125,8 +125,8 @@ func TestStartRefused(t *testing.T) {
 	}
 }
 
-// TestStartOfAnArchivedThread: an archived or deleted thread has no subscribers any more, also when somebody
-// takes it back and opens it. It is resumed before anything is started, or what is started would not be heard.
+// TestStartOfAnArchivedThread: an archived or deleted thread has lost its subscribers, also when somebody restores and
+// opens it. It is resumed before a start: else the turn's messages would not come here.
 func TestStartOfAnArchivedThread(t *testing.T) {
 	for _, method := range []string{"thread/archived", "thread/deleted"} {
 		withThread(t, turnJSON(turn2, "completed", true), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
@@ -161,7 +161,7 @@ func TestStartTooLarge(t *testing.T) {
 	})
 }
 
-// TestStartUnknown: once the bytes may have left, nobody can tell whether the turn runs.
+// TestStartUnknown: once the bytes may have been sent, it is not known whether the turn runs.
 func TestStartUnknown(t *testing.T) {
 	for name, play := range map[string]func(f *fake, frame sent, leave func()){
 		"lost":      func(f *fake, _ sent, _ func()) { f.close() },
@@ -184,7 +184,7 @@ func TestStartUnknown(t *testing.T) {
 	}
 }
 
-// TestStartNotSent: before the bytes can have left, nothing runs.
+// TestStartNotSent: if the bytes were certainly not sent, no turn runs.
 func TestStartNotSent(t *testing.T) {
 	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		f.close()
@@ -194,7 +194,7 @@ func TestStartNotSent(t *testing.T) {
 	})
 }
 
-// TestStartBusy: the server would put the prompt into the running turn without a word.
+// TestStartBusy: no start is sent while a turn runs: the server would put the prompt into that turn.
 func TestStartBusy(t *testing.T) {
 	withThread(t, "", func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		f.turnStarted(turn2) // somebody else's
@@ -268,8 +268,7 @@ func TestSteerAndInterrupt(t *testing.T) {
 	})
 }
 
-// TestSteerNotSent: the work whose turn it is has ended and let go of the thread, or the connection is
-// lost: the words were certainly not taken.
+// TestSteerNotSent: if the agent was closed, or the connection is lost, the steer was certainly not sent.
 func TestSteerNotSent(t *testing.T) {
 	for name, leave := range map[string]func(f *fake, link *servers.Link, at handoff.Attached){
 		"let go": func(f *fake, _ *servers.Link, at handoff.Attached) {
@@ -292,8 +291,8 @@ func TestSteerNotSent(t *testing.T) {
 	}
 }
 
-// TestInterruptBeforeItShows: what was just acknowledged cannot be interrupted for a moment. It is once it
-// shows itself.
+// TestInterruptBeforeItShows: a turn cannot be interrupted for a moment after its acknowledgement. It is interrupted
+// after its first message.
 func TestInterruptBeforeItShows(t *testing.T) {
 	const none = "no active turn to interrupt"
 	for name, c := range map[string]struct {

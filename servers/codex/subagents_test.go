@@ -14,7 +14,7 @@ const (
 	subagent2 = "01a1fddb-2178-7df3-a846-91aafd6b8f30"
 )
 
-// spawns is the item that tells of a subagent.
+// spawns is the item that names a subagent.
 func spawns(id string) string {
 	return fmt.Sprintf(`{"type":"collabAgentToolCall","id":"spawn","tool":"spawnAgent","status":"completed","receiverThreadIds":[%q]}`, id)
 }
@@ -24,8 +24,8 @@ func (f *fake) subagentAsks(id int, subagent, method, more string) {
 	f.say(`{"id":%d,"method":%q,"params":{"threadId":%q,"turnId":"its-own"%s}}`, id, method, subagent, more)
 }
 
-// TestSubagentAsks: what a subagent of our turn asks, or a subagent of that, is a question of our turn. To stop
-// there stops the turn.
+// TestSubagentAsks: a question of our turn's subagent, or of a subagent of that, is a question of our turn. Its
+// decision to stop stops the turn.
 func TestSubagentAsks(t *testing.T) {
 	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
@@ -62,8 +62,8 @@ func TestSubagentAsks(t *testing.T) {
 	})
 }
 
-// TestSubagentEditIsItsOwn: a subagent's question shows the files of the edit that it is about and of no other:
-// how risky a yes is hangs on them.
+// TestSubagentEditIsItsOwn: a subagent's question shows the files of its own edit and no others, since its risk depends
+// on them.
 func TestSubagentEditIsItsOwn(t *testing.T) {
 	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)
@@ -80,7 +80,7 @@ func TestSubagentEditIsItsOwn(t *testing.T) {
 	})
 }
 
-// TestSubagentOfSomebodyElse: a turn that nobody follows here has subagents whose questions are not ours.
+// TestSubagentOfSomebodyElse: questions of subagents of a turn that is not followed here are not ours.
 func TestSubagentOfSomebodyElse(t *testing.T) {
 	withFake(t, func(t *testing.T, f *fake, link *servers.Link) {
 		attach(t, f, link, turnJSON(turn2, "inProgress", false))
@@ -98,8 +98,8 @@ func TestSubagentOfSomebodyElse(t *testing.T) {
 	})
 }
 
-// TestSubagentAsksAgain: on another connection the subagents that still work are listened to again, and what
-// they wait for is asked again.
+// TestSubagentAsksAgain: on another connection the working subagents are subscribed to again, and their questions come
+// again.
 func TestSubagentAsksAgain(t *testing.T) {
 	withThread(t, turnJSON(turn1, "inProgress", false), func(t *testing.T, f *fake, link *servers.Link, at handoff.Attached) {
 		r := record(t.Context(), at.Agent, turn1)
@@ -144,8 +144,8 @@ func (f *fake) unsubscribes(threads ...string) {
 	}
 }
 
-// TestSubagentIsLeft: when its turn has ended nobody here listens to its thread; when it goes on for another turn
-// it is heard again.
+// TestSubagentIsLeft: a subagent is unsubscribed when its turn has ended, and subscribed again when it goes on for
+// another turn.
 func TestSubagentIsLeft(t *testing.T) {
 	withTurn(t, func(t *testing.T, f *fake, at handoff.Attached, r *recorder) {
 		f.turnStarted(turn1)

@@ -10,8 +10,8 @@ import (
 	"switchboard/servers"
 )
 
-// TestUnreadItems: a turn ended unheard, and its items cannot be listed. They are read with the turn, or its last
-// message is; where that fails too it is tried again, and in the end told as it is: done, but not read.
+// TestUnreadItems: if the items of a turn whose end was missed cannot be listed, they are read with the turn, or else
+// its last message is. If that fails several times, the turn ends as completed but not read.
 func TestUnreadItems(t *testing.T) {
 	final := `{"type":"agentMessage","id":"b","text":"All done.","phase":"final_answer"}`
 	withItems := func(items string) string {
@@ -71,7 +71,7 @@ func TestUnreadItems(t *testing.T) {
 	}
 }
 
-// TestReconcileInALegacySession: whose turn it is is read with the turns.
+// TestReconcileInALegacySession: in a legacy session, the user's messages are read with the turns.
 func TestReconcileInALegacySession(t *testing.T) {
 	for name, c := range map[string]struct {
 		client string

@@ -26,7 +26,7 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-// TestOutdatedServer: the handshake of an old server succeeds; it is left at once, with what it runs.
+// TestOutdatedServer: an old server can be initialized, but is disconnected at once.
 func TestOutdatedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, wire := pipeFake(t)

@@ -23,10 +23,10 @@ import (
 	"switchboard/servers/transport"
 )
 
-// atAddress is what is configured of an app-server with an address.
+// atAddress is the configuration of an app-server with an address.
 func atAddress(url string) Config { return Config{Name: "bigpc", Way: &transport.WebSocket{URL: url}} }
 
-// wsServer serves one WebSocket after the handshake of the app-server, and hands it to play.
+// wsServer serves one WebSocket, answers initialize, and passes it to play.
 func wsServer(t *testing.T, play func(*websocket.Conn)) (url string, headers <-chan http.Header) {
 	seen := make(chan http.Header, 4)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -125,8 +125,8 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// TestWebSocketFrameLimit: frames beyond 16 MiB are left out; what is asked and said beside them goes on. A
-// list that is too long is asked for again with fewer in it.
+// TestWebSocketFrameLimit: frames longer than 16 MiB are left out, and the connection goes on. A list that is too long
+// is requested again with fewer entries.
 func TestWebSocketFrameLimit(t *testing.T) {
 	limits := make(chan int, 9)
 	// Both are made before anybody waits for them: that takes seconds beside a busy machine.
@@ -253,7 +253,7 @@ func (l *oneListener) Close() error {
 
 func (l *oneListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// TestPings: an idle connection lives by pings, and the server need not say anything else.
+// TestPings: the answers to pings keep an idle connection alive.
 func TestPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup
@@ -281,7 +281,7 @@ func TestPings(t *testing.T) {
 	})
 }
 
-// TestDeadServer: one that no longer answers pings is noticed within 25 s.
+// TestDeadServer: a server that no longer answers pings is noticed within 25 s.
 func TestDeadServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup

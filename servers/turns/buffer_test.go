@@ -70,7 +70,7 @@ func TestBufferBursts(t *testing.T) {
 	}
 }
 
-// FuzzBuffer: what comes out is what went in, without some deltas.
+// FuzzBuffer: the updates come out as they went in, without some deltas.
 func FuzzBuffer(f *testing.F) {
 	f.Add([]byte("abcabcabc"), uint16(300))
 	f.Fuzz(func(t *testing.T, steps []byte, size uint16) {
@@ -111,7 +111,7 @@ func FuzzBuffer(f *testing.F) {
 	})
 }
 
-// TestDropIsNotGivenUp: a turn that is let go because it is over was read as it should be, so nothing is counted.
+// TestDropIsNotGivenUp: dropping the buffer of a turn that was read is not counted as giving it up.
 func TestDropIsNotGivenUp(t *testing.T) {
 	var tally Tally
 	b := NewBuffer(&tally)

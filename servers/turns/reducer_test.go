@@ -87,7 +87,7 @@ func want(t *testing.T, got []string, lines ...string) {
 	}
 }
 
-// reducerCases are scripts and what comes of them.
+// reducerCases are scripts and the updates of each.
 var reducerCases = map[string]struct{ script, want []string }{
 	"message": {
 		[]string{"begin", "+a message", "~a he", "~a llo", "=a message hello", "end completed"},
@@ -166,7 +166,7 @@ func TestUsageAddsUp(t *testing.T) {
 	}
 }
 
-// TestReducerIsBounded: however many items begin or end, no more than the bounds are remembered.
+// TestReducerIsBounded: the reducer keeps no more items than its bounds, however many begin or end.
 func TestReducerIsBounded(t *testing.T) {
 	r := NewReducer("t")
 	dropped := 0
@@ -186,8 +186,8 @@ func TestReducerIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzReducer: whatever order things come in, there is one beginning, one end, nothing after it, and every
-// item that was announced is finished or withdrawn, but for commands that the end cut short.
+// FuzzReducer: in any order of messages, there is one beginning and one end, nothing comes after the end, and every
+// item that has begun is finished or withdrawn, except commands that the end cut short.
 func FuzzReducer(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
 	f.Fuzz(func(t *testing.T, steps []byte) {
