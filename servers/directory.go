@@ -111,7 +111,7 @@ func (f *Fleet) askedThere(g handoff.Grant, k *connector) (all []handoff.AskedTh
 		return nil
 	}
 	if b, ok := link.Catalog.(Overhearer); ok {
-		for _, q := range b.Asked() {
+		for _, q := range b.ForeignQuestions() {
 			if len(all) < maxAskedThere && !f.hidden(g.Caller, k.spec.Name, q.Thread) {
 				all = append(all, handoff.AskedThere{
 					Thread: q.Thread, Title: q.Title, Text: handoff.ClipRunes(q.Text, maxAskedRunes),

@@ -377,7 +377,9 @@ func TestAskedThere(t *testing.T) {
 		start(t, f)
 		synctest.Wait()
 		s.set(func() {
-			s.asked = []Asked{{Thread: "theirs", Text: "rm x"}, {Thread: "shared", Title: "Notes", Text: "git push"}}
+			s.asked = []ForeignQuestion{
+				{Thread: "theirs", Text: "rm x"}, {Thread: "shared", Title: "Notes", Text: "git push"},
+			}
 		})
 		before := told
 		s.changed <- struct{}{}

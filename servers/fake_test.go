@@ -16,16 +16,16 @@ import (
 // A fakeServer is one end that a fleet dials in tests.
 type fakeServer struct {
 	mu       sync.Mutex
-	refuse   error         // Guarded by mu: the error of dialling
-	out      bool          // Guarded by mu: nobody is signed in
-	delay    time.Duration // Guarded by mu: of dialing
-	slow     time.Duration // Guarded by mu: of listing
-	threads  []Thread      // Guarded by mu
-	links    []*fakeLink   // Guarded by mu: every connection made
-	attempts []time.Time   // Guarded by mu
-	dirs     []string      // Guarded by mu: of threads made
-	asked    []Asked       // Guarded by mu
-	changed  chan struct{} // Set once: [Link.Changed]
+	refuse   error             // Guarded by mu: the error of dialling
+	out      bool              // Guarded by mu: nobody is signed in
+	delay    time.Duration     // Guarded by mu: of dialing
+	slow     time.Duration     // Guarded by mu: of listing
+	threads  []Thread          // Guarded by mu
+	links    []*fakeLink       // Guarded by mu: every connection made
+	attempts []time.Time       // Guarded by mu
+	dirs     []string          // Guarded by mu: of threads made
+	asked    []ForeignQuestion // Guarded by mu
+	changed  chan struct{}     // Set once: [Link.Changed]
 	onAttach func(*fakeLink, string) (handoff.Attached, error)
 	onCreate func(*fakeLink) error
 	onList   func(ctx context.Context, limit int) error
@@ -144,7 +144,7 @@ func (l *fakeLink) List(ctx context.Context, limit int) ([]Thread, error) {
 	return threads[:min(limit, len(threads))], nil
 }
 
-func (l *fakeLink) Asked() []Asked {
+func (l *fakeLink) ForeignQuestions() []ForeignQuestion {
 	l.server.mu.Lock()
 	defer l.server.mu.Unlock()
 	return l.server.asked

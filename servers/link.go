@@ -22,7 +22,8 @@ type Link struct {
 	// nil: it cannot be checked.
 	SignedIn func(context.Context) error
 	// Changed has a token after changes: an older thread was renamed, archived or restored, or the result of
-	// [Overhearer.Asked] has changed. nil: the kind reports no changes, and lists are only as fresh as they are young.
+	// [Overhearer.ForeignQuestions] has changed. nil: the kind reports no changes, and lists are only as fresh as they
+	// are young.
 	Changed <-chan struct{} // capacity 1
 	// Exclusive says that the next connection needs something that this one holds, such as the threads of a child
 	// process: the next one is dialled only when this one is closed.
@@ -71,12 +72,12 @@ type Renamer interface {
 
 // An Overhearer is a [Catalog] that knows the questions of agents about work that other clients began.
 type Overhearer interface {
-	// Asked returns the open questions of such work in attached threads, oldest first.
-	Asked() []Asked
+	// ForeignQuestions returns the open questions of such work in attached threads, oldest first.
+	ForeignQuestions() []ForeignQuestion
 }
 
-// Asked is a question about work that another client began. It is answered there, never here.
-type Asked struct {
+// A ForeignQuestion is a question about work that another client began. It is answered there, never here.
+type ForeignQuestion struct {
 	Thread string // id
 	Title  string
 	Text   string // the command, or the question in words

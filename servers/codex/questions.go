@@ -283,28 +283,28 @@ func (t *thread) announceLocked(k *turn) bool {
 	return len(questions) > 0
 }
 
-// Asked implements [servers.Overhearer].
-func (c catalog) Asked() []servers.Asked {
+// ForeignQuestions implements [servers.Overhearer].
+func (c catalog) ForeignQuestions() []servers.ForeignQuestion {
 	c.conn.mu.Lock()
 	threads := slices.Collect(maps.Values(c.conn.threads))
 	c.conn.mu.Unlock()
-	var all []servers.Asked
+	var all []servers.ForeignQuestion
 	for _, t := range threads {
-		all = append(all, t.asked()...)
+		all = append(all, t.foreignQuestions()...)
 	}
-	slices.SortStableFunc(all, func(a, b servers.Asked) int {
+	slices.SortStableFunc(all, func(a, b servers.ForeignQuestion) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Thread, b.Thread))
 	})
 	return all
 }
 
-// asked returns the open questions of turns that are not ours.
-func (t *thread) asked() (all []servers.Asked) {
+// foreignQuestions returns the open questions of turns that are not ours.
+func (t *thread) foreignQuestions() (all []servers.ForeignQuestion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, q := range t.questions.Untold() {
 		if k := t.findLocked(q.Turn); k == nil || !k.ours {
-			all = append(all, servers.Asked{Thread: t.id, Title: t.title,
+			all = append(all, servers.ForeignQuestion{Thread: t.id, Title: t.title,
 				Text: cmp.Or(plainCommand(q.Command), q.Text), At: q.Asked})
 		}
 	}

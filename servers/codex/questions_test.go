@@ -88,7 +88,7 @@ func TestForeignQuestions(t *testing.T) {
 		decide(t, at, id, handoff.DecisionAccept).wantCode(t, handoff.CodeNotPending)
 		asked := func() (texts []string) {
 			<-link.Changed
-			for _, q := range link.Catalog.(servers.Overhearer).Asked() {
+			for _, q := range link.Catalog.(servers.Overhearer).ForeignQuestions() {
 				texts = append(texts, q.Thread+" "+q.Text)
 			}
 			return texts
@@ -119,7 +119,7 @@ func TestQuestionBeforeTheResponse(t *testing.T) {
 		want(t, r.lines(), "started",
 			`question 3 file_change "May these files be changed?" [accept accept_for_session decline stop]`)
 		<-link.Changed
-		if asked := link.Catalog.(servers.Overhearer).Asked(); len(asked) != 0 {
+		if asked := link.Catalog.(servers.Overhearer).ForeignQuestions(); len(asked) != 0 {
 			t.Errorf("asked of others: %+v", asked)
 		}
 	})
