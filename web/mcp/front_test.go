@@ -17,7 +17,7 @@ import (
 	"switchboard/web/mcp"
 )
 
-// serve serves a fleet to whoever says who they are in the header X-Who.
+// serve serves a fleet over HTTP. The header X-Who of a request names its caller.
 func serve(t testing.TB, f *fleet, patience time.Duration) string {
 	front := mcp.New(mcp.Config{
 		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Runs: f, Decisions: f},
@@ -39,7 +39,7 @@ func serve(t testing.TB, f *fleet, patience time.Duration) string {
 	return s.URL
 }
 
-// as sends requests as somebody.
+// as is a transport that sends requests as a caller.
 type as string
 
 func (who as) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -48,7 +48,7 @@ func (who as) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect begins a session of a client; answer says what its user answers to a form, nil: it has no forms.
+// connect begins a session of a client. answer answers the forms that its user gets; nil: the client has no forms.
 func connect(
 	t *testing.T, url string, who as, version string, answer func(*sdk.ElicitParams) *sdk.ElicitResult,
 ) *sdk.ClientSession {
@@ -72,7 +72,7 @@ func connect(
 	return session
 }
 
-// say calls a tool and returns the text of the result, "error: " before it if it is one.
+// say calls a tool and returns the text of its result, with the prefix "error: " if it is an error.
 func say(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any) string {
 	t.Helper()
 	result, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
@@ -91,7 +91,7 @@ func say(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any) s
 
 func versions() []string { return []string{"2025-06-18", "2025-11-25", "2026-07-28"} }
 
-// Every version of the protocol has the tools of the grant, and does what they do.
+// TestVersions: every version of the protocol offers the tools of the grant, and they work.
 func TestVersions(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {
@@ -138,7 +138,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Codex asks nobody for what only reads or gives work, and asks for what ends work or allows a command.
+// TestAnnotations: by the hints, Codex does not ask its user before a tool that reads or gives work, and asks before
+// one that stops work or allows a command.
 func TestAnnotations(t *testing.T) {
 	s := connect(t, serve(t, newFleet(), time.Minute), "owner", "2025-11-25", nil)
 	list, err := s.ListTools(t.Context(), nil)
@@ -159,7 +160,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Work that takes longer is answered with its id; wait gives its outcome, once.
+// TestWait: work that takes longer is answered with its id; wait returns its outcome, once.
 func TestWait(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// Nothing comes by itself here: what a client reads of an outcome that is still to come names the tool that gives it.
+// TestNamesTheWay: outcomes do not come by themselves here, so a text about a later outcome names the tool wait.
 func TestNamesTheWay(t *testing.T) {
 	f := newFleet()
 	s := connect(t, serve(t, f, 20*time.Millisecond), "owner", "2026-07-28", nil)
@@ -227,7 +228,8 @@ func TestNamesTheWay(t *testing.T) {
 	}
 }
 
-// Whoever waits for what the page alone answers is told of it once, and then waits.
+// TestWaitsForThePage: a client that waits for work with a question that only the page can answer learns that once, and
+// then waits.
 func TestWaitsForThePage(t *testing.T) {
 	f := newFleet()
 	s := connect(t, serve(t, f, time.Minute), "owner", "2025-11-25", nil)
@@ -248,7 +250,7 @@ func TestWaitsForThePage(t *testing.T) {
 	}
 }
 
-// The same request is the same work until somebody was told the outcome, by whatever connection.
+// TestSameWords: an equal request is the same work until its outcome was read, over any connection.
 func TestSameWords(t *testing.T) {
 	f := newFleet()
 	url := serve(t, f, 20*time.Millisecond)
@@ -275,7 +277,7 @@ func TestSameWords(t *testing.T) {
 	}
 }
 
-// A client that goes away leaves its work, and an outcome that it did not read waits.
+// TestGoneClient: when a client leaves, its work goes on, and an outcome that it has not read waits.
 func TestGoneClient(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {
@@ -308,8 +310,8 @@ func TestGoneClient(t *testing.T) {
 	}
 }
 
-// A client with forms is asked what may be allowed by an API; a decline without a decision decides nothing; the page
-// alone answers what is dangerous.
+// TestForms: a client with forms gets those questions that an API may answer; a form that is declined without a
+// decision decides nothing; only the page answers dangerous ones.
 func TestForms(t *testing.T) {
 	allow := func(*sdk.ElicitParams) *sdk.ElicitResult {
 		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "accept"}}
@@ -362,7 +364,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Nobody uses the session of somebody else, and nobody begins any number of them.
+// TestSessions: a session cannot be used by another caller, and the number of sessions is limited.
 func TestSessions(t *testing.T) {
 	f := newFleet()
 	url := serve(t, f, time.Minute)
@@ -410,7 +412,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// A session is of one instance, whose id stands in the session's where there are several.
+// TestSessionNamesTheInstance: with several instances, the id of a session contains that of its instance.
 func TestSessionNamesTheInstance(t *testing.T) {
 	f := newFleet()
 	for _, instance := range []string{"", "AB2"} {

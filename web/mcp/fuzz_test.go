@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// FuzzDoor: whatever is sent to the endpoint gets an answer, and begins no work but by a whole call of codex.
+// FuzzDoor: every request to the endpoint gets an answer, and only a valid call of codex begins work.
 func FuzzDoor(f *testing.F) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientCapabilities":{}},"name":"codex","arguments":{"server":"bigpc","prompt":"run"}}}`

@@ -7,8 +7,8 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// TestMetrics: calls are counted by tool and end, and by the kind of their client; a name that a client gives itself
-// never makes a label.
+// TestMetrics: calls are counted by tool and outcome, and by the kind of their client; a client's own name is never a
+// label.
 func TestMetrics(t *testing.T) {
 	f := &Front{}
 	show := func() (all []string) {

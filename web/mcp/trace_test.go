@@ -28,8 +28,8 @@ func (parent withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestTraceOfACall: work belongs to the trace that a call names, in its _meta or in the header of its own request, with
-// a session of the protocol and without.
+// TestTraceOfACall: work belongs to the trace that a call names, in its _meta or in the header of its request, with and
+// without a session of the protocol.
 func TestTraceOfACall(t *testing.T) {
 	for _, version := range versions() {
 		f := newFleet()

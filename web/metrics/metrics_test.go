@@ -21,8 +21,8 @@ func (c counted) Metrics() iter.Seq[handoff.Metric] {
 	return slices.Values([]handoff.Metric{c.times.Metric("switchboard_run_seconds", "Time of a run.")})
 }
 
-// TestExemplars: who asks for OpenMetrics gets the newest trace of each bucket, if its spans are recorded; others get
-// none.
+// TestExemplars: with OpenMetrics, a scrape gets the newest recorded trace of each bucket; other formats have no
+// exemplars.
 func TestExemplars(t *testing.T) {
 	times := handoff.NewTimes(time.Second, time.Minute)
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -115,7 +115,7 @@ func TestWebhookTries(t *testing.T) {
 	}
 }
 
-// When too many wait, the oldest outcome goes before any question.
+// TestWebhookIsFull: if too many notices wait, the oldest outcome is dropped before any question.
 func TestWebhookIsFull(t *testing.T) {
 	h, _ := newScripted(t, "200")
 	for i := range maxNotices {
@@ -156,7 +156,7 @@ func TestWebhookIsFull(t *testing.T) {
 	}
 }
 
-// At the end everything that waits is tried once, for a short while.
+// TestWebhookEnds: when the process ends, each waiting notice is tried once, for a short time.
 func TestWebhookEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name, reply           string
@@ -196,7 +196,7 @@ func TestWebhookEnds(t *testing.T) {
 	}
 }
 
-// What is on the wire, which others rely on.
+// TestWebhookRequest: the request has the fields and headers that receivers rely on.
 func TestWebhookRequest(t *testing.T) {
 	elsewhere := httptest.NewServer(
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }),
@@ -259,7 +259,7 @@ func TestWebhookRequest(t *testing.T) {
 	}
 }
 
-// Neither the address nor the token is in the log or in an error, whatever goes wrong.
+// TestWebhookHidesItsAddress: the address and the token are in no log and no error.
 func TestWebhookHidesItsAddress(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -305,8 +305,7 @@ func TestWebhookHidesItsAddress(t *testing.T) {
 	}
 }
 
-// TestNamesOfNotices: whoever tells of work, in whichever life of the process, gives the notice the same name; each
-// other notice has another one.
+// TestNamesOfNotices: a notice about work has the same idempotency key in every process; each other notice has its own.
 func TestNamesOfNotices(t *testing.T) {
 	base := handoff.Notice{Caller: handoff.Caller{Principal: "owner"}, Kind: handoff.NoticeQuestion, Handoff: "h", Question: "q"}
 	again := base

@@ -28,7 +28,7 @@ const (
 	verifier = "a-verifier-of-43-characters-or-more-000000000000"
 )
 
-// challenge is what a client sends for a verifier.
+// challengeOf returns the challenge that a client sends for a verifier.
 func challengeOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -132,7 +132,7 @@ func newDesk(t testing.TB) *desk {
 	return d
 }
 
-// document is that of a client, with some of it changed.
+// document returns the document of a client with some fields changed.
 func document(id string, change map[string]any) string {
 	all := map[string]any{
 		"client_id": id, "client_name": "An app", "redirect_uris": []string{callback, "http://127.0.0.1:4000/back"},
@@ -144,7 +144,7 @@ func document(id string, change map[string]any) string {
 	return string(text)
 }
 
-// with is a list of names and values with some replaced or added, where "-" takes one away.
+// with returns names and values with some replaced or added; "-" removes one.
 func with(all url.Values, pairs ...string) url.Values {
 	all = url.Values(http.Header(all).Clone())
 	for i := 0; i < len(pairs); i += 2 {
@@ -155,7 +155,7 @@ func with(all url.Values, pairs ...string) url.Values {
 	return all
 }
 
-// wanted is what a client asks for.
+// wanted returns the parameters of a client's request for access.
 func wanted() url.Values {
 	return url.Values{
 		"response_type": {"code"}, "client_id": {clientID}, "redirect_uri": {callback}, "state": {"s t&"},
@@ -166,7 +166,7 @@ func wanted() url.Values {
 
 var owner = person{"owner", sha256.Sum256([]byte("key"))}
 
-// allowed asks, and lets the client in; it returns what the client is told.
+// allowed makes a request and allows it; it returns the parameters of the redirect.
 func (d *desk) allowed() url.Values {
 	d.t.Helper()
 	asked, err := d.ask(d.t.Context(), owner, "?"+wanted().Encode())
@@ -177,7 +177,7 @@ func (d *desk) allowed() url.Values {
 	return d.told(back, err)
 }
 
-// told reads the address that the browser is sent to.
+// told returns the parameters of the address that the browser is sent to.
 func (d *desk) told(back string, err error) url.Values {
 	d.t.Helper()
 	u, parseErr := url.Parse(back)
@@ -187,7 +187,7 @@ func (d *desk) told(back string, err error) url.Values {
 	return u.Query()
 }
 
-// form is how a client asks for tokens with a code.
+// form returns a request for tokens with a code.
 func form(code string) url.Values {
 	return url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "client_id": {clientID}, "redirect_uri": {callback},
@@ -195,12 +195,12 @@ func form(code string) url.Values {
 	}
 }
 
-// renewal is how a client asks for tokens with a refresh token.
+// renewal returns a request for tokens with a refresh token.
 func renewal(token string) url.Values {
 	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {clientID}}
 }
 
-// post asks for tokens.
+// post sends a request for tokens.
 func (d *desk) post(body string, header ...string) (status int, granted tokens, wrong denial) {
 	d.t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/oauth/token", strings.NewReader(body))
@@ -220,7 +220,7 @@ func (d *desk) post(body string, header ...string) (status int, granted tokens, 
 	return w.Code, granted, wrong
 }
 
-// gets asks for tokens that are given.
+// gets sends a request for tokens that must succeed.
 func (d *desk) gets(body url.Values) tokens {
 	d.t.Helper()
 	status, tokens, wrong := d.post(body.Encode())
@@ -230,7 +230,7 @@ func (d *desk) gets(body url.Values) tokens {
 	return tokens
 }
 
-// counts fails the test unless an access token lets in, or does not.
+// counts fails the test unless an access token is valid, or is not.
 func (d *desk) counts(token string, want bool) {
 	d.t.Helper()
 	if _, ok, err := d.App(d.t.Context(), token); ok != want || err != nil {

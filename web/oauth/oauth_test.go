@@ -16,8 +16,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestFlow: a program that a person lets in has tokens, which it renews, until it is disconnected; the store has only
-// sums of them.
+// TestFlow: a program that a person allows gets tokens and renews them until it is disconnected; the store has only
+// their sums.
 func TestFlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
@@ -70,7 +70,7 @@ func TestFlow(t *testing.T) {
 	})
 }
 
-// TestIdle: an app that gets no new tokens for ninety days ends.
+// TestIdle: an app that fetches no new tokens for ninety days ends.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
@@ -82,7 +82,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestDocuments: clients find the way in, and learn that there is no other one.
+// TestDocuments: the metadata documents have the addresses that clients need, and no other ways to get access.
 func TestDocuments(t *testing.T) {
 	d := newDesk(t)
 	for path, want := range map[string]string{
@@ -156,7 +156,7 @@ var wrongAsks = []struct {
 	{"state that is long", []string{"state", strings.Repeat("s", maxState+1)}, "invalid_request"},
 }
 
-// TestWrongAsks: no person is asked about what is wrong, and a program that is not who it says is told nothing.
+// TestWrongAsks: a wrong request is not shown to a person, and a program that is not what it claims gets no answer.
 func TestWrongAsks(t *testing.T) {
 	for _, c := range wrongAsks {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,7 +191,8 @@ func TestWrongAsks(t *testing.T) {
 	}
 }
 
-// TestAsks: ChatGPT's client is known by what it can do, and a program on the person's own computer is told apart.
+// TestAsks: the document of ChatGPT's client is accepted, and a redirect address on the person's own computer is
+// marked.
 func TestAsks(t *testing.T) {
 	d := newDesk(t)
 	const id = "https://chatgpt.com/oauth/x/client.json"
@@ -212,7 +213,7 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestDecide: a person decides once, in time, and about what they were asked themselves.
+// TestDecide: a person can decide a request once, before it expires, and only their own request.
 func TestDecide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
@@ -272,8 +273,8 @@ var wrongCodes = []struct {
 	{"after one", nil, time.Minute, "invalid_grant", true},
 }
 
-// TestWrongCodes: a code gives nothing but to who was asked about, in time, and where somebody else has it, nothing to
-// anybody.
+// TestWrongCodes: a code gives tokens only to the client that requested it, and in time. If it was stolen, it gives
+// tokens to nobody.
 func TestWrongCodes(t *testing.T) {
 	for _, c := range wrongCodes {
 		t.Run(c.name, func(t *testing.T) {
@@ -297,7 +298,7 @@ func TestWrongCodes(t *testing.T) {
 	}
 }
 
-// TestReuse: a code or a refresh token that is used twice disconnects the app, also if both come at once.
+// TestReuse: using a code or a refresh token twice disconnects the app, even if both uses come at once.
 func TestReuse(t *testing.T) {
 	d := newDesk(t)
 	code := d.allowed().Get("code")
@@ -325,7 +326,7 @@ func TestReuse(t *testing.T) {
 		"owner disconnect APP by misuse", "owner let_in APP by page", "owner disconnect APP by misuse")
 }
 
-// TestGuesses: who knows an app's id, which is no secret, can neither use nor disconnect it.
+// TestGuesses: with an app's id, which is no secret, nobody can use or disconnect the app.
 func TestGuesses(t *testing.T) {
 	d := newDesk(t)
 	tokens := d.gets(form(d.allowed().Get("code")))
@@ -365,7 +366,7 @@ func TestGuesses(t *testing.T) {
 	d.gets(renewal(tokens.Refresh)) // nobody disconnected it
 }
 
-// TestLimits: programs are asked about, and tokens given, so often; what waits for people is bounded.
+// TestLimits: the rates of requests for access and for tokens are limited, and so is the number of waiting requests.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
@@ -402,7 +403,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestFull: a person lets in so many.
+// TestFull: the number of apps of a person is limited.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
@@ -421,7 +422,7 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestPrivate: documents come from the public network alone.
+// TestPrivate: documents are fetched only from public addresses.
 func TestPrivate(t *testing.T) {
 	for text, want := range map[string]bool{
 		"1.1.1.1": true, "172.64.0.1": true, "2606:4700::1111": true, "::ffff:1.1.1.1": true,
@@ -452,7 +453,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// FuzzDoor: whatever is asked at the way in, nobody is let in, sent elsewhere, or given tokens; nothing breaks.
+// FuzzDoor: no request without authorisation gets access, a redirect or tokens, and nothing panics.
 func FuzzDoor(f *testing.F) {
 	for _, c := range wrongAsks {
 		f.Add(with(wanted(), c.pairs...).Encode(), document(clientID, nil), "")

@@ -10,8 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// tails reports the median and the 99th percentile of what one turn took, direct and forwarded, and how many times that
-// of a direct one that of a forwarded one is.
+// tails reports the median and the 99th percentile of the durations, direct and forwarded, and their ratios.
 func tails(b *testing.B, direct, forwarded []time.Duration) {
 	slices.Sort(direct)
 	slices.Sort(forwarded)
@@ -26,8 +25,8 @@ func tails(b *testing.B, direct, forwarded []time.Duration) {
 	}
 }
 
-// BenchmarkForward compares a request that is served where it came in with one that is forwarded, both from the same
-// client in one run: every other one is the other kind, so that both see the same machine.
+// BenchmarkForward compares a request that is served where it came in with one that is forwarded. Both run in turn, so
+// that the load of the machine is the same for both.
 func BenchmarkForward(b *testing.B) {
 	o := newTown()
 	serve := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"items":[]}`) }
@@ -49,7 +48,7 @@ func BenchmarkForward(b *testing.B) {
 	beside(b, func() time.Duration { return ask("alice") }, func() time.Duration { return ask("bob") })
 }
 
-// BenchmarkForwardedFrame does the same with a frame of sound that a WebSocket sends back: 20 ms of PCM16 in base64.
+// BenchmarkForwardedFrame does the same with a frame of sound that a WebSocket echoes: 20 ms of PCM16 in base64.
 func BenchmarkForwardedFrame(b *testing.B) {
 	o := newTown()
 	one := o.join(b, "a", echo)
@@ -68,7 +67,7 @@ func BenchmarkForwardedFrame(b *testing.B) {
 	beside(b, turn(one.dial(b, "alice")), turn(one.dial(b, "bob")))
 }
 
-// beside runs a benchmark of each of two things, direct and forwarded, in turns.
+// beside runs two benchmarks, direct and forwarded, in turn.
 func beside(b *testing.B, direct, forwarded func() time.Duration) {
 	for range 50 {
 		direct()

@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// stand is an instance of which nothing but its beats is there.
+// stand adds an instance that is alive for the others but does not answer.
 func (o *town) stand(t testing.TB, id, address string) {
 	t.Helper()
 	identity, err := NewIdentity()
@@ -21,7 +21,7 @@ func (o *town) stand(t testing.TB, id, address string) {
 	o.change(func() { o.there[id] = Peer{id, address, identity.Fingerprint()} })
 }
 
-// nowhere is an address at which nothing listens.
+// nowhere returns an address where nothing listens.
 func nowhere(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -30,8 +30,8 @@ func nowhere(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// An instance that has lost a caller says so and serves nothing; the request is served where they are then, whole, and
-// once.
+// TestForwardAsksAgainAfter421: an instance that has lost a caller answers 421 and serves nothing; the request is
+// served whole, and once, at the caller's new home.
 func TestForwardAsksAgainAfter421(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -64,7 +64,8 @@ func TestForwardAsksAgainAfter421(t *testing.T) {
 	}
 }
 
-// Where an instance cannot be reached, the request is held until another has its callers, and then served there.
+// TestForwardHoldsForATakeover: if an instance cannot be reached, the request is held until another one is the home of
+// its callers, and is served there.
 func TestForwardHoldsForATakeover(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // connections are made, and nobody takes them
 	must(t, err)
@@ -88,7 +89,7 @@ func TestForwardHoldsForATakeover(t *testing.T) {
 	}
 }
 
-// A request that nobody takes in time is refused in words, and its client told when to come again.
+// TestForwardGivesUp: a request that no instance takes in time is refused with a Retry-After.
 func TestForwardGivesUp(t *testing.T) {
 	for _, tt := range []struct{ name, method, streams string }{
 		{"in time", http.MethodPost, ""}, {"at once, its body cannot be sent again", http.MethodPost, "yes"},
@@ -113,7 +114,8 @@ func TestForwardGivesUp(t *testing.T) {
 	}
 }
 
-// What answers at an instance's address with another certificate is sent nothing.
+// TestForwardKnowsInstancesByTheirCertificates: nothing is sent to an instance's address if the certificate there is
+// another one.
 func TestForwardKnowsInstancesByTheirCertificates(t *testing.T) {
 	o := newTown()
 	a, b := o.join(t, "a", tell), o.join(t, "b", tell)
@@ -128,7 +130,7 @@ func TestForwardKnowsInstancesByTheirCertificates(t *testing.T) {
 	}
 }
 
-// Only instances are served by the listener for them, each under its own name.
+// TestStrangersAreServedNothing: the listener for instances serves only instances, each under its own id.
 func TestStrangersAreServedNothing(t *testing.T) {
 	o := newTown()
 	a, b := o.join(t, "a", tell), o.join(t, "b", tell)
@@ -176,7 +178,8 @@ func TestStrangersAreServedNothing(t *testing.T) {
 	}
 }
 
-// Whoever says from outside that they were forwarded is believed nothing: neither here nor by the next instance.
+// TestHopFromOutsideIsTakenAway: the header of a hop is removed from a client's request, and has no effect at this or
+// the next instance.
 func TestHopFromOutsideIsTakenAway(t *testing.T) {
 	o := newTown()
 	a, b := o.join(t, "a", tell), o.join(t, "b", tell)
@@ -192,8 +195,8 @@ func TestHopFromOutsideIsTakenAway(t *testing.T) {
 	}
 }
 
-// A request that an instance may have read is not sent again when that is gone: who changes something hears that it may
-// have been done.
+// TestForwardNeverRepeatsWhatMayHaveBeenRead: a request that a lost instance may have read is not sent again; the
+// client of a request that changes something learns that the change may have been made.
 func TestForwardNeverRepeatsWhatMayHaveBeenRead(t *testing.T) {
 	for _, tt := range []struct {
 		method string
@@ -224,7 +227,8 @@ func TestForwardNeverRepeatsWhatMayHaveBeenRead(t *testing.T) {
 	}
 }
 
-// An answer, or a socket, breaks off when its instance is gone, and when this one ends.
+// TestForwardCutsWhatNobodyServesAnyMore: an answer or a socket breaks off when its instance is dead, and when this one
+// ends.
 func TestForwardCutsWhatNobodyServesAnyMore(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -268,7 +272,8 @@ func TestForwardCutsWhatNobodyServesAnyMore(t *testing.T) {
 	}
 }
 
-// A request that an instance took before its end is answered; after that it forwards nothing more, and says so.
+// TestForwardAfterClose: a request that another instance took before the end is answered; after that, requests are
+// refused.
 func TestForwardAfterClose(t *testing.T) {
 	o := newTown()
 	reading, goOn := make(chan struct{}), make(chan struct{})
@@ -292,7 +297,7 @@ func TestForwardAfterClose(t *testing.T) {
 	}
 }
 
-// A store that does not say where a caller is has its own words, and nothing is guessed.
+// TestForwardNeedsToKnowWhere: if the locator fails, its error is answered, and the request is not forwarded.
 func TestForwardNeedsToKnowWhere(t *testing.T) {
 	o := newTown()
 	a := o.join(t, "a", tell)
@@ -302,7 +307,8 @@ func TestForwardNeedsToKnowWhere(t *testing.T) {
 	o.change(func() { o.homes["lost"] = "a" })
 }
 
-// Each write to a client has a bound, which is lifted after it: over HTTP/2 it would end a quiet stream.
+// TestPacedWrites: each write to a client has a deadline, which is removed after it, because over HTTP/2 it would end a
+// quiet stream.
 func TestPacedWrites(t *testing.T) {
 	out := &deadlined{ResponseWriter: httptest.NewRecorder()}
 	w := paced{out, http.NewResponseController(out)}
@@ -319,7 +325,7 @@ func TestPacedWrites(t *testing.T) {
 	}
 }
 
-// deadlined notes the deadline that each write has.
+// deadlined records the deadline of each write.
 type deadlined struct {
 	http.ResponseWriter
 	now    time.Time
@@ -341,7 +347,7 @@ func (d *deadlined) FlushError() error {
 	return nil
 }
 
-// An answer that takes longer than anybody is held is waited for, as long as its instance is there.
+// TestForwardWaitsForASlowAnswer: a slow answer is awaited as long as its instance is alive.
 func TestForwardWaitsForASlowAnswer(t *testing.T) {
 	o := newTown()
 	a := o.join(t, "a", tell)

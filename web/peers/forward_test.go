@@ -14,7 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// tell answers with what a request was when it was served.
+// tell answers with a description of the request as it arrived.
 func tell(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Add("Told", "once")
@@ -24,7 +24,8 @@ func tell(w http.ResponseWriter, r *http.Request) {
 		r.Header.Values(hopHeader), body)
 }
 
-// A request is served where its caller is, as it came: the same bytes whether it was forwarded or not.
+// TestForward: a request is served at its caller's home as it came: the bytes are the same whether it was forwarded or
+// not.
 func TestForward(t *testing.T) {
 	o := newTown()
 	a, b := o.join(t, "a", tell), o.join(t, "b", tell)
@@ -60,7 +61,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// What a request's own connection was is told to the instance that serves it.
+// TestHopTellsWhence: the instance that serves a request knows the address and the security of the client's connection.
 func TestHopTellsWhence(t *testing.T) {
 	for _, h := range []hop{
 		{by: "a", secure: true, remote: "192.0.2.1:5000"}, {by: "a", remote: "[2001:db8::1]:5000"}, {by: "a"},
@@ -77,7 +78,7 @@ func TestHopTellsWhence(t *testing.T) {
 	}
 }
 
-// An event reaches the client before the next one is made.
+// TestForwardStreamsEvents: an event reaches the client before the next one is made.
 func TestForwardStreamsEvents(t *testing.T) {
 	o := newTown()
 	heard := make(chan struct{})
@@ -115,7 +116,7 @@ func TestForwardStreamsEvents(t *testing.T) {
 	<-left
 }
 
-// echo sends back what it gets, and closes with the code that it is told.
+// echo sends back each message, and closes with the code that a message names.
 func echo(w http.ResponseWriter, r *http.Request) {
 	upgrader := websocket.Upgrader{Subprotocols: []string{"realtime"}}
 	conn, err := upgrader.Upgrade(w, r, nil)
@@ -152,7 +153,7 @@ func (i *instance) dial(t testing.TB, caller string) *websocket.Conn {
 	return conn
 }
 
-// A WebSocket goes both ways, and its close codes with it.
+// TestForwardCarriesSockets: a WebSocket is forwarded in both directions, with its close code.
 func TestForwardCarriesSockets(t *testing.T) {
 	o := newTown()
 	a, b := o.join(t, "a", echo), o.join(t, "b", echo)
@@ -174,7 +175,7 @@ func TestForwardCarriesSockets(t *testing.T) {
 	until(t, func() bool { return a.count("forwarded_total", "served") == 1 && a.count("open", "") == 0 })
 }
 
-// The close code of a client reaches the instance that serves it.
+// TestForwardCarriesTheClientsClose: the close code of a client reaches the instance that serves it.
 func TestForwardCarriesTheClientsClose(t *testing.T) {
 	o := newTown()
 	closed := make(chan error, 1)
@@ -198,7 +199,8 @@ func TestForwardCarriesTheClientsClose(t *testing.T) {
 	}
 }
 
-// A request without a caller of a name goes where the id that it names was made, if that is known, and else nowhere.
+// TestNamelessGoByTheIdsThatTheyName: a request of a nameless caller goes to the instance that made the id in it, if
+// that is known; otherwise it stays here.
 func TestNamelessGoByTheIdsThatTheyName(t *testing.T) {
 	o := newTown()
 	a := o.join(t, "a1", tell)
@@ -226,7 +228,8 @@ func TestNamelessGoByTheIdsThatTheyName(t *testing.T) {
 	}
 }
 
-// A client that leaves while its request waits ends that at the other instance, and counts as nothing else.
+// TestForwardEndsWithItsClient: when a client leaves while it waits, its request ends at the other instance, too, and
+// is counted as served.
 func TestForwardEndsWithItsClient(t *testing.T) {
 	o := newTown()
 	began, ended := make(chan struct{}), make(chan struct{})
@@ -250,8 +253,9 @@ func TestForwardEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// An instance is busy with what another one serves as long as a client would notice its end: with a stream that is
-// asked for again it is not. That the connection is of no further use is told also where another one answers.
+// TestBusy: an instance is busy as long as another one serves a request whose client would notice its end; a stream
+// that clients repeat by themselves does not count. The header that closes the connection is kept when another instance
+// answers.
 func TestBusy(t *testing.T) {
 	o := newTown()
 	goOn := make(chan struct{})

@@ -98,7 +98,7 @@ type instance struct {
 	served []string // Guarded by mu: the paths of requests that were served here
 }
 
-// caller is who a request is of; "": nobody has named them.
+// caller returns the caller of a request; nameless if the request names none.
 func caller(r *http.Request) handoff.Caller {
 	if name := r.Header.Get("Caller"); name != "" {
 		return handoff.Caller{Principal: name}
@@ -106,7 +106,7 @@ func caller(r *http.Request) handoff.Caller {
 	return handoff.NamelessCaller("somebody", rand.Text())
 }
 
-// join adds an instance to a town, which serves requests as serve does.
+// join adds an instance to a town; it serves requests with serve.
 func (o *town) join(t testing.TB, id string, serve http.HandlerFunc) *instance {
 	t.Helper()
 	identity, err := NewIdentity()
@@ -136,7 +136,7 @@ func (o *town) join(t testing.TB, id string, serve http.HandlerFunc) *instance {
 	return one
 }
 
-// edge lets requests in and has them served where they belong.
+// edge routes requests as web does: it serves them here or forwards them.
 func (i *instance) edge(serve http.HandlerFunc) http.Handler {
 	here := func(w http.ResponseWriter, r *http.Request) {
 		i.mu.Lock()
@@ -220,7 +220,7 @@ func (i *instance) ask(t testing.TB, caller, method, path, body string, headers 
 	return answer, string(text)
 }
 
-// until waits until something is so.
+// until waits until so returns true.
 func until(t testing.TB, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patient); !so(); time.Sleep(2 * time.Millisecond) {

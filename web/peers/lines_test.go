@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff"
 )
 
-// agents are those of machines that keep a line here: each sends back what it gets, behind its name.
+// agents has the agents of machines that keep a line here. Each sends back what it gets, with its name as prefix.
 type agents map[string]bool
 
 func (a agents) DialHere(_ context.Context, server string, apart bool) (net.Conn, error) {
@@ -34,8 +34,8 @@ func (a agents) DialHere(_ context.Context, server string, apart bool) (net.Conn
 	return near, nil
 }
 
-// An agent whose machine keeps its line to another instance is reached through that, wherever that is in the list; what
-// went wrong there is told here.
+// TestDialLine: an agent whose machine keeps its line to another instance is reached through that instance, wherever it
+// is in the list; its error is returned.
 func TestDialLine(t *testing.T) {
 	o := newTown()
 	a, b, c := o.join(t, "a", tell), o.join(t, "b", tell), o.join(t, "c", tell)
@@ -65,7 +65,8 @@ func TestDialLine(t *testing.T) {
 	}
 }
 
-// A connection to an agent ends when the instance that uses it is gone, and when the one that has the line ends.
+// TestLinesEndWithTheirInstances: a connection to an agent ends when the instance that uses it is dead, and when the
+// instance that has the line ends.
 func TestLinesEndWithTheirInstances(t *testing.T) {
 	for _, end := range []func(o *town, c *instance){
 		func(o *town, _ *instance) { o.change(func() { o.dead["a"] = true }) },
@@ -85,8 +86,8 @@ func TestLinesEndWithTheirInstances(t *testing.T) {
 	}
 }
 
-// Whoever is no instance gets no line: not from outside, not through the instance that forwards their requests, and not
-// by the listener for instances.
+// TestLinesAreForInstances: clients get no line: not from outside, not through an instance that forwards their request,
+// and not from the listener for instances.
 func TestLinesAreForInstances(t *testing.T) {
 	o := newTown()
 	a := o.join(t, "a", tell)

@@ -138,7 +138,8 @@ func waitFor(t *testing.T, what func() bool) {
 	}
 }
 
-// A notice reaches the browsers of its caller alone, encrypted for them and signed, also after a restart.
+// TestNoticesReachBrowsers: a notice reaches only the browsers of its caller, encrypted and signed, even after a
+// restart.
 func TestNoticesReachBrowsers(t *testing.T) {
 	store, dir := newMemory(), t.TempDir()
 	b := newBrowser(t)
@@ -164,7 +165,7 @@ func TestNoticesReachBrowsers(t *testing.T) {
 	b.mu.Unlock()
 }
 
-// A subscription ends with its login, and when the push service says that it is over.
+// TestSubscriptionsEnd: a subscription ends with its login, and when the push service says that it has ended.
 func TestSubscriptionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	alive := true
@@ -201,7 +202,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 	}
 }
 
-// Only a push service of a browser is an address to send to.
+// TestNoOtherAddresses: only addresses that can be push services are accepted.
 func TestNoOtherAddresses(t *testing.T) {
 	s, err := Open(t.Context(), Config{Store: newMemory(), Dir: t.TempDir()})
 	must(t, err)

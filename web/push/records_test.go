@@ -62,8 +62,8 @@ func (m *memory) DropRecord(_ context.Context, kind, name string) (bool, error) 
 	return was, m.down
 }
 
-// TestOldFile: what an earlier version kept in its file goes into the store, once. Where another instance was first,
-// its keys count, and subscriptions that were made with others are none.
+// TestOldFile: the file of an earlier version is moved into the store, once. If another instance has stored its keys
+// first, those are used, and the subscriptions of the file are dropped.
 func TestOldFile(t *testing.T) {
 	private, public, err := webpush.GenerateVAPIDKeys()
 	must(t, err)
@@ -101,7 +101,8 @@ func TestOldFile(t *testing.T) {
 	}
 }
 
-// TestBesideEachOther: two senders over one store sign with one key, and each tells who asked at the other.
+// TestBesideEachOther: two senders over one store sign with the same key, and each sends to subscriptions made at the
+// other.
 func TestBesideEachOther(t *testing.T) {
 	store := newMemory()
 	b := newBrowser(t)
@@ -118,7 +119,7 @@ func TestBesideEachOther(t *testing.T) {
 	}
 }
 
-// TestStoreIsAway: while the store is away a notice counts as one that was not sent.
+// TestStoreIsAway: while the store does not answer, a notice counts as failed.
 func TestStoreIsAway(t *testing.T) {
 	store := newMemory()
 	s := running(t, Config{Store: store, Dir: t.TempDir()})

@@ -12,8 +12,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestSentAgain: a request that is sent again, with a key or as SDKs mark it, runs once, also in the next life of the
-// process and when the first answer never came; without either it is another.
+// TestSentAgain: a repeated request, with a key or with the mark of SDKs, runs once, even after a restart, and even if
+// the first answer never arrived. Without either it runs again.
 func TestSentAgain(t *testing.T) {
 	for _, headers := range [][]string{{"Idempotency-Key", "k"}, {"X-Stainless-Retry-Count", "1"}} {
 		inWorld(t, func(w *world) {
@@ -63,8 +63,8 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
-// TestSentAgainInAConversation: a request that is sent again in the next life gets its response also where the
-// conversation has gone on by it since, while it runs or after it; the conversation takes more then.
+// TestSentAgainInAConversation: a request that is repeated after a restart gets its response even if the conversation
+// has gone on since, while the response runs and after its end; the conversation accepts more responses then.
 func TestSentAgainInAConversation(t *testing.T) {
 	for _, headers := range [][]string{{"Idempotency-Key", "k"}, {"X-Stainless-Retry-Count", "1"}} {
 		inWorld(t, func(w *world) {
@@ -103,7 +103,8 @@ func TestSentAgainInAConversation(t *testing.T) {
 	}
 }
 
-// TestConversationIsBusyInTheNextLife: what a response still writes there at its end nobody else writes.
+// TestConversationIsBusyInTheNextLife: while the response of an earlier process is open, nobody else can add items to
+// its conversation.
 func TestConversationIsBusyInTheNextLife(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
@@ -121,8 +122,8 @@ func TestConversationIsBusyInTheNextLife(t *testing.T) {
 	})
 }
 
-// TestApprovalSentAgain: an answer to a question that is sent again in the next life gets the response that it began,
-// while that runs and after its end. Another request does not.
+// TestApprovalSentAgain: an answer to a question that is repeated after a restart gets the response that it began,
+// while that runs and after its end. A different request does not.
 func TestApprovalSentAgain(t *testing.T) {
 	for _, key := range [][]string{{"Idempotency-Key", "k"}, {"X-Stainless-Retry-Count", "0"}} {
 		inWorld(t, func(w *world) {
@@ -154,8 +155,8 @@ func TestApprovalSentAgain(t *testing.T) {
 	}
 }
 
-// TestDecisionFails: an answer to a question that could not be passed on leaves nothing: another may come under its
-// key.
+// TestDecisionFails: if an answer to a question could not be passed on, nothing is kept, and another request may use
+// the same key.
 func TestDecisionFails(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := w.begun(`{"model":"bigpc","input":"hi"}`)
@@ -186,8 +187,8 @@ func TestDecisionFails(t *testing.T) {
 	})
 }
 
-// TestSentAgainBeforeItBegan: a former life promised the work and began nothing. Who sends the request again wants it
-// done: it runs, once.
+// TestSentAgainBeforeItBegan: an earlier process promised the work and did not begin it. When the request is repeated,
+// the work runs once.
 func TestSentAgainBeforeItBegan(t *testing.T) {
 	for _, talks := range []bool{false, true} {
 		inWorld(t, func(w *world) { sentAgainBeforeItBegan(w, talks, "X-Stainless-Retry-Count", "1") })
@@ -236,8 +237,8 @@ func sentAgainBeforeItBegan(w *world, talks bool, headers ...string) {
 	}
 }
 
-// TestDeletedIsSentAgain: a request whose response was deleted runs no second time when it is sent again, and brings
-// nothing back.
+// TestDeletedIsSentAgain: repeating a request whose response was deleted does not run the work again, and does not
+// restore the response.
 func TestDeletedIsSentAgain(t *testing.T) {
 	key := []string{"Idempotency-Key", "k"}
 	inWorld(t, func(w *world) {

@@ -12,8 +12,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestConversationItems: what is put into a conversation between responses is told to the agent with the next one,
-// once; what it was told stays, and the rest can be taken away.
+// TestConversationItems: the agent gets items that were added between responses with the next response, once. Those
+// items stay; others can be deleted.
 func TestConversationItems(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", `{"items":[{"role":"user","content":"I like tea"}]}`)
@@ -74,8 +74,8 @@ func TestConversationItems(t *testing.T) {
 	})
 }
 
-// TestConversationCatchesUp: what a response said that a former life had begun stands in its conversation when somebody
-// looks, once, though nobody has asked for the response, and also when its end was stored and not told there.
+// TestConversationCatchesUp: the output of a response that an earlier process began is added to its conversation once,
+// when the conversation is read, even if nobody has read the response, and even if only the response's end was stored.
 func TestConversationCatchesUp(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		inWorld(t, func(w *world) {
@@ -110,8 +110,8 @@ func TestConversationCatchesUp(t *testing.T) {
 	}
 }
 
-// TestConversationIsChangedByOneAtATime: what a response said and what a client sets at the same moment both stand
-// there afterwards, and a conversation that is deleted at that moment stays deleted.
+// TestConversationIsChangedByOneAtATime: items of a response and metadata that a client sets at the same moment are
+// both kept, and a conversation that is deleted at that moment stays deleted.
 func TestConversationIsChangedByOneAtATime(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		for at := range 6 { // while the response is stored, and then its conversation

@@ -113,7 +113,8 @@ completed
 	}
 }
 
-// TestOneTerminalEvent: however a run ends, the stream ends once, and the response says the same.
+// TestOneTerminalEvent: at every outcome of a run, the stream has one terminal event, and the response has the same
+// status.
 func TestOneTerminalEvent(t *testing.T) {
 	broken := &handoff.RecordError{Code: handoff.CodeModelLimit, Message: "The model takes no more."}
 	for name, tt := range map[string]struct {
@@ -165,7 +166,8 @@ func TestOneTerminalEvent(t *testing.T) {
 	}
 }
 
-// TestSerialWindows: what goes on at once is written one after the other, and a call that hangs frees its window.
+// TestSerialWindows: items that run at the same time are written one after another, and a call that hangs does not
+// block the others for ever.
 func TestSerialWindows(t *testing.T) {
 	m := newEmitter(false)
 	steps := [][]event{m.begin()}
@@ -192,7 +194,7 @@ func TestSerialWindows(t *testing.T) {
 	}
 }
 
-// TestCommandArguments: a command is shown the same, whether it was seen as it began or only when it was done.
+// TestCommandArguments: the arguments of a command are the same whether its beginning was seen or only its end.
 func TestCommandArguments(t *testing.T) {
 	done := handoff.RunItem{
 		Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "ls", Arguments: `{"command":"ls","dir":null}`},
@@ -211,8 +213,8 @@ func TestCommandArguments(t *testing.T) {
 	}
 }
 
-// TestTextThatChanges: deltas are advisory. What was written stays and is incomplete; the whole follows as another
-// item.
+// TestTextThatChanges: if the final text differs from the deltas, the written item stays as incomplete, and the final
+// text follows as another item.
 func TestTextThatChanges(t *testing.T) {
 	m := newEmitter(false)
 	steps := [][]event{m.begin(),
@@ -228,7 +230,8 @@ func TestTextThatChanges(t *testing.T) {
 	}
 }
 
-// TestJSONAnswers: where JSON was asked for, the answer is the one message, without its fence; another answer fails.
+// TestJSONAnswers: if JSON was requested, the answer is the only message, without its Markdown fence; any other answer
+// fails.
 func TestJSONAnswers(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"a":1}`: `{"a":1}`, "```json\n{\"a\":1}\n```\n": `{"a":1}`, "Here it is: {}": "",
@@ -299,7 +302,8 @@ func script(r *rand.Rand) (kinds []handoff.RunKind, end handoff.Record) {
 	return kinds, end
 }
 
-// FuzzStream: whatever happens to a run, the strictest reader takes the stream, and what it read is the response.
+// FuzzStream: for any events of a run, the strictest reader accepts the stream, and the items that it read are those of
+// the response.
 func FuzzStream(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed, seed%3 == 0, seed%5 == 0)

@@ -27,8 +27,8 @@ func (w *world) work(n int) {
 	synctest.Wait()
 }
 
-// TestGetAgreesWithTheStream: however a response ends, its stream has one terminal event, which is the last, and GET
-// shows the same afterwards, from memory and in the next life of the process.
+// TestGetAgreesWithTheStream: at every end of a response, its stream has one terminal event, which is the last one, and
+// GET returns the same response afterwards, from memory and after a restart.
 func TestGetAgreesWithTheStream(t *testing.T) {
 	for outcome, want := range map[handoff.Outcome]string{
 		handoff.OutcomeResult: completed, handoff.OutcomeFailed: failed, handoff.OutcomeInterrupted: incomplete,
@@ -58,8 +58,8 @@ func TestGetAgreesWithTheStream(t *testing.T) {
 	}
 }
 
-// TestResumeAfterACut: read again after any event, while it goes on or after its end, a stream is the rest of what
-// it was.
+// TestResumeAfterACut: a stream that is read again after any event, before or after its end, has the rest of the same
+// events.
 func TestResumeAfterACut(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(backgroundStream)
@@ -93,8 +93,8 @@ func TestResumeAfterACut(t *testing.T) {
 	})
 }
 
-// TestBadCursor: a cursor that is none is told before it is looked whether the response is there, and only what was
-// made with background and stream can be streamed again.
+// TestBadCursor: an invalid starting_after is refused before the response is looked up, and only a response with
+// background and stream can be streamed again.
 func TestBadCursor(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for n, body := range []string{`{"model":"bigpc","input":"hi"}`, `{"model":"bigpc","input":"hi","background":true}`, `{"model":"bigpc","input":"hi","stream":true}`} {
@@ -119,7 +119,8 @@ func TestBadCursor(t *testing.T) {
 	})
 }
 
-// TestCancel: only what goes on in the background can be cancelled, twice is once, and what comes late changes nothing.
+// TestCancel: only a response in the background can be cancelled; cancelling twice is like once, and later events
+// change nothing.
 func TestCancel(t *testing.T) {
 	inWorld(t, func(w *world) {
 		cancel := func(n int) (int, map[string]any) {
@@ -160,7 +161,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestDelete: what is in flight is not deleted; what was deleted is gone, and nothing brings it back.
+// TestDelete: an open response cannot be deleted; a deleted one stays deleted.
 func TestDelete(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(backgroundStream)
@@ -186,8 +187,8 @@ func TestDelete(t *testing.T) {
 	})
 }
 
-// TestReaderLeaves: a response whose reader has left is stopped after the time that an SDK needs to come back, unless
-// it is in the background.
+// TestReaderLeaves: a response without a reader is stopped after the time that an SDK needs to reconnect, unless it is
+// in the background.
 func TestReaderLeaves(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for n, body := range []string{`{"model":"bigpc","input":"hi"}`, `{"model":"bigpc","input":"hi","stream":true}`, backgroundStream} {
@@ -205,8 +206,8 @@ func TestReaderLeaves(t *testing.T) {
 	})
 }
 
-// TestKeyIsRevoked: a stream whose key does not count any more ends with an error event, and an answer that has not
-// begun is an error. The work is like one whose reader has left.
+// TestKeyIsRevoked: after its key was revoked, a stream ends with an error event, and an answer that has not begun is
+// an error. The work goes on as after a reader has left.
 func TestKeyIsRevoked(t *testing.T) {
 	inWorld(t, func(w *world) {
 		gone := handoff.Fault(handoff.CodeUnauthorized, "", "")
@@ -237,7 +238,7 @@ func TestKeyIsRevoked(t *testing.T) {
 	})
 }
 
-// TestRefusals: errors are objects as OpenAI's clients read them, and say whether to try again where SDKs would.
+// TestRefusals: errors have the form of OpenAI's API, and say whether SDKs should repeat the request.
 func TestRefusals(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
@@ -279,8 +280,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestStoreDown: while the store does not answer, what needs it is an error that says so and may be tried again, and
-// that does not tell where the store is; what is in memory goes on.
+// TestStoreDown: while the store does not answer, requests that need it get an error that does not reveal the store's
+// address and may be repeated; responses in memory go on.
 func TestStoreDown(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
@@ -308,7 +309,7 @@ func TestStoreDown(t *testing.T) {
 	})
 }
 
-// TestLongAnswerIsNotLate: an answer comes when its response ends, also where more was said than is kept for streams.
+// TestLongAnswerIsNotLate: a request gets its answer when the response ends, even if the log of events has been cut.
 func TestLongAnswerIsNotLate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(`{"model":"bigpc","input":"hi"}`)

@@ -7,9 +7,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestRunOutlivesProcess: a response whose run goes on when the process ends, or when its caller gets another home, is
-// a failure to who waits for it at that moment and to nobody else: read again, or sent again, it is what the run came
-// to.
+// TestRunOutlivesProcess: if a run goes on when the process ends, or when its caller's home changes, its response fails
+// only for the reader at that moment: read again or repeated, it has the outcome of the run.
 func TestRunOutlivesProcess(t *testing.T) {
 	yields := func(w *world) { w.does(1, handoff.RunYielded{}) }
 	for _, end := range []struct {
@@ -57,7 +56,7 @@ func TestRunOutlivesProcess(t *testing.T) {
 	}
 }
 
-// TestEndsWithItsProcess: work that ends with the process fails for good.
+// TestEndsWithItsProcess: the response of work that ends with the process fails for good.
 func TestEndsWithItsProcess(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.begun(`{"model":"bigpc","input":"hi"}`)

@@ -9,8 +9,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestReferences: a request that names items goes on in the session of the last one, with what comes after it. Where
-// it cannot, or other sessions are named too, the agent is told what the items say.
+// TestReferences: a request that names items continues the session of the last one, with the items after it. If that is
+// impossible, or the items are of several sessions, the agent gets the content of the items.
 func TestReferences(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i, body := range []string{
@@ -83,8 +83,8 @@ func TestReferences(t *testing.T) {
 	})
 }
 
-// TestApprovalTellsItsResponse: an answer to a question goes on from the response that asked, without its id. Later in
-// a chat the same answer is history.
+// TestApprovalTellsItsResponse: an answer to a question continues the response that asked, without
+// previous_response_id. Later in a chat, the same answer is part of the history.
 func TestApprovalTellsItsResponse(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := w.begun(`{"model":"bigpc","input":"hi"}`)

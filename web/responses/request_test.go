@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestRequests: what a request says, and how what cannot be done is refused.
+// TestRequests: how requests are parsed, and how unsupported ones are refused.
 func TestRequests(t *testing.T) {
 	user := `{"role":"user","content":"hi"}`
 	for body, want := range map[string]string{
@@ -73,7 +73,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestWrongTypes: a fault tells what is expected, and what came instead.
+// TestWrongTypes: a fault names the expected type and the actual one.
 func TestWrongTypes(t *testing.T) {
 	for body, want := range map[string]string{
 		`[]`:                          "Invalid type for the body: expected an object, but got an array instead.",
@@ -91,7 +91,7 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
-// FuzzRequest: whatever comes in, it is refused, or its items have ids and it asks for something.
+// FuzzRequest: every request is refused, or has a prompt or approvals and items with ids.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":[{"type":"input_text","text":"hi"}]}],"conversation":{"id":"conv_1"}}`))
 	f.Add([]byte(`{"model":"m","input":[{"type":"mcp_approval_response","approval_request_id":"a","approve":true}],"text":{"format":{"type":"json_schema","schema":{}}}}`))

@@ -12,7 +12,7 @@ import (
 	"switchboard/handoff/tools"
 )
 
-// TestWhoIsAsked: a question ends a response only where the next request could answer it; else the work goes on under
+// TestWhoIsAsked: a question ends a response only if the next request could answer it; otherwise the work goes on under
 // the same response, and the question waits for a tap.
 func TestWhoIsAsked(t *testing.T) {
 	question := handoff.RunAsked{
@@ -44,7 +44,7 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// TestQuestionComesFirst: nothing goes on from a response whose question is open, but the answer.
+// TestQuestionComesFirst: a response with an open question can only be continued with the answer.
 func TestQuestionComesFirst(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(`{"model":"bigpc","input":"hi"}`)
@@ -75,7 +75,7 @@ func TestQuestionComesFirst(t *testing.T) {
 	})
 }
 
-// TestNothingRan: from a response that never had a turn nothing goes on.
+// TestNothingRan: a response that never had a turn cannot be continued.
 func TestNothingRan(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.hold = true
@@ -91,7 +91,7 @@ func TestNothingRan(t *testing.T) {
 	})
 }
 
-// TestCancelIsARight: who may not stop work cancels nothing.
+// TestCancelIsARight: a key that may not stop work cannot cancel a response.
 func TestCancelIsARight(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.begun(backgroundPost)
@@ -102,7 +102,7 @@ func TestCancelIsARight(t *testing.T) {
 	})
 }
 
-// TestAskedAtTheStart: what is asked before the API runs is done, and not refused as at a shutdown.
+// TestAskedAtTheStart: a request that comes before the API runs is served, and not refused as at a shutdown.
 func TestAskedAtTheStart(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.begins = time.Second
@@ -116,7 +116,7 @@ func TestAskedAtTheStart(t *testing.T) {
 	})
 }
 
-// TestReaderComesBack: a response goes on whose reader has left and come back in time.
+// TestReaderComesBack: a response goes on if its reader leaves and comes back in time.
 func TestReaderComesBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const body = `{"model":"bigpc","input":"hi"}`
@@ -131,7 +131,7 @@ func TestReaderComesBack(t *testing.T) {
 	})
 }
 
-// TestOutcomeIsHeard: what an SDK has read, no call tells again; what nobody has read, it does.
+// TestOutcomeIsHeard: an outcome that an SDK has read is not told in a call; an unread one is.
 func TestOutcomeIsHeard(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for n, body := range []string{`{"model":"bigpc","input":"hi"}`, backgroundPost} {

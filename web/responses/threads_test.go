@@ -11,7 +11,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestWhereItGoesOn: a new response has a new thread; one after another, or in a conversation, goes on where that was.
+// TestWhereItGoesOn: a new response has a new thread; the next one, and one in the same conversation, continues that
+// thread.
 func TestWhereItGoesOn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
@@ -59,9 +60,8 @@ func TestWhereItGoesOn(t *testing.T) {
 	})
 }
 
-// TestAnothersIsUnknown: what belongs to somebody else looks to everybody else like what was never there.
-// TestMade: which sessions programs made is known of each caller, also in the next life of the process; what goes on in
-// a session that was there, and what nothing is kept of, made none.
+// TestMade: for each caller it is known which sessions programs made, even after a restart. Continuing an existing
+// session, or a response that is not kept, makes none.
 func TestMade(t *testing.T) {
 	inWorld(t, func(w *world) {
 		look := func(owner, thread string) bool {
@@ -82,6 +82,7 @@ func TestMade(t *testing.T) {
 	})
 }
 
+// TestAnothersIsUnknown: the responses of another caller look as if they did not exist.
 func TestAnothersIsUnknown(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(`{"model":"bigpc","input":"hi","background":true,"stream":true}`)
@@ -120,8 +121,7 @@ func TestAnothersIsUnknown(t *testing.T) {
 	})
 }
 
-// TestFailedCreate: nothing is left of a response that could not be begun; the same request begins it when it is sent
-// again.
+// TestFailedCreate: a response that could not be begun is not kept; repeating the request begins it.
 func TestFailedCreate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
@@ -166,8 +166,8 @@ func TestFailedCreate(t *testing.T) {
 	})
 }
 
-// TestNotStored: a response with store false streams to its end and leaves nothing in the store, also when it goes on
-// from one that is stored, which stays as it was.
+// TestNotStored: a response with store false streams to its end and is not stored, even if it continues a stored
+// response, which does not change.
 func TestNotStored(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(`{"model":"bigpc","input":"hi"}`)
@@ -206,8 +206,8 @@ func TestNotStored(t *testing.T) {
 	})
 }
 
-// TestThreadingIsOptedOut: a request that wants its whole history sent says so in its metadata, and the agent is told
-// it as a setting of Switchboard, not as words of anybody. Metadata without it tells no agent anything.
+// TestThreadingIsOptedOut: a request can ask in its metadata that the model gets the whole history; the agent gets this
+// as a trusted setting, not as a person's words. Other metadata does not reach the agent.
 func TestThreadingIsOptedOut(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i, c := range []struct{ metadata, want string }{
