@@ -229,7 +229,7 @@ func TestNamelessGoByTheIdsThatTheyName(t *testing.T) {
 }
 
 // TestForwardEndsWithItsClient: when a client leaves while it waits, its request ends at the other instance, too, and
-// is counted as served.
+// does not count as lost.
 func TestForwardEndsWithItsClient(t *testing.T) {
 	o := newTown()
 	began, ended := make(chan struct{}), make(chan struct{})
