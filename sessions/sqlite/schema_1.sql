@@ -1,7 +1,7 @@
--- The tables of version 1. Times are Unix milliseconds unless they say otherwise; a caller is
+-- The tables of version 1. Times are in Unix milliseconds unless stated otherwise; a caller is a
 -- sessions.CallerName.
 
--- The ledger and the history: past is when an entry became history, 0 while it waits.
+-- The ledger and the history. past is when an entry became history, 0 before.
 CREATE TABLE entries (
   id INTEGER PRIMARY KEY,
   caller TEXT NOT NULL,
@@ -19,10 +19,10 @@ CREATE INDEX entries_unheard ON entries (caller, ended, key) WHERE past = 0 AND 
 CREATE INDEX entries_history ON entries (caller, past, key) WHERE past > 0;
 CREATE INDEX entries_past ON entries (past) WHERE past > 0;
 
--- The whole words of an entry, by its id.
+-- The whole texts of an entry, by its id.
 CREATE TABLE bodies (id INTEGER PRIMARY KEY, prompt TEXT NOT NULL, text TEXT NOT NULL) STRICT;
 
--- The words under which history is found, by the entry's id. They are cut and in lower case already.
+-- The search index of the history, by the entry's id. Its words are split and in lower case already.
 CREATE VIRTUAL TABLE history_words USING fts5 (
   words, content = '', contentless_delete = 1, detail = none,
   tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co'"
@@ -33,14 +33,14 @@ CREATE TABLE stickies (
   PRIMARY KEY (caller, field)
 ) STRICT, WITHOUT ROWID;
 
--- Times of logins are Unix nanoseconds.
+-- Times of logins are in Unix nanoseconds.
 CREATE TABLE logins (
   principal TEXT NOT NULL, id TEXT NOT NULL, sum BLOB NOT NULL UNIQUE, key BLOB NOT NULL, host TEXT NOT NULL,
   device TEXT NOT NULL, made INTEGER NOT NULL, used INTEGER NOT NULL, ends INTEGER NOT NULL,
   PRIMARY KEY (principal, id)
 ) STRICT;
 
--- Minutes of calls by name and day, in nanoseconds.
+-- Sums by name and day, such as the time in calls in nanoseconds.
 CREATE TABLE spent (
   name TEXT NOT NULL, day TEXT NOT NULL, total INTEGER NOT NULL, changed INTEGER NOT NULL,
   PRIMARY KEY (name, day)

@@ -1,11 +1,11 @@
--- Whether of an entry only its key, its id and its outcome are kept, for a day.
+-- unkept is 1 for an entry without texts: only its key, its id and its outcome are kept, for a day.
 ALTER TABLE entries ADD COLUMN unkept INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX entries_unkept ON entries (past) WHERE unkept = 1 AND past > 0;
 
--- The whole requests whose words wait, by the entry's id.
+-- The whole requests of waiting entries, by the entry's id.
 CREATE TABLE requests (id INTEGER PRIMARY KEY, request TEXT NOT NULL) STRICT;
 
--- For whom a thread was made, the newest last.
+-- The callers for whom threads were made, the newest last.
 CREATE TABLE owned (
   id INTEGER PRIMARY KEY, server TEXT NOT NULL, thread TEXT NOT NULL, principal TEXT NOT NULL, user TEXT NOT NULL,
   UNIQUE (server, thread)

@@ -1,4 +1,4 @@
--- Client secrets, which open calls for a while. Of their text there is only the sum.
+-- Client secrets, which open calls until they end. Only the hash of their text is kept.
 CREATE TABLE secrets (
   sum       BLOB PRIMARY KEY,
   principal TEXT NOT NULL,

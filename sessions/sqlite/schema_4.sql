@@ -1,5 +1,5 @@
--- Threads of the agents that Switchboard runs itself; see package handoff/threads. What is only read as a whole is in
--- the body, as JSON.
+-- Threads of the agents that Switchboard runs itself; see package handoff/threads. The body is the whole thread or turn
+-- as JSON.
 CREATE TABLE threads (
   id      TEXT PRIMARY KEY,
   owner   TEXT NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE turns (
   PRIMARY KEY (thread, id)
 ) STRICT, WITHOUT ROWID;
 
--- What a thread shares with the one that it was copied from is there alone.
+-- The items that a thread shares with the thread that it was copied from are stored with that one only.
 CREATE TABLE items (
   thread TEXT NOT NULL,
   place  INTEGER NOT NULL,

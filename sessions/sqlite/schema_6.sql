@@ -1,4 +1,4 @@
--- What a front keeps of its callers: responses and conversations. Only the front knows what is in a body.
+-- The documents that fronts keep for callers, such as responses. Only the front knows the content of a body.
 CREATE TABLE documents (
   owner TEXT NOT NULL,
   id    TEXT NOT NULL,

@@ -1,2 +1,2 @@
--- What was done of a handoff, as the router wrote it down for itself.
+-- did is what was done in a handoff, in a form of the router.
 ALTER TABLE bodies ADD COLUMN did TEXT NOT NULL DEFAULT '';
