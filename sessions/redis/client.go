@@ -41,10 +41,10 @@ type engine struct {
 	within     time.Duration           // Set once; bounds one round trip of the ledger
 	log        *zap.Logger             // Set once
 	client     goredis.UniversalClient // Set once
-	lease      *lease                  // Set once; only the holder of the store's turn calls tick
+	lease      *lease                  // Set once; only the holder of the lease token calls tick
 	id         string                  // Set once; of this life of the service
 	shared     bool                    // Set once; whether several instances use the store
-	held       held
+	homes      homeSet
 	followers  followers
 	counts     counters
 }

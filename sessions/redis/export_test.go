@@ -22,7 +22,7 @@ func (s *Store) BadEntries() uint64 { return s.counts.badEntries.Load() }
 func (s *Store) Followed() bool {
 	s.followers.mu.Lock()
 	defer s.followers.mu.Unlock()
-	return slices.Contains(slices.Collect(maps.Values(s.followers.of)), true)
+	return slices.Contains(slices.Collect(maps.Values(s.followers.hasReplicas)), true)
 }
 
 // patience is how long a busy machine may take for a command of a test.

@@ -39,16 +39,16 @@ type Homes struct{ *engine }
 // Homes returns the [Homes] of a store.
 func (s *Store) Homes() Homes { return Homes{s.engine} }
 
-// held are the callers whom this life has.
-type held struct {
-	mu sync.Mutex
-	of map[string]*heldHome // Guarded by mu: by the name of the caller
+// A homeSet is the homes of the callers whom this life has.
+type homeSet struct {
+	mu     sync.Mutex
+	byName map[string]*home // Guarded by mu: by the name of the caller
 }
 
-// A heldHome is a caller whom this life has.
-type heldHome struct {
-	epoch int64         // Guarded by mu of held: epoch of the home; 0 where homes are not used
-	left  chan struct{} // Guarded by mu of held: closed when a Leave is done; nil before a Leave
+// A home is the home of a caller whom this life has.
+type home struct {
+	epoch    int64         // Guarded by mu of the homeSet: epoch of the home; 0 where homes are not used
+	released chan struct{} // Guarded by mu of the homeSet: closed when a Leave is done; nil before a Leave
 }
 
 // homeKey holds who has a caller: the epoch, a space, and the id of the instance or "".
@@ -69,9 +69,9 @@ func (e *engine) fence(name string) (key string, epoch int64, err error) {
 	if !e.shared {
 		return e.epochKey(), e.lease.epoch, nil
 	}
-	e.held.mu.Lock()
-	defer e.held.mu.Unlock()
-	h := e.held.of[name]
+	e.homes.mu.Lock()
+	defer e.homes.mu.Unlock()
+	h := e.homes.byName[name]
 	if h == nil {
 		return "", 0, elsewhere()
 	}
@@ -82,19 +82,19 @@ func (e *engine) fence(name string) (key string, epoch int64, err error) {
 // waits for a Leave of the caller that is going on.
 func (e *engine) enter(ctx context.Context, name string) error {
 	for {
-		e.held.mu.Lock()
-		h := e.held.of[name]
-		var left chan struct{}
+		e.homes.mu.Lock()
+		h := e.homes.byName[name]
+		var released chan struct{}
 		if h != nil {
-			left = h.left
+			released = h.released
 		}
-		e.held.mu.Unlock()
+		e.homes.mu.Unlock()
 		switch {
-		case h != nil && left == nil:
+		case h != nil && released == nil:
 			return nil
 		case h != nil:
 			select {
-			case <-left:
+			case <-released:
 				continue
 			case <-ctx.Done():
 				return e.fault(ctx.Err())
@@ -111,21 +111,21 @@ func (e *engine) enter(ctx context.Context, name string) error {
 
 // hold notes that this life has a caller, in the newer one of two epochs.
 func (e *engine) hold(name string, epoch int64) {
-	e.held.mu.Lock()
-	defer e.held.mu.Unlock()
-	h := e.held.of[name]
-	if h == nil || h.left != nil {
-		h = &heldHome{}
-		e.held.of[name] = h
+	e.homes.mu.Lock()
+	defer e.homes.mu.Unlock()
+	h := e.homes.byName[name]
+	if h == nil || h.released != nil {
+		h = &home{}
+		e.homes.byName[name] = h
 	}
 	h.epoch = max(h.epoch, epoch)
 }
 
 // names returns the names of the callers whom this life has.
 func (e *engine) names() []string {
-	e.held.mu.Lock()
-	defer e.held.mu.Unlock()
-	return slices.Sorted(maps.Keys(e.held.of))
+	e.homes.mu.Lock()
+	defer e.homes.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.homes.byName))
 }
 
 // index rewrites the index of this life if the Redis does not know this life, as after it came back empty. With all it
@@ -285,9 +285,9 @@ func (h Homes) Lose(c handoff.Caller) {
 	if err != nil {
 		return // no instance can have such a caller
 	}
-	h.held.mu.Lock()
-	defer h.held.mu.Unlock()
-	delete(h.held.of, name)
+	h.homes.mu.Lock()
+	defer h.homes.mu.Unlock()
+	delete(h.homes.byName, name)
 }
 
 // Callers returns the callers in the index of a life. Other instances may have some of them by now.
@@ -372,29 +372,29 @@ func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
 	if err != nil {
 		return nothing
 	}
-	s.held.mu.Lock()
-	defer s.held.mu.Unlock()
-	home := s.held.of[name]
-	if home == nil || home.left != nil {
+	s.homes.mu.Lock()
+	defer s.homes.mu.Unlock()
+	h := s.homes.byName[name]
+	if h == nil || h.released != nil {
 		return nothing
 	}
-	home.left = make(chan struct{})
-	return func(ctx context.Context) error { return s.leave(ctx, name, home) }
+	h.released = make(chan struct{})
+	return func(ctx context.Context) error { return s.leave(ctx, name, h) }
 }
 
-func (s handoffs) leave(ctx context.Context, name string, home *heldHome) error {
+func (s handoffs) leave(ctx context.Context, name string, h *home) error {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	defer func() {
-		s.held.mu.Lock()
-		defer s.held.mu.Unlock()
-		if s.held.of[name] == home {
-			delete(s.held.of, name)
+		s.homes.mu.Lock()
+		defer s.homes.mu.Unlock()
+		if s.homes.byName[name] == h {
+			delete(s.homes.byName, name)
 		}
-		close(home.left)
+		close(h.released)
 	}()
 	keys := []string{s.homeKey(name), s.key(name, openKey), s.attachedKey(name)}
-	free, err := leaveScript.Run(ctx, s.client, keys, s.id, home.epoch, freeFor.Milliseconds()).Int()
+	free, err := leaveScript.Run(ctx, s.client, keys, s.id, h.epoch, freeFor.Milliseconds()).Int()
 	if err == nil && free == 1 {
 		err = s.client.SRem(ctx, s.indexKey(s.id), name).Err()
 	}

@@ -15,8 +15,8 @@ const replicaWithin = 100 * time.Millisecond
 
 // followers are the masters that have replicas; a single Redis is one master.
 type followers struct {
-	mu sync.Mutex
-	of map[string]bool // Guarded by mu: by the address of the master, whether it last had replicas
+	mu          sync.Mutex
+	hasReplicas map[string]bool // Guarded by mu: by the address of the master, whether it last had replicas
 }
 
 // followed updates which masters have replicas. A master that does not answer keeps its state.
@@ -37,7 +37,7 @@ func (e *engine) followed(ctx context.Context) {
 	}
 	e.followers.mu.Lock()
 	defer e.followers.mu.Unlock()
-	e.followers.of = now
+	e.followers.hasReplicas = now
 }
 
 // hasReplicas reports whether replicas follow a master; with an error, as it was last known.
@@ -50,7 +50,7 @@ func (e *engine) hasReplicas(ctx context.Context, master *goredis.Client) (bool,
 	}
 	e.followers.mu.Lock()
 	defer e.followers.mu.Unlock()
-	return e.followers.of[master.Options().Addr], err
+	return e.followers.hasReplicas[master.Options().Addr], err
 }
 
 // needsReplica reports whether a write to a master counts only after a replica has it. A master that is not known yet,
@@ -61,7 +61,7 @@ func (e *engine) needsReplica(ctx context.Context, master *goredis.Client) bool 
 	}
 	at := master.Options().Addr
 	e.followers.mu.Lock()
-	has, known := e.followers.of[at]
+	has, known := e.followers.hasReplicas[at]
 	e.followers.mu.Unlock()
 	if known {
 		return has
@@ -72,10 +72,10 @@ func (e *engine) needsReplica(ctx context.Context, master *goredis.Client) bool 
 	}
 	e.followers.mu.Lock()
 	defer e.followers.mu.Unlock()
-	if e.followers.of == nil {
-		e.followers.of = map[string]bool{}
+	if e.followers.hasReplicas == nil {
+		e.followers.hasReplicas = map[string]bool{}
 	}
-	e.followers.of[at] = has
+	e.followers.hasReplicas[at] = has
 	return has
 }
 

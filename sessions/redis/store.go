@@ -81,9 +81,9 @@ type Store struct {
 	rates
 	gates
 
-	turn  chan struct{} // capacity 1; a token in it owns the lease: of Run, then of Close
-	stop  chan struct{} // closed by Close; ends Run
-	close func() error  // Set once; runs once
+	leaseToken chan struct{} // capacity 1; a token in it is the right to use the lease: of Run, then of Close
+	stop       chan struct{} // closed by Close; ends Run
+	close      func() error  // Set once; runs once
 }
 
 // newStore returns a store without a client.
@@ -91,23 +91,23 @@ func newStore(cfg Config) *Store {
 	prefix := cmp.Or(cfg.Prefix, "switchboard")
 	e := &engine{
 		prefix: prefix, together: prefix, leaseFor: cmp.Or(cfg.Lease, leaseFor), within: ledgerWithin,
-		log: cmp.Or(cfg.Log, zap.NewNop()), id: rand.Text(), shared: cfg.Shared, held: held{of: map[string]*heldHome{}},
+		log: cmp.Or(cfg.Log, zap.NewNop()), id: rand.Text(), shared: cfg.Shared, homes: homeSet{byName: map[string]*home{}},
 	}
 	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s := &Store{
 		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
 		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e}, codes: codes{e},
 		records: records{e}, rates: rates{e}, gates: gates{e},
-		turn: make(chan struct{}, 1), stop: make(chan struct{}),
+		leaseToken: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(func() error {
 		close(s.stop)
-		s.turn <- struct{}{}
+		s.leaseToken <- struct{}{}
 		ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 		defer cancel()
 		err := s.lease.end(ctx)
 		_ = s.client.Close() // the error of end says what matters
-		<-s.turn
+		<-s.leaseToken
 		return err
 	})
 	goredis.SetLogger(silence{})
@@ -143,8 +143,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // another process has taken the lease: this one must end then. It goes on while a Redis does not answer.
 func (s *Store) Run(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.leaseToken <- struct{}{}:
+		defer func() { <-s.leaseToken }()
 	case <-s.stop:
 		return nil
 	}
