@@ -65,5 +65,5 @@ func fill(b *testing.B, s *Store, n int) {
 		})
 		must(b, err)
 	}
-	must(b, s.move(b.Context()))
+	must(b, s.checkpoint(b.Context()))
 }

@@ -29,23 +29,23 @@ const (
 
 // A file is the open database file of a store with its connections. All subjects of the store share it.
 type file struct {
-	dir     *sessions.Dir // Set once
-	path    string        // Set once; path of the database file
-	log     *zap.Logger   // Set once
-	write   *sql.Conn     // Set once; used by the holder of the writer token
-	writers *sql.DB       // Set once; the pool of write
-	read    *sql.DB       // Set once; the connections for reads
-	mover   *sql.DB       // Set once; one connection for checkpoints and copies, used by the holder of the store's turn
-	epoch   int64         // Set once; of this life of the service; older lives are refused
+	dir          *sessions.Dir // Set once
+	path         string        // Set once; path of the database file
+	log          *zap.Logger   // Set once
+	write        *sql.Conn     // Set once; used by the holder of the writer token
+	writers      *sql.DB       // Set once; the pool of write
+	read         *sql.DB       // Set once; the connections for reads
+	checkpointer *sql.DB       // Set once; one connection for checkpoints and copies, used by the holder of the upkeep token
+	epoch        int64         // Set once; of this life of the service; older lives are refused
 
 	begin, commit, rollback *sql.Stmt   // Set once; on the connection write
-	newest                  *sql.Stmt   // Set once; on the connection write: the epoch of the newest life
+	newestEpoch             *sql.Stmt   // Set once; on the connection write: the epoch of the newest life
 	statements              []*sql.Stmt // Set once; all prepared statements: a connection does not close its own
 
-	counts counters
-	dirty  atomic.Bool           // something was written since the last checkpoint; any goroutine may set it
-	stuck  atomic.Pointer[error] // why the last checkpoint failed; set by the holder of the store's turn
-	lost   atomic.Bool           // another process may have the lock: no turn is started. Set by the holder of the store's turn
+	counts        counters
+	dirty         atomic.Bool           // something was written since the last checkpoint; any goroutine may set it
+	checkpointErr atomic.Pointer[error] // why the last checkpoint failed; set by the holder of the upkeep token
+	lockLost      atomic.Bool           // another process may have the lock: no turn is started. Set by the holder of the upkeep token
 
 	writer chan struct{} // capacity 1; a token in it is the right to write
 	stop   chan struct{} // closed by Close
@@ -76,7 +76,7 @@ func (f *file) open(ctx context.Context) error {
 		db    **sql.DB
 		conns int
 		more  string
-	}{{&f.writers, 1, ""}, {&f.mover, 1, ""}, {&f.read, readers, "query_only(1)"}} {
+	}{{&f.writers, 1, ""}, {&f.checkpointer, 1, ""}, {&f.read, readers, "query_only(1)"}} {
 		q := url.Values{"_txlock": {"immediate"}, "_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds()), "journal_mode(WAL)", "synchronous(NORMAL)",
 			"wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logLimit),
@@ -102,7 +102,7 @@ func (f *file) open(ctx context.Context) error {
 	if err := f.migrate(ctx, unclean); err != nil {
 		return err
 	}
-	return f.prepare(ctx, f.write, map[**sql.Stmt]string{&f.newest: "SELECT epoch FROM life"})
+	return f.prepare(ctx, f.write, map[**sql.Stmt]string{&f.newestEpoch: "SELECT epoch FROM life"})
 }
 
 // A preparer is a connection or a pool.
@@ -133,7 +133,7 @@ func (f *file) release() error {
 		all = errors.Join(all, f.write.Close())
 		<-f.writer
 	}
-	for _, db := range []*sql.DB{f.read, f.mover, f.writers} {
+	for _, db := range []*sql.DB{f.read, f.checkpointer, f.writers} {
 		if db != nil {
 			all = errors.Join(all, db.Close())
 		}
@@ -271,7 +271,7 @@ func (n nanos) Scan(value any) error {
 // fenced returns an error after another life has opened the file.
 func (f *file) fenced(ctx context.Context) error {
 	var newest int64
-	if err := f.newest.QueryRowContext(ctx).Scan(&newest); err != nil {
+	if err := f.newestEpoch.QueryRowContext(ctx).Scan(&newest); err != nil {
 		return err
 	}
 	if newest != f.epoch {

@@ -201,7 +201,7 @@ func TestFileLocked(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)
 	defer func() { _ = s.Close() }()
-	other, err := s.mover.BeginTx(t.Context(), nil)
+	other, err := s.checkpointer.BeginTx(t.Context(), nil)
 	must(t, err)
 	sticky := handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t1"}}
 	c := handoff.Caller{Principal: "owner"}

@@ -145,7 +145,7 @@ func (s *handoffs) Advance(ctx context.Context, step ledger.Step) (ledger.Entry,
 	if err != nil {
 		return ledger.Entry{}, err
 	}
-	if step.To == handoff.StatusDispatching && s.lost.Load() { // another process may have a new file at the same path
+	if step.To == handoff.StatusDispatching && s.lockLost.Load() { // another process may have a new file at the same path
 		return ledger.Entry{}, s.taken()
 	}
 	var after ledger.Entry

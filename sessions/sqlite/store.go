@@ -68,8 +68,8 @@ type Store struct {
 	records
 	upkeep
 
-	turn  chan struct{} // capacity 1; a token in it owns the upkeep: of Run, then of Close
-	close func() error  // Set once; runs once
+	upkeepToken chan struct{} // capacity 1; a token in it is the right to do the upkeep: of Run, then of Close
+	close       func() error  // Set once; runs once
 }
 
 // Open locks the state directory and opens its file, which it makes with mode 0600 if it is missing. It refuses a
@@ -93,14 +93,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		file: f, handoffs: handoffs{file: f}, stickies: stickies{f}, credentials: credentials{f},
 		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, apps: apps{f}, codes: codes{f},
 		records: records{f},
-		upkeep:  upkeep{file: f}, turn: make(chan struct{}, 1),
+		upkeep:  upkeep{file: f}, upkeepToken: make(chan struct{}, 1),
 	}
 	s.historyFor, s.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s.close = sync.OnceValue(func() error {
 		close(s.stop)
-		s.turn <- struct{}{}
+		s.upkeepToken <- struct{}{}
 		err := s.release()
-		<-s.turn
+		<-s.upkeepToken
 		return err
 	})
 	if err := f.open(ctx); err != nil {
@@ -116,8 +116,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // when the context ends or the store is closed, and an error when another process has taken the state directory.
 func (s *Store) Run(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.upkeepToken <- struct{}{}:
+		defer func() { <-s.upkeepToken }()
 	case <-s.stop:
 		return nil
 	}

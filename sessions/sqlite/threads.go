@@ -21,7 +21,7 @@ func (s *Store) Threads() threads.Store { return threadStore{s.file} }
 
 // Advance makes one step in one transaction.
 func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
-	if _, begins := step.(threads.Claim); begins && t.lost.Load() {
+	if _, begins := step.(threads.Claim); begins && t.lockLost.Load() {
 		return threads.Result{}, t.taken()
 	}
 	var made threads.Change

@@ -26,7 +26,7 @@ const (
 	sweepSize  = 200 // rows that one sweep deletes; a person may wait for the writer meanwhile
 )
 
-// upkeep maintains the file each second, minute and day. Owned by the holder of the store's turn.
+// upkeep maintains the file each second, minute and day. Owned by the holder of the upkeep token.
 type upkeep struct {
 	*file
 	historyFor time.Duration // Set once; how long history is kept
@@ -40,11 +40,11 @@ type upkeep struct {
 // It returns an error only if the lock of the directory is gone.
 func (s *upkeep) tick(ctx context.Context) error {
 	if !s.dir.Held() {
-		s.lost.Store(true)
+		s.lockLost.Store(true)
 		return fmt.Errorf("the lock of the state directory %s was removed or replaced while this Switchboard used it; this "+
 			"one ends", s.dir.Path)
 	}
-	err := errors.Join(s.move(ctx), s.sweep(ctx), s.copyDaily(ctx))
+	err := errors.Join(s.checkpoint(ctx), s.sweep(ctx), s.copyDaily(ctx))
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && !s.failing:
@@ -57,21 +57,21 @@ func (s *upkeep) tick(ctx context.Context) error {
 	return nil
 }
 
-// move makes a checkpoint: it moves changes from the log into the file, as far as no reader needs them in the log.
-func (s *upkeep) move(ctx context.Context) error {
+// checkpoint moves changes from the log into the file, as far as no reader needs them in the log.
+func (s *upkeep) checkpoint(ctx context.Context) error {
 	if !s.dirty.Swap(false) {
 		return nil
 	}
 	var busy, frames, moved int
-	if err := s.mover.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {
+	if err := s.checkpointer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {
 		s.dirty.Store(true)
 		err = fmt.Errorf("move the log: %w", err)
 		if ctx.Err() == nil {
-			s.stuck.Store(&err)
+			s.checkpointErr.Store(&err)
 		}
 		return err
 	}
-	s.stuck.Store(nil)
+	s.checkpointErr.Store(nil)
 	if moved < frames {
 		s.dirty.Store(true)
 	}
@@ -81,7 +81,7 @@ func (s *upkeep) move(ctx context.Context) error {
 // Kept returns why changes cannot be moved from the log into the file, such as a full disk, or nil. The log may still
 // have room for small changes then, but not for most work. The state is at most about a second old.
 func (f *file) Kept() error {
-	if err := f.stuck.Load(); err != nil {
+	if err := f.checkpointErr.Load(); err != nil {
 		return f.fault(*err)
 	}
 	return nil
@@ -176,7 +176,7 @@ func (s *upkeep) copyTo(ctx context.Context, name string) error {
 		return err
 	}
 	defer func() { _ = temp.Close() }() // only synced
-	_, err = s.mover.ExecContext(ctx, "VACUUM INTO ?", filepath.Join(s.dir.Path, copyTemp))
+	_, err = s.checkpointer.ExecContext(ctx, "VACUUM INTO ?", filepath.Join(s.dir.Path, copyTemp))
 	if err == nil {
 		err = temp.Sync()
 	}
