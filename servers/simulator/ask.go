@@ -119,8 +119,9 @@ func (t *thread) replay(c *conn) {
 	}
 }
 
-// answered handles a client's answer. The first answer of any client counts. An answer to no open request is dropped.
-func (m *machine) answered(c *conn, p packet) {
+// handleAnswer handles a client's answer. The first answer of any client counts; an answer to no open request is
+// dropped.
+func (m *machine) handleAnswer(c *conn, p packet) {
 	var id int
 	if json.Unmarshal(p.ID, &id) != nil || !c.initialized {
 		return
@@ -133,7 +134,7 @@ func (m *machine) answered(c *conn, p packet) {
 	a := m.asks[i]
 	u := a.turn
 	u.ask = nil
-	m.resolved(a)
+	m.resolve(a)
 	u.frames = append(a.answer(p), u.frames...)
 	if decisionOf(p) == "cancel" {
 		u.finish(turnInterrupted, "")
@@ -174,8 +175,8 @@ func decisionOf(p packet) string {
 	return ""
 }
 
-// resolved removes a request and notifies the clients.
-func (m *machine) resolved(a *ask) {
+// resolve removes a request and notifies the clients.
+func (m *machine) resolve(a *ask) {
 	m.asks = slices.DeleteFunc(m.asks, func(have *ask) bool { return have == a })
 	a.turn.thread.publish("serverRequest/resolved", map[string]any{"requestId": a.id})
 }
@@ -229,8 +230,8 @@ func (u *turn) askPerson(s Ask) bool {
 	})
 }
 
-// reviewed publishes the decision of the agent's own reviewer.
-func (u *turn) reviewed(s Review) {
+// publishReview publishes the decision of the agent's own reviewer.
+func (u *turn) publishReview(s Review) {
 	now := time.Now()
 	u.thread.publish("item/autoApprovalReview/completed", map[string]any{
 		"turnId": u.id, "reviewId": newID(now), "targetItemId": nil, "decisionSource": "agent",

@@ -116,7 +116,7 @@ func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				c.Lose(err)
 				return
 			}
-			m.take(c, data)
+			m.handleMessage(c, data)
 		}
 	})
 }
@@ -151,8 +151,8 @@ type packet struct {
 // requestID matches the ids that the app-server accepts: strings and whole numbers.
 var requestID = regexp.MustCompile(`^(-?[0-9]+|".*")$`)
 
-// take handles one message. Invalid data is dropped without an answer.
-func (m *machine) take(c *conn, data []byte) {
+// handleMessage handles one message. Invalid data is dropped without an answer.
+func (m *machine) handleMessage(c *conn, data []byte) {
 	var p packet
 	if handoff.TooDeep(data) || json.Unmarshal(data, &p) != nil {
 		m.log.Warn("no message", zap.Int("bytes", len(data)))
@@ -163,7 +163,7 @@ func (m *machine) take(c *conn, data []byte) {
 	case p.Method != nil && hasID:
 		m.do(func() { m.handle(request{c, p.ID, *p.Method, p.Params}) })
 	case p.Method == nil && hasID:
-		m.do(func() { m.answered(c, p) })
+		m.do(func() { m.handleAnswer(c, p) })
 	default:
 		m.log.Debug("message dropped", zap.Int("bytes", len(data)))
 	}

@@ -46,7 +46,7 @@ func frames(steps []Step) []frame {
 		case Ask:
 			all = append(all, frame{do: func(u *turn) bool { return u.askApproval(s) }})
 		case Review:
-			all = append(all, at(0, func(u *turn) { u.reviewed(s) }))
+			all = append(all, at(0, func(u *turn) { u.publishReview(s) }))
 		case Plan:
 			all = append(all, at(0, func(u *turn) {
 				it := &item{kind: "plan"}

@@ -31,9 +31,9 @@ func FuzzFrame(f *testing.F) {
 		m := newMachine(Machine{Name: "bigpc"}, Config{Speed: 1}, zap.NewNop())
 		c := newConn(m, nil)
 		m.do(func() { m.conns = append(m.conns, c) })
-		m.take(c, []byte(`{"id":0,"method":"initialize","params":{"clientInfo":{"name":"fuzz","version":"1"},`+
+		m.handleMessage(c, []byte(`{"id":0,"method":"initialize","params":{"clientInfo":{"name":"fuzz","version":"1"},`+
 			`"capabilities":{"experimentalApi":true}}}`))
-		m.take(c, data)
+		m.handleMessage(c, data)
 		if err := c.Lost(); err != nil {
 			t.Fatalf("the connection was ended: %v", err)
 		}
@@ -51,7 +51,7 @@ func TestUnsentIsBounded(t *testing.T) {
 	if n != maxUnsentBytes/maxFrame || m.tooSlow != 1 {
 		t.Errorf("%d large messages are unsent, %d connections were cut", n, m.tooSlow)
 	}
-	m.take(c, []byte(`{"id":1,"method":"thread/list","params":`+strings.Repeat(`[`, 500)+strings.Repeat(`]`, 500)+`}`))
+	m.handleMessage(c, []byte(`{"id":1,"method":"thread/list","params":`+strings.Repeat(`[`, 500)+strings.Repeat(`]`, 500)+`}`))
 	if m.badMessages != 1 {
 		t.Errorf("%d unread: too deep", m.badMessages)
 	}

@@ -85,9 +85,9 @@ func turnStart(t *thread, r request, p turnParams) *refusal {
 		u.steer(in)
 	case fault == StartSlow:
 		t.turn, u.coming = u, true
-		u.next = t.m.later(slowStart, func() { u.begun(); u.work(in) })
+		u.next = t.m.later(slowStart, func() { u.begin(); u.work(in) })
 	default:
-		u.begun()
+		u.begin()
 		u.work(in)
 	}
 	return nil
@@ -103,8 +103,8 @@ func (u *turn) work(in input) {
 	u.advance()
 }
 
-// begun begins a turn and notifies the clients.
-func (u *turn) begun() {
+// begin begins a turn and notifies the clients.
+func (u *turn) begin() {
 	t := u.thread
 	t.turn, t.stored, u.coming = u, true, false
 	t.turns = append(t.turns, u)
@@ -269,26 +269,26 @@ func (u *turn) finish(status, fault string) {
 	case turnFailed:
 		t.setStatus(statusFailed)
 		t.publish("error", map[string]any{"error": turn["error"], "willRetry": false, "turnId": u.id})
-		u.read()
+		u.markUnread()
 	case turnCompleted:
 		turn["itemsView"] = viewSummary
 		if last := u.lastMessage(); last != nil {
 			turn["items"] = []any{last.wire()}
 		}
-		u.read()
+		u.markUnread()
 		t.setStatus(statusIdle)
 	default:
 		t.setStatus(statusIdle)
 	}
 	t.publish("turn/completed", map[string]any{"turn": turn})
 	if u.ask != nil {
-		t.m.resolved(u.ask)
+		t.m.resolve(u.ask)
 	}
 	t.unloadLater()
 }
 
-// read notifies the clients that the turn is unread.
-func (u *turn) read() {
+// markUnread notifies the clients that the turn is unread.
+func (u *turn) markUnread() {
 	u.thread.publish("thread/readState/changed", map[string]any{"readState": map[string]any{
 		"firstUnread": map[string]any{"type": "turn", "turnId": u.id}, "revision": newID(time.Now()),
 	}})

@@ -19,7 +19,7 @@ const (
 // the history in the request, so it can go on with any history.
 func Actor(m machines.Machine) func(Request) Reply {
 	return func(req Request) Reply {
-		p := &part{Session: machines.NewSession(m), seeds: machines.Seeds(m.Name)}
+		p := &actorState{Session: machines.NewSession(m), seeds: machines.Seeds(m.Name)}
 		for _, raw := range req.History {
 			p.see(wire.Read(raw))
 		}
@@ -28,8 +28,8 @@ func Actor(m machines.Machine) func(Request) Reply {
 	}
 }
 
-// A part is the state of a session that its history leads to.
-type part struct {
+// An actorState is the state of a session after its history.
+type actorState struct {
 	*machines.Session
 	seeds  []machines.Seed
 	prompt string                                 // new words that are not planned yet
@@ -38,7 +38,7 @@ type part struct {
 }
 
 // see takes in one item of the history.
-func (p *part) see(it wire.Item) {
+func (p *actorState) see(it wire.Item) {
 	switch {
 	case it.Role == "user":
 		p.prompt = it.Text()
@@ -52,7 +52,7 @@ func (p *part) see(it wire.Item) {
 }
 
 // hear plans for new words, if there are any.
-func (p *part) hear() {
+func (p *actorState) hear() {
 	if p.prompt == "" {
 		return
 	}
@@ -77,7 +77,7 @@ func (p *part) hear() {
 }
 
 // given takes in the output of the next call.
-func (p *part) given(output string) {
+func (p *actorState) given(output string) {
 	i := slices.IndexFunc(p.steps, acts)
 	if i < 0 {
 		return
@@ -99,7 +99,7 @@ func (p *part) given(output string) {
 }
 
 // learn applies steps that are done. If they end with a question, it is open.
-func (p *part) learn(steps []machines.Step) {
+func (p *actorState) learn(steps []machines.Step) {
 	for _, s := range steps {
 		switch s := s.(type) {
 		case machines.Effect:
@@ -120,7 +120,7 @@ func acts(s machines.Step) bool {
 }
 
 // reply returns the steps up to and including the next tool call.
-func (p *part) reply(req Request) Reply {
+func (p *actorState) reply(req Request) Reply {
 	var r Reply
 	call := func(name string, args object) {
 		r.Items = append(r.Items, Call(fmt.Sprintf("call_%d_%d", len(req.History), len(r.Items)), name, args))
