@@ -54,15 +54,15 @@ type run struct {
 	detached  bool          // Guarded by the server's mu: an ephemeral thread was closed, and ends with this turn
 
 	// Owned by the loop.
-	items   []threads.Item
-	anchor  threads.Anchor
-	used    usage // of all responses
-	names   names
-	forgot  bool           // the upstream did not know the named response: the next request sends everything
-	full    bool           // the context was full, and the thread was compacted
-	calls   map[string]int // how often each call was made, by name and arguments
-	answers int            // how many answers the model gave
-	unsure  int            // how many of the waiting steers may be in the thread: it is uncertain whether they were written
+	items        []threads.Item
+	anchor       threads.Anchor
+	used         usage // of all responses
+	names        names
+	resendAll    bool           // the upstream did not know the named response: the next request sends everything
+	compacted    bool           // the context was full, and the thread was compacted
+	calls        map[string]int // how often each call was made, by name and arguments
+	answers      int            // how many answers the model gave
+	unsureSteers int            // how many of the waiting steers may be in the thread: it is uncertain whether they were written
 }
 
 // main runs the turn and stores its end.
@@ -162,7 +162,7 @@ func (r *run) hear(ctx context.Context, steers []steer) error {
 	case err == nil:
 		r.inbox.heard(len(steers))
 	case unsure(err):
-		r.unsure = len(steers)
+		r.unsureSteers = len(steers)
 	}
 	return cmp.Or(err, context.Cause(ctx))
 }
@@ -174,7 +174,7 @@ func (r *run) ask(ctx context.Context) (answer, error) {
 		m, up := r.server.cfg.Model, r.server.upstream
 		steers := r.inbox.waiting()
 		p := planned(slices.Concat(r.items, steered(steers)), r.anchor,
-			continuation{ByID: m.byID(r.threading) && !r.forgot, Upstream: up.key, Now: r.server.cfg.Now()})
+			continuation{ByID: m.byID(r.threading) && !r.resendAll, Upstream: up.key, Now: r.server.cfg.Now()})
 		params := m.request(requestOptions{
 			Plan: p, Threading: r.threading, Thread: r.thread,
 			Tools: r.server.definitions, Allowed: r.server.cfg.Workspace.Allowed(), Final: r.final(),
@@ -184,17 +184,17 @@ func (r *run) ask(ctx context.Context) (answer, error) {
 			func(items []json.RawMessage) error { return r.keep(ctx, r.modelItems(items), nil) },
 		})
 		if err == nil {
-			r.forgot = false
+			r.resendAll = false
 			return a, r.keepAnswer(ctx, a, m.stores(r.threading))
 		}
 		switch refusal := asRefusal(err); {
 		case refusal != nil && refusal.kind == refusedForgot && p.Previous != "" && !begun:
-			r.forgot = true
+			r.resendAll = true
 			r.server.count.forgotten.Add(1)
 			continue
-		case refusal != nil && refusal.kind == refusedFull && !r.full && !begun:
+		case refusal != nil && refusal.kind == refusedFull && !r.compacted && !begun:
 			if it, ok := compacted(r.items); ok {
-				r.full = true
+				r.compacted = true
 				r.server.count.compacted.Add(1)
 				if err := r.keep(ctx, []threads.Item{it}, nil); err != nil {
 					return answer{}, err
@@ -281,7 +281,7 @@ func (r *run) end(ctx context.Context, end threads.End) {
 	case err != nil:
 		r.server.cfg.Log.Warn("the end of a turn could not be written", zap.Error(err))
 	case stored.Turn.Until > len(r.items): // the uncertain steers are in the thread
-		undelivered = undelivered[r.unsure:]
+		undelivered = undelivered[r.unsureSteers:]
 	}
 	r.server.forget(r)
 	ended := handoff.TurnEnded{

@@ -129,13 +129,13 @@ func TestTurnsOrder(t *testing.T) {
 		var all []*Workspace
 		for _, dir := range []string{"/a/b", "/a/c", "/a", "/a/b/d", "/e"} {
 			w := &Workspace{dir: dir}
-			w.takeTurns(all)
+			w.makeLocks(all)
 			all = append(all, w)
 		}
 		for range 100 {
 			for _, w := range all {
 				go func() {
-					done, err := w.alone(t.Context())
+					done, err := w.lock(t.Context())
 					if err != nil {
 						t.Error(err)
 						return
@@ -146,14 +146,14 @@ func TestTurnsOrder(t *testing.T) {
 		}
 		synctest.Wait()
 		for _, w := range all {
-			for _, has := range w.turns {
+			for _, has := range w.locks {
 				if len(has) > 0 {
-					t.Errorf("%s: a turn never ended", w.dir)
+					t.Errorf("%s: a lock was never released", w.dir)
 				}
 			}
 		}
-		if n := len(all[2].turns); n != 3 || len(all[4].turns) != 1 {
-			t.Errorf("/a has %d turns", n)
+		if n := len(all[2].locks); n != 3 || len(all[4].locks) != 1 {
+			t.Errorf("/a has %d locks", n)
 		}
 	})
 }

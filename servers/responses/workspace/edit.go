@@ -143,7 +143,7 @@ func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Re
 	if err := w.allowed(ctx, call, w.aboutEdit(changes)); err != nil {
 		return Result{}, err
 	}
-	done, err := w.alone(ctx)
+	done, err := w.lock(ctx)
 	if err != nil {
 		return Result{}, err
 	}

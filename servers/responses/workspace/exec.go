@@ -82,7 +82,7 @@ func execute(ctx context.Context, w *Workspace, args execArgs, call Call) (Resul
 	if err := w.allowed(ctx, call, w.aboutCommand(args, dir, mode)); err != nil {
 		return Result{}, err
 	}
-	done, err := w.alone(ctx)
+	done, err := w.lock(ctx)
 	if err != nil {
 		return Result{}, err
 	}

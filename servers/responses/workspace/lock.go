@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// A turn is the lock of a directory for one edit or command at a time. A full channel is locked.
-type turn chan struct{}
+// A dirLock is the lock of a directory for one edit or command at a time. A full channel is locked.
+type dirLock chan struct{}
 
-// alone locks the workspace and those that overlap with it, so that no other command or edit runs there until done.
-func (w *Workspace) alone(ctx context.Context) (done func(), err error) {
-	var locked []turn
+// lock locks the workspace and those that overlap with it, so that no other command or edit runs there until done.
+func (w *Workspace) lock(ctx context.Context) (done func(), err error) {
+	var locked []dirLock
 	done = func() {
 		for _, t := range slices.Backward(locked) {
 			<-t
 		}
 	}
-	for _, t := range w.turns { // every workspace locks in the order of their creation
+	for _, t := range w.locks { // every workspace locks in the order of their creation
 		select {
 		case t <- struct{}{}:
 			locked = append(locked, t)
@@ -30,14 +30,14 @@ func (w *Workspace) alone(ctx context.Context) (done func(), err error) {
 	return done, nil
 }
 
-// takeTurns makes the lock of a new workspace, and finds those of the others that it overlaps with.
-func (w *Workspace) takeTurns(others []*Workspace) {
+// makeLocks makes the lock of a new workspace, and finds those of the others that it overlaps with.
+func (w *Workspace) makeLocks(others []*Workspace) {
 	for _, o := range others {
 		if within(w.dir, o.dir) || within(o.dir, w.dir) {
-			w.turns = append(w.turns, o.turns[len(o.turns)-1]) // its own
+			w.locks = append(w.locks, o.locks[len(o.locks)-1]) // its own
 		}
 	}
-	w.turns = append(w.turns, make(turn, 1))
+	w.locks = append(w.locks, make(dirLock, 1))
 }
 
 // within reports whether a directory is the same as another one or inside it.

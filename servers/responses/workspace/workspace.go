@@ -73,7 +73,7 @@ type Workspace struct {
 	noExec   error            // Set once: why commands cannot run; nil when they can
 	readable []string         // Set once: Readable and the directories of programs
 	// Set once: the locks of overlapping workspaces in the order of their creation, and its own as the last.
-	turns []turn
+	locks []dirLock
 }
 
 // Open opens a directory. Links in its path are followed once; from then on it is that directory, wherever the path
@@ -92,7 +92,7 @@ func Open(ctx context.Context, cfg Config) (*Workspace, error) {
 		return nil, err
 	}
 	w := &Workspace{cfg: cfg, dir: real, root: root}
-	w.takeTurns(cfg.Others)
+	w.makeLocks(cfg.Others)
 	if cfg.Trusted {
 		w.readable = append(cfg.Readable, programs(cfg.Env)...)
 		w.scratch, w.noExec = sandbox.NewScratch(cfg.User)
