@@ -83,8 +83,8 @@ type ScheduleCounts struct {
 //   - Every event of the voice, as it came.
 //   - Of a codex request: [Began] when it is accepted, and again when its names are resolved; [AnsweredEvent] when its
 //     early answer went out; [Doing] for [handoff.ItemStarted]; [Remark] for a message that is certainly not the last;
-//     [Question] and [QuestionClosed]. At the end [Ended] if a message is due, or [Gave] if the outcome was the answer or
-//     part of a summary.
+//     [Question] and [QuestionClosed]. At the end [Ended] if a message is due, or [Gave] if the outcome was the answer
+//     or part of a summary.
 //   - Of a side question, whose answer may take a while: the same, and [Lookup] with the same id.
 //   - Of a request that answers a question: [Claimed], and [Asked] when its output asks the question again.
 //   - Of any other request: [Lookup] and [AnsweredEvent].

@@ -2,7 +2,7 @@
 // beneath. It simulates the caller, the voice model, the page, the store and the fleet, and records what they are told.
 // The test that plays a ladder provides the [Machines].
 //
-// It must not import package call, whose own tests use it: the test also provides what serves the calls.
+// It must not know package call, whose own tests use it: the test also provides what serves the calls.
 package calltest
 
 import (
