@@ -305,7 +305,7 @@ func TestDoorPeers(t *testing.T) {
 	}
 }
 
-// TestBetaSaysWhatIsNow: a client of the Realtime beta is told what to use instead.
+// TestBetaSaysWhatIsNow: the answer to a path of the Realtime beta names its replacement.
 func TestBetaSaysWhatIsNow(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
 	for _, path := range []string{"/v1/realtime/sessions", "/v1/realtime/transcription_sessions"} {

@@ -42,8 +42,8 @@ func (m *mcpGrants) Serve(_ http.ResponseWriter, _ *http.Request, g handoff.Gran
 	return nil
 }
 
-// TestProgramMayNoMore: a program may at /mcp what the key of the login may that let it in, less what that person did
-// not allow, for as long as both stand, and elsewhere nothing.
+// TestProgramMayNoMore: a program with access may use /mcp with the rights of the key of the person's login, less those
+// that the person refused, as long as both are valid, and no other route.
 func TestProgramMayNoMore(t *testing.T) {
 	key := NewKey("owner", ownerKey)
 	key.Servers, key.Tools, key.Approve = []string{"bigpc"}, []string{tools.Codex}, handoff.ApproveVoice

@@ -110,7 +110,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A link logs in once, within ten minutes, as who has a key or needs none.
+// TestLoginByLink: a link logs in once, within ten minutes, as a principal with a key, or as the owner.
 func TestLoginByLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -178,7 +178,7 @@ func TestLoginsAreListedAndEnd(t *testing.T) {
 	})
 }
 
-// The server shows that it knows a token without hearing it, and whoever listens in learns nothing to answer with.
+// TestLoginProof: the server proves that it knows a token without seeing it, and an eavesdropper cannot use the proof.
 func TestLoginProof(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, func(cfg *Config) { cfg.PublicURL = tailnet })

@@ -21,7 +21,8 @@ func (b unread) Read([]byte) (int, error) {
 	return 0, errors.New("unread")
 }
 
-// A request waits for room for its body, and is refused when none comes; small ones do not wait.
+// TestBodiesWait: a request waits for room for its body, and is refused if there is none in time; small bodies do not
+// wait.
 func TestBodiesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, newWorld(), nil)
@@ -61,7 +62,8 @@ func TestBodiesWait(t *testing.T) {
 	})
 }
 
-// Of a large body nothing is read when its sender may not give work at this moment; what gives none is read.
+// TestRateComesBeforeBody: a large body is not read if its sender may not give work now; the body of a request that
+// gives no work is read.
 func TestRateComesBeforeBody(t *testing.T) {
 	w := newWorld()
 	w.limited = true
@@ -89,7 +91,7 @@ func TestRateComesBeforeBody(t *testing.T) {
 	}
 }
 
-// A body whose length nobody said has room for the most only until it is read.
+// TestBodyOfUnknownLength: a body of unknown length takes the most room of its route only until it has been read.
 func TestBodyOfUnknownLength(t *testing.T) {
 	b := newBodies()
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
@@ -109,7 +111,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 	}
 }
 
-// What a request holds while it is answered is what its body was.
+// TestBodyFits: while it is answered, a request holds room for the actual size of its body.
 func TestBodyFits(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
 	held := int64(-1)

@@ -9,7 +9,8 @@ import (
 	"switchboard/sessions"
 )
 
-// A code is short, of letters that are told apart, and counts as people type it.
+// TestCodesAreTyped: a code is short, has letters that look different, and is accepted with spaces, hyphens and small
+// letters.
 func TestCodesAreTyped(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
 	seen := map[string]bool{}
@@ -25,8 +26,8 @@ func TestCodesAreTyped(t *testing.T) {
 	}
 }
 
-// Five wrong codes void all that wait, and none that is made later. What cannot be a code is no guess, nor is a right
-// one.
+// TestCodesAreNotGuessed: five wrong codes void all waiting codes, but not later ones. A text that cannot be a code,
+// and a right code, do not count as wrong.
 func TestCodesAreNotGuessed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = append(cfg.Keys, Key{Principal: "guest"}) })

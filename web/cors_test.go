@@ -11,7 +11,8 @@ import (
 
 const elsewhere = "https://app.example"
 
-// A preflight carries no key, so it is answered for any Host and Origin under /v1/, and nowhere else.
+// TestPreflight: a preflight has no key, so for the API it is answered at any Host and for any Origin; elsewhere it is
+// not.
 func TestPreflight(t *testing.T) {
 	for _, row := range []struct {
 		name, path, host, method, headers string
@@ -64,7 +65,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// What answers a page elsewhere can be read there: the call's Location, and why it was refused.
+// TestAnswersElsewhereCanBeRead: a page of another origin can read the Location of a call, and why a call was refused.
 func TestAnswersElsewhereCanBeRead(t *testing.T) {
 	for path, want := range map[string]string{"/v1/realtime/calls": "*", "/v1/models": "*", "/fleet/handoffs": "", "/login": "", "/": ""} {
 		for _, key := range []string{ownerKey, "wrong"} {
@@ -86,7 +87,8 @@ func TestAnswersElsewhereCanBeRead(t *testing.T) {
 	}
 }
 
-// The key is all that the access policy asks for under /v1/, so every route there has to ask for one.
+// TestRoutesWithoutADoorAskForAKey: for the API, the access policy checks neither Host nor Origin, so every route of it
+// needs a key.
 func TestRoutesWithoutADoorAskForAKey(t *testing.T) {
 	n := 0
 	for pattern, r := range newServer(t, newWorld(), nil).known {
@@ -102,7 +104,7 @@ func TestRoutesWithoutADoorAskForAKey(t *testing.T) {
 	}
 }
 
-// Who carries no key, or carries it where it is not read, is told where it belongs.
+// TestMissingKey: a request without a key, or with a key in a wrong place, gets an error that says where keys belong.
 func TestMissingKey(t *testing.T) {
 	socket := func(r *http.Request) {
 		r.Header.Set("Connection", "Upgrade")

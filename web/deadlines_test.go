@@ -58,7 +58,8 @@ func gone(c net.Conn) error {
 	return nil // an end, or a reset
 }
 
-// Whoever promises a body and sends none is gone after the deadline, wherever it was sent to.
+// TestBodiesThatNeverCome: a client that announces a body and sends none is disconnected after the deadline, at every
+// route.
 func TestBodiesThatNeverCome(t *testing.T) {
 	addr := serveHasty(t, newWorld(), nil)
 	heads := []string{
@@ -89,7 +90,7 @@ func TestBodiesThatNeverCome(t *testing.T) {
 	waiting.Wait()
 }
 
-// Whoever does not read the answer is gone after the deadline.
+// TestReaderThatDoesNotRead: a client that does not read its answer is disconnected after the deadline.
 func TestReaderThatDoesNotRead(t *testing.T) {
 	ended := make(chan error, 1)
 	addr := serveHasty(t, newWorld(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -107,7 +108,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// A stream lives beyond every deadline, over HTTP/1 and over HTTP/2.
+// TestStreamOutlivesDeadlines: a stream outlives every deadline, over HTTP/1 and HTTP/2.
 func TestStreamOutlivesDeadlines(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"switchboard/handoff"
 )
 
-// What people look after their machines with, and how much they hear.
+// TestDesk: the routes for machines, archived sessions and the level of updates.
 func TestDesk(t *testing.T) {
 	for _, row := range []struct {
 		method, path, body, asked string
@@ -44,7 +44,7 @@ func TestDesk(t *testing.T) {
 	}
 }
 
-// A page that is logged in makes a code for another device, which counts once.
+// TestDeviceCode: a page with a login makes a code for another device, which works once.
 func TestDeviceCode(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)

@@ -189,7 +189,7 @@ func TestCallersAreApart(t *testing.T) {
 	}
 }
 
-// TestDeepBodies holds that no parser sees a body that nests without end.
+// TestDeepBodies: a body that nests too deep reaches no parser.
 func TestDeepBodies(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -202,7 +202,7 @@ func TestDeepBodies(t *testing.T) {
 	}
 }
 
-// FuzzBodies: whatever a client sends, it gets an answer of ours, and nothing is decided by accident.
+// FuzzBodies: every body gets a valid answer, and no invalid one decides a question.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{`{"decision":"accept"}`, `{}`, ``, `{"decision":`, `[1]`, "\x00", `{"decision":"accept","decision":"stop"}`, `{"DECISION":"decline"}`, `{"key":"` + ownerKey + `"}`, strings.Repeat("[", 5000)} {
 		f.Add(seed)
@@ -229,7 +229,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// Where instances are, and which one serves a request, is told to the owner alone.
+// TestInstances: only the owner sees the addresses of the instances, and which one serves the request.
 func TestInstances(t *testing.T) {
 	several := newServer(t, newWorld(), func(cfg *Config) {
 		sceneOfSeveral(cfg)

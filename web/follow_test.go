@@ -8,8 +8,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestFollowWork: what happens to a piece of work comes line by line, each with the id to come back with, and the
-// stream ends with the outcome.
+// TestFollowWork: the events of a piece of work come line by line, each with an id to reconnect with, and the stream
+// ends with the outcome.
 func TestFollowWork(t *testing.T) {
 	w := newWorld()
 	w.records = []handoff.Record{{ID: "h1", Server: "bigpc"}}
@@ -64,7 +64,7 @@ func TestFollowWork(t *testing.T) {
 	}
 }
 
-// TestFollowedWorkIsBounded: a caller has no more streams of work than of everything together, and they end with the
+// TestFollowedWorkIsBounded: streams of single pieces of work count to the caller's bound of streams, and end with the
 // server.
 func TestFollowedWorkIsBounded(t *testing.T) {
 	w := newWorld()
@@ -87,7 +87,7 @@ func TestFollowedWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestFollowEndedWork: of work that is over there is a snapshot, with what it did.
+// TestFollowEndedWork: the stream of ended work has a snapshot with its items.
 func TestFollowEndedWork(t *testing.T) {
 	w := newWorld()
 	w.records = []handoff.Record{{ID: "h1", Server: "bigpc", Outcome: handoff.OutcomeResult}}

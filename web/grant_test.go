@@ -44,8 +44,8 @@ func TestGrant(t *testing.T) {
 	}
 }
 
-// TestNamedCallers: a key that serves many people keeps each apart by the name in the header; without one a
-// request has a scope of its own. For other keys the header means nothing.
+// TestNamedCallers: a key that names its callers separates them by the name in the header; a request without a name is
+// a caller of its own. For other keys the header means nothing.
 func TestNamedCallers(t *testing.T) {
 	many := NewKey("assistant", otherKey)
 	many.NamesCallers = true
@@ -84,7 +84,7 @@ func TestNamedCallers(t *testing.T) {
 	}
 }
 
-// TestRoutesAskTheTools: a key without a tool cannot do the same by HTTP, and is told what to do.
+// TestRoutesAskTheTools: a key without a tool cannot use the routes of that tool, and the error says what to do.
 func TestRoutesAskTheTools(t *testing.T) {
 	for _, row := range [][]string{
 		{"GET", "/fleet/servers", tools.ListServers}, {"GET", "/fleet/sessions", tools.ListSessions},
@@ -124,7 +124,7 @@ func TestRoutesAskTheTools(t *testing.T) {
 	}
 }
 
-// TestEveryRouteAsksATool: a route of the fleet that asks for no tool is open to every key on purpose.
+// TestEveryRouteAsksATool: each route of the fleet without a tool is listed here, because every key may use it.
 func TestEveryRouteAsksATool(t *testing.T) {
 	open := []string{
 		"GET /fleet/updates",                                                         // a setting
@@ -143,7 +143,7 @@ func TestEveryRouteAsksATool(t *testing.T) {
 	}
 }
 
-// TestNoToolsNoCalls: a key that has no tools, such as one that only scrapes, begins no call, which would be billed.
+// TestNoToolsNoCalls: a key without tools, such as one for /metrics, cannot begin a call, which would be billed.
 func TestNoToolsNoCalls(t *testing.T) {
 	for _, route := range []string{"GET /v1/realtime", "POST /v1/realtime/calls", "POST /v1/realtime/client_secrets", "POST /v1/realtime/attach"} {
 		method, path, _ := strings.Cut(route, " ")
@@ -156,7 +156,7 @@ func TestNoToolsNoCalls(t *testing.T) {
 	}
 }
 
-// TestEventsOfGrantedServers: a stream tells only of machines that the grant may use.
+// TestEventsOfGrantedServers: a stream has only events of machines that the grant allows.
 func TestEventsOfGrantedServers(t *testing.T) {
 	w := newWorld()
 	w.records = []handoff.Record{{ID: "h1", Server: "bigpc"}}

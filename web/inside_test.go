@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestInside: from inside somebody needs no key, and is a program with the first key of the principal; a key that is
-// brought counts, a wrong one too; and what a request itself says never brings it inside.
+// TestInside: a request from inside needs no key, and has the rights of a program with the first key of the principal.
+// A key in the request counts, even a wrong one. No request can claim to come from inside.
 func TestInside(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
 	for _, tc := range []struct {

@@ -31,7 +31,7 @@ func (w *world) Rename(ctx context.Context, by handoff.Caller, name, to string) 
 	return w.Remove(ctx, by, name)
 }
 
-// TestJoining: machines are added, renamed and removed by the owner alone, with a key or login that may do everything.
+// TestJoining: only the owner adds, renames and removes machines, with a key or login that may do everything.
 func TestJoining(t *testing.T) {
 	keys := []Key{
 		{Principal: "owner", Approve: handoff.ApproveAll},
@@ -94,7 +94,7 @@ func TestJoining(t *testing.T) {
 	}
 }
 
-// TestLine: a machine comes to keep a line from anywhere and by any name; a page does not.
+// TestLine: a machine can open its line from any address and at any Host; a page cannot.
 func TestLine(t *testing.T) {
 	took := 0
 	s := newServer(t, newWorld(), func(cfg *Config) {

@@ -70,7 +70,8 @@ func TestListenerBounds(t *testing.T) {
 	}
 }
 
-// What is refused is closed, and a place is free again when a connection is closed, however often.
+// TestListenerCloses: a refused connection is closed, and a closed connection is no longer counted, even if it is
+// closed twice.
 func TestListenerCloses(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -115,8 +116,8 @@ func TestListenerCloses(t *testing.T) {
 	}
 }
 
-// A full listener closes the connection that has waited longest for a request, of the same address where that has too
-// many, and never one that is being answered.
+// TestListenerMakesRoom: a full listener closes the connection that has waited longest for a request, of the same
+// address if that has too many, and never one whose request is being answered.
 func TestListenerMakesRoom(t *testing.T) {
 	addr, l := serveLimited(t, 3, time.Hour)
 	ask := func(c net.Conn) error {
@@ -150,7 +151,7 @@ func TestListenerMakesRoom(t *testing.T) {
 	l.until(t, func() bool { return len(l.waiting) == 3 && l.open == 3 && l.evicted == 1 && l.refused == 0 })
 }
 
-// A connection by which only strangers asked is closed when it has waited a little, one with a key is not.
+// TestStrangersWaitLess: an idle connection that has had no key is closed soon; one that has had a key is not.
 func TestStrangersWaitLess(t *testing.T) {
 	addr, l := serveLimited(t, maxStrangers, 50*time.Millisecond)
 	keyed := knock(t, addr, "GET /fleet/servers HTTP/1.1\r\nHost: "+addr+"\r\nAuthorization: Bearer "+ownerKey+"\r\n\r\n")

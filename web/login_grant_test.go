@@ -41,8 +41,8 @@ func codeBy(t *testing.T, s *Server, key string) string {
 	return made.Code
 }
 
-// TestExchangedKeyMayNoMore: what a key turns itself into, a login, a device of that login, and a device of that
-// device, may do what the key may.
+// TestExchangedKeyMayNoMore: the logins and devices that were made with a key, directly or by another device, have the
+// rights of the key.
 func TestExchangedKeyMayNoMore(t *testing.T) {
 	w := newWorld()
 	full, program := ownersKeys()
@@ -74,7 +74,8 @@ func TestExchangedKeyMayNoMore(t *testing.T) {
 	}
 }
 
-// TestKeysOwnLogins: a key sees and ends the logins that were made with it, and no flood of them ends another's.
+// TestKeysOwnLogins: a key lists and ends the logins that were made with it; many logins of one key end none of another
+// key.
 func TestKeysOwnLogins(t *testing.T) {
 	full, program := ownersKeys()
 	s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = []Key{full, program} })
@@ -133,9 +134,9 @@ func grantOf(t *testing.T, s *Server, key string) handoff.Grant {
 	return g
 }
 
-// TestWhoIsAPerson: a link that whoever runs the service made is a person's page, and so is a device that was added
-// there, whatever the principal's keys say of their own yes. A key is as good as a person's only with approve: all;
-// what was added by it follows it.
+// TestWhoIsAPerson: a login by a link, and a device that was added from it, count as a person, whatever the keys of the
+// principal allow. A login by a key counts as a person only with approve: all, and so do the devices that were added
+// from it.
 func TestWhoIsAPerson(t *testing.T) {
 	for _, approve := range []handoff.Approval{handoff.ApproveNone, handoff.ApproveVoice, handoff.ApproveAll} {
 		t.Run(approve.String(), func(t *testing.T) {
@@ -172,7 +173,8 @@ func TestWhoIsAPerson(t *testing.T) {
 	}
 }
 
-// TestNamesCallersHasNoPage: without a name, the page of a key of many would be the principal's own.
+// TestNamesCallersHasNoPage: a key that names its callers has no page, because without a name the page would show what
+// is the principal's own.
 func TestNamesCallersHasNoPage(t *testing.T) {
 	full, many := ownersKeys()
 	many.NamesCallers = true
@@ -202,7 +204,7 @@ func TestNamesCallersHasNoPage(t *testing.T) {
 	}
 }
 
-// TestCodesOfOthersStay: who makes many codes ends none that somebody else made.
+// TestCodesOfOthersStay: many codes of one origin do not void the codes of another.
 func TestCodesOfOthersStay(t *testing.T) {
 	full, program := ownersKeys()
 	s := newServer(t, newWorld(), func(cfg *Config) { cfg.Keys = []Key{full, program} })

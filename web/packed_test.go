@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Lists come compressed to who takes that, and say the same; errors, changes and streams do not.
+// TestListsArePacked: lists are compressed for clients that accept gzip, with the same content; errors, changes and
+// streams are not.
 func TestListsArePacked(t *testing.T) {
 	t.Parallel()
 	w := newScene()

@@ -145,7 +145,7 @@ func TestPageHistoryShowsWhatWasDone(t *testing.T) {
 	p.quiet()
 }
 
-// TestHistoryOfAllowedServers: whoever may not use every server gets the work of those that they may use, and no other.
+// TestHistoryOfAllowedServers: a key for some servers sees only the history of work on those.
 func TestHistoryOfAllowedServers(t *testing.T) {
 	for name, row := range map[string]struct {
 		key  Key

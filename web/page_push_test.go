@@ -42,7 +42,7 @@ func TestPageNotifications(t *testing.T) {
 	p.Until(`!` + box + `.checked`)
 }
 
-// Only a page that is logged in asks to be told.
+// TestPushRoutes: only a page with a login can subscribe to notices.
 func TestPushRoutes(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)

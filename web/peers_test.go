@@ -47,8 +47,8 @@ func (n *neighbours) Route(
 	}, nil
 }
 
-// A request is forwarded once its sender was let in, with its body, and only if it is of a caller. Whether work may be
-// given is not asked here.
+// TestForwarded: an authorised request of a caller is forwarded with its body; other requests are not. The limits of
+// work are not checked here.
 func TestForwarded(t *testing.T) {
 	for _, tt := range []struct {
 		name, method, path, key, body string
@@ -83,7 +83,7 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// A request that the others give back is served here, and one that fails is told.
+// TestForwardedGivenBack: a request that the other instance does not serve is served here, and an error is answered.
 func TestForwardedGivenBack(t *testing.T) {
 	w, n := newWorld(), &neighbours{fault: handoff.Fault(handoff.CodeOverloaded, "Switchboard", "")}
 	s := newServer(t, w, func(c *Config) { c.Peers = n })
@@ -116,8 +116,8 @@ func (g givenBack) Route(*http.Request, handoff.Caller) (func(http.ResponseWrite
 	}, nil
 }
 
-// What another instance forwards has passed Host and Origin there. Its key is asked for, and a login counts at its Host
-// alone; only an instance says who is inside.
+// TestForwardedIsLetInByItsKey: for a forwarded request, Host and Origin were checked by the other instance. Its key is
+// checked here, and a login is valid only at its Host; only an instance can say that a request came from inside.
 func TestForwardedIsLetInByItsKey(t *testing.T) {
 	for _, tt := range []struct {
 		name, host, origin, key, inside string
@@ -158,7 +158,8 @@ func TestForwardedIsLetInByItsKey(t *testing.T) {
 	}
 }
 
-// A stream ends when another instance has its caller, and no other does.
+// TestLeaveEndsStreams: a stream ends when another instance becomes the home of its caller; streams of other callers go
+// on.
 func TestLeaveEndsStreams(t *testing.T) {
 	s, base := serve(t, newWorld(), func(c *Config) { c.Peers = &neighbours{here: []string{"owner", "other"}} })
 	streams := map[string]*http.Response{}
@@ -182,7 +183,8 @@ func TestLeaveEndsStreams(t *testing.T) {
 	}
 }
 
-// So does one whose caller goes between the moment when it was known that they are here and the stream's beginning.
+// TestLeaveAsAStreamBegins: a stream ends, too, if its caller's home changes between the check of the home and the
+// stream's beginning.
 func TestLeaveAsAStreamBegins(t *testing.T) {
 	n := &neighbours{here: []string{"owner"}}
 	s, base := serve(t, newWorld(), func(c *Config) { c.Peers = n })
@@ -215,8 +217,8 @@ func (l listening) Serve(w http.ResponseWriter, r *http.Request, _ handoff.Grant
 	return nil
 }
 
-// A program that only listens for what its machines may have to tell is sent away when an instance is to end, so that
-// its caller can be handed over; and when it comes again there.
+// TestDrainEndsListening: when an instance drains, a request that only listens for messages ends, so that its caller
+// can be handed over; so does a later one.
 func TestDrainEndsListening(t *testing.T) {
 	program := listening{make(chan struct{}, 2)}
 	s, base := serve(t, newWorld(), func(c *Config) { c.Peers, c.MCP = &neighbours{here: []string{"owner"}}, program })
@@ -225,8 +227,8 @@ func TestDrainEndsListening(t *testing.T) {
 	readsToTheEnd(t, base+"/mcp")
 }
 
-// An instance that is to end has each connection closed by the answer that it carries next: clients that hold some open
-// come by new ones, to whomever the balancer chooses.
+// TestDrainedConnections: when an instance drains, each connection is closed with its next answer, so that the load
+// balancer chooses another instance for the client's next request.
 func TestDrainedConnections(t *testing.T) {
 	w, n := newWorld(), &neighbours{here: []string{"owner"}}
 	s := newServer(t, w, func(c *Config) { c.Peers = n })

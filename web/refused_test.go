@@ -34,7 +34,7 @@ func serveNarrow(t *testing.T) (addr string) {
 	return l.Addr().String()
 }
 
-// A client that reads nothing before it has sent everything reads why it was refused.
+// TestRefusalOfALargeBody: a client that sends its whole body before it reads gets the answer of a refusal.
 func TestRefusalOfALargeBody(t *testing.T) {
 	addr := serveNarrow(t)
 	const size = 5 << 20
@@ -63,7 +63,7 @@ func TestRefusalOfALargeBody(t *testing.T) {
 	}
 }
 
-// A client that asks before it sends is told at once, and not to go on.
+// TestRefusalBeforeTheBody: a client that sends Expect is refused at once, before it sends the body.
 func TestRefusalBeforeTheBody(t *testing.T) {
 	addr := serveNarrow(t)
 	for head, want := range map[string]handoff.Code{
@@ -91,7 +91,7 @@ func refusal(t *testing.T, c net.Conn) (handoff.Code, error) {
 	return codeOf(t, rec), err
 }
 
-// A body that does not end is not taken for ever.
+// TestRefusalOfAnEndlessBody: an endless body of a refused request is not read for ever.
 func TestRefusalOfAnEndlessBody(t *testing.T) {
 	addr := serveNarrow(t)
 	c := knock(t, addr, "POST /fleet/questions/q1 HTTP/1.1\r\nHost: "+addr+"\r\nTransfer-Encoding: chunked\r\n\r\n")

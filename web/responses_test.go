@@ -24,8 +24,8 @@ func (w waiter) Serve(_ http.ResponseWriter, r *http.Request, _ handoff.Grant) e
 	return nil
 }
 
-// TestRevokedKeyEndsRequests: a request of the Responses API ends with its key, within a heartbeat, and is told why;
-// one whose client leaves is not told that.
+// TestRevokedKeyEndsRequests: a request of the Responses API ends within a heartbeat after its key was revoked, with
+// that as the cause; if the client leaves, there is no such cause.
 func TestRevokedKeyEndsRequests(t *testing.T) {
 	for _, revoke := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

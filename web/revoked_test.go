@@ -20,8 +20,8 @@ func (f *callGrants) ServeWebSocket(_ http.ResponseWriter, _ *http.Request, g ha
 	f.grants = append(f.grants, g)
 }
 
-// TestCallKnowsItIsRevoked: who carries a call can ask whether the key or login that let it in still does. A client
-// secret ends by itself, and no call with it.
+// TestCallKnowsItIsRevoked: a call can check whether the key or login that authorised it is still valid. A client
+// secret expires without ending its calls.
 func TestCallKnowsItIsRevoked(t *testing.T) {
 	front := &callGrants{world: newWorld()}
 	s := newServer(t, front.world, func(c *Config) { c.Front = front })
@@ -52,8 +52,8 @@ func TestCallKnowsItIsRevoked(t *testing.T) {
 	}
 }
 
-// TestAgain: what let a call in lets its caller in again at another instance, with what it may do now, as long as it
-// stands; and nobody else.
+// TestAgain: the grantor of a call authorises the same caller at another instance, with its present rights, as long as
+// it is valid; it authorises no other caller.
 func TestAgain(t *testing.T) {
 	front := &callGrants{world: newWorld()}
 	s := newServer(t, front.world, func(c *Config) {

@@ -88,7 +88,7 @@ func TestClientSecret(t *testing.T) {
 	}
 }
 
-// A secret opens what begins calls, and no other route that there is.
+// TestClientSecretOpensNothingElse: a client secret can be used for routes that begin calls, and for no others.
 func TestClientSecretOpensNothingElse(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)
@@ -109,7 +109,8 @@ func TestClientSecretOpensNothingElse(t *testing.T) {
 	}
 }
 
-// What a secret allows is what its key allows now, less what only a key or a person may do.
+// TestGrantOfAClientSecret: a client secret has the present rights of its key, less those that need the key or a
+// person.
 func TestGrantOfAClientSecret(t *testing.T) {
 	key := NewKey("assistant", otherKey)
 	key.Servers, key.Tools, key.Approve, key.Metrics, key.Instructions = []string{
@@ -173,7 +174,7 @@ func TestGrantOfAClientSecret(t *testing.T) {
 	}
 }
 
-// A secret is for calls: a yes in one counts as far as its key's does.
+// TestApproveOfAClientSecret: a client secret is for calls: a yes in them counts as far as one of its key.
 func TestApproveOfAClientSecret(t *testing.T) {
 	for of, want := range map[handoff.Approval]handoff.Approval{
 		handoff.ApproveNone: handoff.ApproveNone, handoff.ApproveVoice: handoff.ApproveVoice, handoff.ApproveAll: handoff.ApproveVoice,
@@ -263,7 +264,8 @@ func TestOrdersOfClientSecrets(t *testing.T) {
 	}
 }
 
-// A principal has only so many; who is refused is told when to come again, and it is counted.
+// TestClientSecretsAreBounded: the number of client secrets of a principal is limited; a refused request gets a
+// Retry-After, and is counted.
 func TestClientSecretsAreBounded(t *testing.T) {
 	w := newWorld()
 	w.mostSecrets = 2

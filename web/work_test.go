@@ -46,7 +46,7 @@ func readList(t *testing.T, s *Server, query string) (page workPage, size int) {
 	return page, size
 }
 
-// TestWorkThatIsNotKnownYet: a list that may lack what was done before a restart says so.
+// TestWorkThatIsNotKnownYet: a list that may lack work from before a restart says so.
 func TestWorkThatIsNotKnownYet(t *testing.T) {
 	w := newWorld()
 	s := newServer(t, w, nil)
@@ -58,7 +58,8 @@ func TestWorkThatIsNotKnownYet(t *testing.T) {
 	}
 }
 
-// A list is paged and short, however much was done: 100 pieces of 200 items of 128 KiB.
+// TestWorkIsPagedAndShort: a list of work has pages and is short, however much work there is: 100 pieces of 200 items
+// of 128 KiB.
 func TestWorkIsPagedAndShort(t *testing.T) {
 	w := newWorld()
 	w.records = muchWork()
@@ -100,7 +101,7 @@ func TestWorkIsPagedAndShort(t *testing.T) {
 	}
 }
 
-// One piece of work is bounded too: what it did last is whole, the rest is cut.
+// TestOnePieceIsBounded: one piece of work is bounded, too: its latest items are whole, the others are cut.
 func TestOnePieceIsBounded(t *testing.T) {
 	w := newWorld()
 	w.records = muchWork()[:1]
@@ -125,7 +126,7 @@ func TestOnePieceIsBounded(t *testing.T) {
 	t.Logf("one piece of work: %d bytes", rec.Body.Len())
 }
 
-// The feed leaves items to events of their own.
+// TestFeedLeavesItemsOut: records in the feed have no items, which have events of their own.
 func TestFeedLeavesItemsOut(t *testing.T) {
 	rec := muchWork()[0]
 	rec.Text = "All good."

@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestChromiumLetsAProgramIn: a person who logs in on the page of a program's request is told who it is and what it may
-// do, cannot press by accident, and lets it in; the settings show it, and disconnect it.
+// TestChromiumLetsAProgramIn: on the page of a program's request, a person logs in, sees which program it is and what
+// it may do, cannot press by accident, and allows it; the settings list it and disconnect it.
 func TestChromiumLetsAProgramIn(t *testing.T) {
 	t.Parallel()
 	told := make(chan url.Values, 1)

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestChromiumOneCall: who calls on a second device moves the call there, so that no two microphones are live.
+// TestChromiumOneCall: calling on a second device moves the call there, so that no two microphones are live.
 func TestChromiumOneCall(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 8 })

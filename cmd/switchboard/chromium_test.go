@@ -210,7 +210,7 @@ func TestChromiumOutlivesRestart(t *testing.T) {
 	p.Quiet(noKeyYet, nobody)
 }
 
-// TestChromiumWithoutMicrophone holds that who refuses the microphone calls all the same, by text.
+// TestChromiumWithoutMicrophone: without permission for the microphone, a person can call by text.
 func TestChromiumWithoutMicrophone(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(p *plan) { p.Hurry = 8 })

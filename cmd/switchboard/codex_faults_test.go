@@ -165,8 +165,8 @@ func (a attached) answered(turn handoff.TurnID, words string) {
 	}
 }
 
-// TestRealCodexKilledMidTurnIsInterruptedForGood: after kill -9 and a restart the turn is known as
-// interrupted, soon, and nothing of it is run again.
+// TestRealCodexKilledMidTurnIsInterruptedForGood: after kill -9 and a restart, the turn is soon known as interrupted,
+// and is not run again.
 func TestRealCodexKilledMidTurnIsInterruptedForGood(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
@@ -191,8 +191,8 @@ func TestRealCodexKilledMidTurnIsInterruptedForGood(t *testing.T) {
 	a.answered(a.begin("ours-2", "go on"), "answer to: go on")
 }
 
-// TestRealCodexCutMidTurnGivesTheFinalOnce: the socket is cut while the agent speaks; whether it has ended
-// before we are back or not, its words come whole and once.
+// TestRealCodexCutMidTurnGivesTheFinalOnce: if the socket is cut while the agent speaks, its words arrive whole and
+// once, whether the turn ends before the reconnection or after it.
 func TestRealCodexCutMidTurnGivesTheFinalOnce(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{"back in time": false, "back too late": true} {
@@ -224,8 +224,8 @@ func TestRealCodexCutMidTurnGivesTheFinalOnce(t *testing.T) {
 	}
 }
 
-// TestRealCodexSettlesALostStart: the acknowledgement of a start is lost. Whether the turn runs is found
-// out, both ways.
+// TestRealCodexSettlesALostStart: if the acknowledgement of a start is lost, it is found out whether the turn runs, in
+// both cases.
 func TestRealCodexSettlesALostStart(t *testing.T) {
 	t.Parallel()
 	for name, runs := range map[string]bool{"it runs": true, "it never arrived": false} {
@@ -267,8 +267,8 @@ func TestRealCodexSettlesALostStart(t *testing.T) {
 	}
 }
 
-// TestRealCodexCopiesWhatAnotherProcessHolds: a thread that another codex has open is refused, and its
-// copy runs, also while the thread itself does.
+// TestRealCodexCopiesWhatAnotherProcessHolds: a thread that another codex has open is refused; a copy of it runs, even
+// while the thread itself runs.
 func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
@@ -291,8 +291,8 @@ func TestRealCodexCopiesWhatAnotherProcessHolds(t *testing.T) {
 	holder.answered(turn, "held answer to: held")
 }
 
-// TestRealCodexKeepsToTheCeiling: nothing runs in a session that may do more, and a new one gets what is
-// configured.
+// TestRealCodexKeepsToTheCeiling: no work runs in a session that exceeds the ceiling, and a new session gets the
+// configured policy.
 func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
@@ -316,8 +316,8 @@ func TestRealCodexKeepsToTheCeiling(t *testing.T) {
 	}
 }
 
-// TestRealCodexInterruptedAtOnce: who says stop while the work is being started is heard: for some
-// milliseconds after it acknowledged a turn the server says that none runs.
+// TestRealCodexInterruptedAtOnce: a stop while work is being started has effect, although for some milliseconds after
+// it has acknowledged a turn the server says that none runs.
 func TestRealCodexInterruptedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)

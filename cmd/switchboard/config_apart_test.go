@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWorkspaceIsApart: no directory of an agent holds the state directory, or lies in it, by whatever name. In its
-// sandbox the agent would see the socket of the verbs, and could answer its own questions. Neither does it hold the
+// TestWorkspaceIsApart: the directory of an agent neither contains the state directory nor lies in it, by any path. Its
+// commands could reach the socket of the verbs there, and answer the agent's own questions. Nor does it contain the
 // configuration, which it could change, or the file of a key or token.
 func TestWorkspaceIsApart(t *testing.T) {
 	home := t.TempDir()

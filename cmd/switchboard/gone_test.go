@@ -12,8 +12,8 @@ import (
 	"switchboard/servers"
 )
 
-// TestAbsentees: whose work waits is told once that the machine is gone, after the time and no earlier; who was told
-// hears that it is back, and nobody else does.
+// TestAbsentees: a caller whose work waits for a machine is notified once that the machine is gone, after the set time,
+// and once that it is back; no other caller is.
 func TestAbsentees(t *testing.T) {
 	t.Parallel()
 	anna, bert := handoff.Caller{Principal: "anna"}, handoff.Caller{Principal: "bert"}
@@ -68,7 +68,7 @@ func TestAbsentees(t *testing.T) {
 	}
 }
 
-// TestGoneIsTold: a machine that is gone with work on it is told to the webhook once, and that it is back too.
+// TestGoneIsTold: the webhook gets one notice that a machine with waiting work is gone, and one that it is back.
 func TestGoneIsTold(t *testing.T) {
 	t.Parallel()
 	f, hook := newFarm(t), newHookEnd(t)

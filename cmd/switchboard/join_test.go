@@ -13,8 +13,8 @@ import (
 	"switchboard/servers/joined/host"
 )
 
-// TestJoinPolicy: the first join writes what its flags allow, the file decides from then on, and whatever is wrong in
-// it is told with its line.
+// TestJoinPolicy: the first join writes a file with what its flags allow; from then on the file decides, and each
+// mistake in it is reported with its line.
 func TestJoinPolicy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -71,8 +71,8 @@ func TestJoinPolicy(t *testing.T) {
 	}
 }
 
-// TestJoinUnit: the service begins again unless this machine was refused, leaves agents alone when it ends, and quotes
-// what stands in it.
+// TestJoinUnit: the service restarts unless this machine was refused, does not end the agents when it ends, and quotes
+// its words.
 func TestJoinUnit(t *testing.T) {
 	t.Parallel()
 	env := func(name string) string { return map[string]string{"PATH": "/a b:/c%d", "SECRET_KEY": "s3cret"}[name] }
@@ -101,7 +101,7 @@ func TestJoinUnit(t *testing.T) {
 	}
 }
 
-// TestJoinUnitNotStarted: where no service can be started, none is left behind, so that leave has none to end.
+// TestJoinUnitNotStarted: if the service cannot be started, its unit file is removed, so that leave does not fail.
 func TestJoinUnitNotStarted(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"systemctl", "launchctl"} {
@@ -119,7 +119,7 @@ func TestJoinUnitNotStarted(t *testing.T) {
 	}
 }
 
-// TestJoinMistyped: a join that cannot begin writes no file of the machine's owner, which would hold from then on.
+// TestJoinMistyped: a join with wrong arguments does not write the machine's file, which would hold for later joins.
 func TestJoinMistyped(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// TestLanguages: a voice can be asked to speak exactly the languages in which a yes can be told.
+// TestLanguages: the languages of the settings are exactly those in which a spoken yes is understood.
 func TestLanguages(t *testing.T) {
 	files, err := os.ReadDir("../../handoff/consent/words")
 	must(t, err)
@@ -23,7 +23,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// TestDoctorTellsTheLanguage: who sets a language learns what its sentences are worth.
+// TestDoctorTellsTheLanguage: for a language in the settings, the doctor says that no native speaker has read its
+// sentences.
 func TestDoctorTellsTheLanguage(t *testing.T) {
 	for code, want := range map[string]string{"": "", "en": "", "de": "German; no native speaker has read its sentences"} {
 		var out strings.Builder
@@ -35,8 +36,8 @@ func TestDoctorTellsTheLanguage(t *testing.T) {
 	}
 }
 
-// TestServiceSpeaksGerman: with a language in the settings the simulated voice, which understands English alone, asks
-// and tells in it as it is told to, and the page, records and refusals of HTTP stay English.
+// TestServiceSpeaksGerman: with a language in the settings, the simulated voice, which understands only English, speaks
+// its sentences in that language; the page, records and errors of HTTP stay English.
 func TestServiceSpeaksGerman(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()

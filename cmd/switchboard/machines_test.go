@@ -22,8 +22,8 @@ import (
 	"switchboard/sessions/sqlite"
 )
 
-// TestMachineSpec: a machine that joined has the settings of the entry that says so, and never the place of a server
-// that is reached in another way.
+// TestMachineSpec: a machine that joined has the settings of a configured server that waits for it, and never takes the
+// name of another configured server.
 func TestMachineSpec(t *testing.T) {
 	t.Parallel()
 	lines := new(joined.Lines)
@@ -46,8 +46,8 @@ func TestMachineSpec(t *testing.T) {
 	}
 }
 
-// TestInvitations: an invitation is spent once, by one of those who ask at a time; of too many the oldest goes, and
-// what is over goes too.
+// TestInvitations: an invitation is used once, even by two machines at the same moment. Expired invitations are
+// deleted, and the oldest if there are too many.
 func TestInvitations(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
@@ -86,8 +86,8 @@ func TestInvitations(t *testing.T) {
 	}
 }
 
-// TestMachinesKey: machines know all instances by one key, which the first brings that had one. An instance makes none
-// while machines know another that is not known here.
+// TestMachinesKey: all instances have one key, that of the first instance that had one. An instance makes no new key
+// while machines in the store know another one.
 func TestMachinesKey(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
@@ -121,8 +121,8 @@ func TestMachinesKey(t *testing.T) {
 	}
 }
 
-// TestEmptiedStoreOfMachines: a store of several instances that came back empty has the machines again that they know,
-// whichever of them looks first, and not those that were removed.
+// TestEmptiedStoreOfMachines: if the shared store has lost its data, the first instance that reads the machines writes
+// back those that it knows, and not those that were removed.
 func TestEmptiedStoreOfMachines(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})

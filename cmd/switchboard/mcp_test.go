@@ -53,8 +53,8 @@ func callTool(t testing.TB, s *mcp.ClientSession, tool string, args map[string]a
 	return result.Content[0].(*mcp.TextContent).Text, structure
 }
 
-// TestMCP: another agent finds the machines, has work done there, answers what is asked, and the page, the history, the
-// audit and the metrics tell who asked.
+// TestMCP: another agent finds the machines, gives work and answers questions; the page, the history, the audit and the
+// metrics name it.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-06-18", "2026-07-28"} {
@@ -116,8 +116,8 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// TestMCPKeys: /mcp takes keys and nothing else, says so without an invitation to OAuth, shows a key what it may use,
-// and answers pages elsewhere, since a key is in the request.
+// TestMCPKeys: /mcp takes only keys, refuses others without the header that would begin OAuth, shows a key the tools
+// that it may use, and answers pages of other origins, since a key is in the request.
 func TestMCPKeys(t *testing.T) {
 	t.Parallel()
 	few := ownersTestKey()
@@ -164,7 +164,7 @@ func codexExec(t *testing.T, provider *fakeProvider, servers, prompt string, env
 	return string(out)
 }
 
-// TestRealCodexAsksByMCP: the real codex has work done by MCP, over HTTP with a key and over standard input and output.
+// TestRealCodexAsksByMCP: the real codex gives work by MCP, over HTTP with a key, and over standard input and output.
 func TestRealCodexAsksByMCP(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"http", "stdio"} {
@@ -199,8 +199,8 @@ func TestRealCodexAsksByMCP(t *testing.T) {
 	}
 }
 
-// TestMCPPipe: the verb gives a program on this machine the tools as the owner; it ends with the program, and says when
-// there is no service.
+// TestMCPPipe: the verb gives a program on this machine the tools as the owner; it ends with the program, and fails if
+// no service runs.
 func TestMCPPipe(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -234,7 +234,7 @@ func TestMCPPipe(t *testing.T) {
 	}
 }
 
-// TestProofMCPApart: two keys on the same machines see nothing of each other, whatever they ask for by MCP.
+// TestProofMCPApart: by MCP, two keys on the same machines see nothing of each other.
 func TestProofMCPApart(t *testing.T) {
 	t.Parallel()
 	other := ownersTestKey()

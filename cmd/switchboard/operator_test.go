@@ -68,7 +68,7 @@ func TestSessionsBehindMany(t *testing.T) {
 	}
 }
 
-// TestExecSessions: what `codex exec` did is listed and read like every other session, also of the real codex.
+// TestExecSessions: sessions of `codex exec` are listed and read like others, also those of the real codex.
 func TestExecSessions(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
@@ -150,8 +150,8 @@ func (c *realCodex) copies(thread string, n int) {
 	c.begin()
 }
 
-// TestUnixSocket: an app-server on a socket of this machine works as any other; who looks for it where none is says so.
-// TestRealCodexSocket holds it of the real codex.
+// TestUnixSocket: an app-server on a socket of this machine works like any other, and a missing socket is reported.
+// TestRealCodexSocket checks it with the real codex.
 func TestUnixSocket(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sb") // the path of a socket is short
 	must(t, err)
@@ -179,8 +179,8 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// TestCutOff: work that was stopped, whose agent's program was killed, and whose program ended by itself are told
-// apart.
+// TestCutOff: work that was stopped, work whose agent's program was killed, and work whose program ended by itself have
+// different outcomes.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)

@@ -24,9 +24,9 @@ import (
 	"switchboard/web"
 )
 
-// Of two instances of one Redis, or Cluster, each takes any request, and the one serves it that has the caller: a call,
-// work and its events, and what has no caller by the id that it names. When an instance has ended, the other one serves
-// its callers.
+// TestPeers: of two instances with one Redis or Cluster, each takes any request, and the home of the caller serves it:
+// a call, work and its events; a request without a caller goes by the id in it. When an instance has ended, the other
+// one serves its callers.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(testing.TB) string{
@@ -97,9 +97,9 @@ func testPeers(t *testing.T, url string) {
 	}
 }
 
-// TestPeersSettings: instances with `peers` in their settings are one Switchboard to who makes keys and to machines. A
-// key that is made or revoked beside one holds at the other. A machine that one invites joins at the other, whose key
-// it knows then; work that the first gives it goes through its line to the second. Both share its agents.
+// TestPeersSettings: instances with `peers` in their settings are one Switchboard for keys and machines. A key that is
+// made or revoked at one is valid or revoked at the other. A machine that one invites can join at the other, and knows
+// its key. Work that the first gives goes through the machine's line to the second. Both use the machine's agents.
 func TestPeersSettings(t *testing.T) {
 	t.Parallel()
 	f, url := newFarm(t), startRedis(t)

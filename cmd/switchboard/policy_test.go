@@ -43,8 +43,8 @@ var policyEvents = []string{
 	`{"type":"turn/start"%s}`,
 }
 
-// TestPolicyIsOurs: whatever the voice model writes as arguments and whatever a client sends, an agent is
-// told nothing of sandboxes, approvals, directories or models that the configuration does not say.
+// TestPolicyIsOurs: no arguments of the voice model and no request of a client can change an agent's sandbox,
+// approvals, directories or models; only the configuration sets them.
 func TestPolicyIsOurs(t *testing.T) {
 	t.Parallel()
 	tap := newMachineTap(t)

@@ -56,8 +56,8 @@ func (p *resident) listen() {
 	p.r.t.Cleanup(func() { _ = resp.Body.Close(); <-ended })
 }
 
-// TestProofApart: two people on the same machine read nothing of each other's, and change nothing of it, whatever they
-// ask for, with ids of the other's too. Each hears of their own work alone.
+// TestProofApart: two callers on the same machine can neither read nor change each other's work, even with its ids, and
+// each hears only of their own work.
 func TestProofApart(t *testing.T) {
 	t.Parallel()
 	other := ownersTestKey()

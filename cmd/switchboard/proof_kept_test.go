@@ -13,7 +13,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestProofNotKept: a response with store: false that is sent again under its key after a kill runs no second time,
+// TestProofNotKept: a response with store: false that is repeated under its key after a kill does not run again,
 // whether it had ended or not. Its words are not in the file.
 func TestProofNotKept(t *testing.T) { onBothStores(t, proofNotKept) }
 
@@ -80,8 +80,8 @@ func (c *child) request(key, body string) *http.Request {
 	return req
 }
 
-// TestProofWaitingWords: what waits in a session when Switchboard is killed, or ends, is begun later with all that was
-// asked: its pictures, the instructions and the form of the answer. Sent again under its key, a response keeps its id.
+// TestProofWaitingWords: work that waits in a session when Switchboard is killed, or ends, is begun later with its
+// pictures, instructions and answer format. Repeated under its key, a response keeps its id.
 func TestProofWaitingWords(t *testing.T) {
 	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		t.Run(end.String(), func(t *testing.T) {
@@ -140,8 +140,8 @@ func proofWaitingWords(t *testing.T, store string, end syscall.Signal) {
 	f.check(t)
 }
 
-// TestProofOwner: who made a session is known after a kill, also of sessions that were heard of long ago: others who
-// may use the machine do not see it.
+// TestProofOwner: after a kill, the caller who made a session is still known, even for old sessions: other callers of
+// the machine do not see it.
 func TestProofOwner(t *testing.T) { onBothStores(t, proofOwner) }
 
 func proofOwner(t *testing.T, store string) {

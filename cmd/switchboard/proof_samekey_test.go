@@ -11,8 +11,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestProofSameKey: whoever sends work again under its Idempotency-Key gets the record of it, after a restart and
-// after a kill, heard or not. What never began runs once. Other words under the key are refused.
+// TestProofSameKey: work that is repeated under its Idempotency-Key returns the first record, after a restart and after
+// a kill, heard or not. Work that never began runs once. Other words under the same key are refused.
 func TestProofSameKey(t *testing.T) { onBothStores(t, proofSameKey) }
 
 func proofSameKey(t *testing.T, store string) {
@@ -70,8 +70,8 @@ func proofSameKey(t *testing.T, store string) {
 	f.check(t)
 }
 
-// TestProofKeyOfAFullStore: what was refused because nothing could be written down runs once when it is sent again
-// under its key after that, in the same life and in the next.
+// TestProofKeyOfAFullStore: work that was refused because the store was full runs once when it is repeated under its
+// key, in the same process and after a restart.
 func TestProofKeyOfAFullStore(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]func(*testing.T, *site) outage{"redis": redisGone, "sqlite": fileLocked} {

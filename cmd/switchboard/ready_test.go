@@ -17,7 +17,7 @@ import (
 	"switchboard/sessions"
 )
 
-// TestReadiness: the store is written to find out, at most once a second; the end of the process comes first.
+// TestReadiness: the check writes to the store at most once a second, and fails first of all while the process ends.
 func TestReadiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, away := 0, error(nil)
@@ -62,7 +62,7 @@ type unkept struct{ loginStore }
 
 func (unkept) Kept() error { return errors.New("disk full") }
 
-// TestReadyKept: a store that says that it keeps nothing is not written to find out.
+// TestReadyKept: a store that reports that it cannot persist anything is not written to.
 func TestReadyKept(t *testing.T) {
 	r := newReadiness(unkept{}, func() error { return nil })
 	if err := r.check(t.Context()); handoff.CodeOf(err) != handoff.CodeStoreDown {
@@ -70,8 +70,8 @@ func TestReadyKept(t *testing.T) {
 	}
 }
 
-// TestReadyWithoutStore: the service says that it is not ready when its Redis is gone, and that it is when it
-// is back; it is healthy all the while.
+// TestReadyWithoutStore: the service is not ready while its Redis is down, and ready again when it is back; it is
+// healthy all the time.
 func TestReadyWithoutStore(t *testing.T) {
 	t.Parallel()
 	store := newRedis(t)
@@ -90,7 +90,8 @@ func TestReadyWithoutStore(t *testing.T) {
 	}
 }
 
-// TestServedOnceItIsKnown: the first request after a restart finds what a former life left, however much that is.
+// TestServedOnceItIsKnown: the first request after a restart finds the work of the earlier process, however much that
+// is.
 func TestServedOnceItIsKnown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,8 +12,8 @@ import (
 	"switchboard/sessions"
 )
 
-// TestRewrite: the file is put back where the service refuses its settings, and only there: who did not say so may have
-// taken them.
+// TestRewrite: the file is restored if the service refuses its settings, and only then: after another error the service
+// may have read them.
 func TestRewrite(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

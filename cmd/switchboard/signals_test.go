@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestTerminalCloses: the terminal goes away, and with it whoever reads what is printed. The process lives
-// on, also when it has something to say then, and what it started is not deaf to these signals.
+// TestTerminalCloses: when the terminal closes, with the readers of the output, the process lives on, even if it writes
+// something, and its child processes do not ignore the signals.
 func TestTerminalCloses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "ws://127.0.0.1:1/v1/realtime", "", map[string]string{"stuck": "sleep, '1000'"})
@@ -64,7 +64,7 @@ func TestNobodyReads(t *testing.T) {
 	}
 }
 
-// TestEndsBeforeItBegan: a signal that comes while it starts is no failure.
+// TestEndsBeforeItBegan: a signal to end during the start is no failure.
 func TestEndsBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

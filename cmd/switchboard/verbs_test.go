@@ -63,8 +63,8 @@ func (sh *shell) wants(code int, words []string, args ...string) string {
 	return out
 }
 
-// TestVerbsLook: who runs Switchboard here looks at machines and sessions without a key; what is wrong is said in the
-// service's words.
+// TestVerbsLook: the user who runs Switchboard lists machines and sessions without a key; errors have the service's
+// words.
 func TestVerbsLook(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, nil)
@@ -89,7 +89,7 @@ func TestVerbsLook(t *testing.T) {
 	}
 }
 
-// TestVerbsReach: a verb finds the service that runs here, or the one that is named, with its key.
+// TestVerbsReach: a verb uses the service that runs here, or the one that is named, with its key.
 func TestVerbsReach(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, nil)
@@ -116,8 +116,7 @@ func TestVerbsReach(t *testing.T) {
 	}
 }
 
-// TestVerbsAreTheOwners: whatever keys there are, the verbs here and the link of login are the owner's, and may all
-// that the owner may.
+// TestVerbsAreTheOwners: with any configured keys, the verbs here and the login link have all rights of the owner.
 func TestVerbsAreTheOwners(t *testing.T) {
 	w := file("keys:\n  - {principal: anna, key_env: A, servers: [laptop], tools: [codex, list_servers]}\n")
 	w.env = map[string]string{"A": goodKey}
@@ -141,7 +140,7 @@ func TestVerbsAreTheOwners(t *testing.T) {
 	}
 }
 
-// TestMistyped: what is wrong with a command line is said in our words, with where to read how it is right.
+// TestMistyped: a mistake in the command line is reported in our words, with where to read the right usage.
 func TestMistyped(t *testing.T) {
 	for line, want := range map[string]string{
 		"read":                           "needs <machine> <session>; `switchboard read --help` tells how",

@@ -24,8 +24,8 @@ func (sh *shell) begin(ctx context.Context, args ...string) (out *syncBuffer, co
 	return out, code
 }
 
-// TestVerbsHandoff: work is given and followed from a terminal; what the agent says comes alone on standard output, and
-// the exit code tells the outcome.
+// TestVerbsHandoff: work is given and followed from a terminal; standard output has only what the agent says, and the
+// exit code is the outcome.
 func TestVerbsHandoff(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, nil)
@@ -66,7 +66,7 @@ func TestVerbsHandoff(t *testing.T) {
 	sh.wants(exitFailed, []string{"the key in SWITCHBOARD_KEY is no key"}, "servers")
 }
 
-// TestVerbsLeaveInput: who types work on standard input can leave before its end.
+// TestVerbsLeaveInput: a verb that reads from standard input can be interrupted before its end.
 func TestVerbsLeaveInput(t *testing.T) {
 	in, typed := io.Pipe()
 	defer typed.Close()
@@ -86,7 +86,7 @@ func (sh *shell) question() string {
 	return string(open.Items[0].ID)
 }
 
-// TestAsk: somebody types a line, or leaves.
+// TestAsk: ask returns a typed line, and ends when it is interrupted.
 func TestAsk(t *testing.T) {
 	for text, want := range map[string]string{"y\n": "y", " Yes \nno\n": "Yes", "yes": "yes", "\n": "", "": ""} {
 		var out syncBuffer
@@ -103,7 +103,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestVerbsAnswer: an agent's question is listed, answered in its ways, and only by who may.
+// TestVerbsAnswer: an agent's question is listed and answered in all its ways, and only by keys that may.
 func TestVerbsAnswer(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, func(p *plan) {
@@ -137,7 +137,7 @@ func TestVerbsAnswer(t *testing.T) {
 	}
 }
 
-// TestVerbsStop: who leaves is told how to come back, and the work goes on until it is stopped.
+// TestVerbsStop: after an interrupt, the verb prints how to come back, and the work goes on until it is stopped.
 func TestVerbsStop(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, func(p *plan) { p.World = holding(50, "benchmarks") })
@@ -160,8 +160,8 @@ func TestVerbsStop(t *testing.T) {
 	}
 }
 
-// TestVerbsWork: work is listed with how it stands, and stopped by a part of its id or by its machine; where several
-// run, somebody is asked which.
+// TestVerbsWork: work is listed with its state, and stopped by a part of its id or by its machine; if several pieces
+// run, the verb asks which.
 func TestVerbsWork(t *testing.T) {
 	t.Parallel()
 	sh := openShell(t, func(p *plan) { p.Hurry = 0.01 }) // nothing ends before it is stopped
