@@ -14,7 +14,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// A copier is a fleet of one server whose threads can be copied. Turns run until they are let go.
+// A copier is a fleet of one server whose threads can be copied. Turns run until the test ends them.
 type copier struct {
 	byName
 	mu      sync.Mutex
@@ -124,8 +124,8 @@ func after(turn handoff.TurnID) handoff.Request {
 	}
 }
 
-// TestGoingOnAfterATurn: of any number that go on from the newest turn at once one does so in the thread, every other
-// one in a copy of its own up to there.
+// TestGoingOnAfterATurn: of several requests at once that follow the newest turn, one goes on in the thread, and each
+// of the others in a copy of its own.
 func TestGoingOnAfterATurn(t *testing.T) {
 	c := newCopier()
 	r := running(t, Config{Fleet: c})
@@ -171,8 +171,8 @@ func TestGoingOnAfterATurn(t *testing.T) {
 	}
 }
 
-// TestGoingOnFromAnOlderTurn: the copy has nothing that came later, the thread stays as it is, and where no copy can
-// be made nothing runs.
+// TestGoingOnFromAnOlderTurn: the copy has no later turns, and the thread is not changed. If no copy can be made,
+// nothing runs.
 func TestGoingOnFromAnOlderTurn(t *testing.T) {
 	c := newCopier()
 	close(c.let)
@@ -193,8 +193,8 @@ func TestGoingOnFromAnOlderTurn(t *testing.T) {
 	}
 }
 
-// TestGoingOnAside: what goes on beside a thread does so in a copy of which nothing is kept, also from its newest
-// turn; the thread stays as it is, and where no such copy can be made nothing runs.
+// TestGoingOnAside: a side question that follows a turn, also the newest, goes to an ephemeral copy, and the thread is
+// not changed. If no such copy can be made, nothing runs.
 func TestGoingOnAside(t *testing.T) {
 	c := newCopier()
 	close(c.let)
@@ -217,7 +217,7 @@ func TestGoingOnAside(t *testing.T) {
 	}
 }
 
-// TestUnkept: nothing of it comes into the ledger, and nothing is known of it once it was heard.
+// TestUnkept: the ledger gets nothing of unkept work, and the router forgets it once its outcome was heard.
 func TestUnkept(t *testing.T) {
 	c := newCopier()
 	close(c.let)
@@ -241,7 +241,7 @@ func TestUnkept(t *testing.T) {
 	}
 }
 
-// steps is a ledger that counts what it is told.
+// steps is a ledger that counts its steps.
 type steps struct{ n atomic.Int64 }
 
 func (s *steps) Advance(context.Context, ledger.Step) (ledger.Entry, error) {

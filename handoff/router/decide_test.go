@@ -73,7 +73,7 @@ func (d *desk) decisions() (out []string) {
 	return out
 }
 
-// asking returns a router of which the question q waits.
+// askingRouter returns a router with an open question.
 func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
 	r := NewRouter(Config{Caller: ladderCaller, Auditor: d})
 	b := r.caller(ladderCaller)
@@ -91,8 +91,8 @@ func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
 	return r, b.questions.get(id)
 }
 
-// TestDecidedOnce: whoever answers at the same time, by pages and by voice, one decision reaches the agent,
-// after its record; the others are told that the question is closed.
+// TestDecidedOnce: of several answers at the same time, by pages and by voice, one reaches the agent, after its audit
+// record; the others are refused, since the question is closed.
 func TestDecidedOnce(t *testing.T) {
 	for round := range 50 {
 		d := &desk{}
@@ -125,8 +125,8 @@ func TestDecidedOnce(t *testing.T) {
 	}
 }
 
-// TestNotSent: what must be true when an accept leaves is looked at after it was written down; else it is
-// not sent, and that is written down too.
+// TestNotSent: the conditions of an accept are checked again after its audit record is written. If one does not hold
+// any more, the accept is not sent, and the audit says so, too.
 func TestNotSent(t *testing.T) {
 	gone := func(r *Router, q *question) { r.caller(ladderCaller).closeQuestion(q.Shown.ID) }
 	replaced := func(r *Router, q *question) {
@@ -211,7 +211,8 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
-// TestRecordSaysWhoAnswered: by whom, how and when, on the record of the work that asked; also where it was elsewhere.
+// TestRecordSaysWhoAnswered: the record of the work says by whom, how and when its question was answered, also if that
+// was elsewhere.
 func TestRecordSaysWhoAnswered(t *testing.T) {
 	d := &desk{}
 	r, q := askingRouter(d, "q1")
@@ -276,7 +277,7 @@ func TestAuditRecord(t *testing.T) {
 	}
 }
 
-// TestUnauditedIsNotGiven: what lets an agent do something is not given where it cannot be written down; a no is.
+// TestUnauditedIsNotGiven: without an audit record, a yes is not given to the agent, and a no is.
 func TestUnauditedIsNotGiven(t *testing.T) {
 	for decision, code := range map[handoff.Decision]handoff.Code{
 		handoff.DecisionAccept: handoff.CodeStoreDown, handoff.DecisionAcceptForSession: handoff.CodeStoreDown,
@@ -292,7 +293,7 @@ func TestUnauditedIsNotGiven(t *testing.T) {
 	}
 }
 
-// TestMayNotAct: an instance that may have lost its callers to another gives no agent a decision, and writes that down.
+// TestMayNotAct: an instance that may have lost its callers gives no decision to an agent, and the audit says so.
 func TestMayNotAct(t *testing.T) {
 	d := &desk{}
 	r, _ := askingRouter(d, "q")

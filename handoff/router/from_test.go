@@ -7,7 +7,7 @@ import (
 	"switchboard/handoff"
 )
 
-// What a new session is told of another one is its newest part: whole lines, long ones shortened, within the bound.
+// TestSummary: the summary of a session has its newest lines, long ones shortened, within the bound.
 func TestSummary(t *testing.T) {
 	read := handoff.Transcript{Server: "bigpc", ID: "t1", Title: "Auth refactor"}
 	if got, want := summary(read), `"Auth refactor" on bigpc`; got != want {

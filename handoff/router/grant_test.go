@@ -8,8 +8,8 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// A call is joined with the key that it began with: another of the same principal may allow less. A client secret joins
-// calls of client secrets only, and a key whose yes does not count none in which a yes counts.
+// TestMayJoin: a call is joined with the key that began it, since another key of the principal may allow less. A client
+// secret joins only calls of client secrets, and a key whose yes does not count joins no call in which a yes counts.
 func TestMayJoin(t *testing.T) {
 	me := handoff.Caller{Principal: "owner"}
 	key, other := handoff.Grant{Caller: me, Key: "a"}, handoff.Grant{Caller: me, Key: "b"}
@@ -38,7 +38,7 @@ func TestMayJoin(t *testing.T) {
 	}
 }
 
-// TestMayEnd: a call is ended by its caller; one that nobody named by whoever has its key.
+// TestMayEnd: a call is ended by its caller; the call of a nameless caller by any holder of its key.
 func TestMayEnd(t *testing.T) {
 	grant := func(principal, user, key string) handoff.Grant {
 		return handoff.Grant{Caller: handoff.Caller{Principal: principal, User: user}, Key: key}
@@ -62,7 +62,7 @@ func TestMayEnd(t *testing.T) {
 	}
 }
 
-// TestOwnersAreBounded: what is made keeps its first owner, and the oldest are forgotten.
+// TestOwnersAreBounded: a thread keeps its first owner, and the oldest threads are forgotten.
 func TestOwnersAreBounded(t *testing.T) {
 	r := NewRouter(Config{Caller: ladderCaller})
 	a, b := handoff.Caller{Principal: "a"}, handoff.Caller{Principal: "b"}

@@ -13,8 +13,8 @@ func isSnapshot(k handoff.RunKind) bool {
 	return is
 }
 
-// TestFollowDeltas: who follows gets an item as it is written, and then the whole; nobody's number is taken by a
-// delta, and no listener gets one.
+// TestFollowDeltas: a follower gets an item piece by piece, and then the whole. A delta has no number of its own, and
+// no listener gets one.
 func TestFollowDeltas(t *testing.T) {
 	r := running(t, Config{})
 	b := r.caller(ladderCaller)
@@ -57,7 +57,8 @@ func TestFollowDeltas(t *testing.T) {
 	}
 }
 
-// TestFollowLate: who comes late gets what was done as a whole, and its use; deltas are dropped first.
+// TestFollowLate: a late follower gets a snapshot of the items and the usage. When the log is full, deltas are dropped
+// first.
 func TestFollowLate(t *testing.T) {
 	r := running(t, Config{})
 	b := r.caller(ladderCaller)

@@ -41,22 +41,21 @@ func (e *ear) Outbox(ended []handoff.Record) bool {
 	return !e.gone
 }
 
-// byName is of fleets that know every name as it is.
+// byName is the Resolve of fleets that take every name as it is.
 type byName struct{ handoff.Fleet }
 
 func (byName) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
 	return t, nil
 }
 
-// noStickies are stickies of nobody.
+// noStickies is an empty store of stickies.
 type noStickies struct{}
 
 func (noStickies) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) { return nil, nil }
 func (noStickies) Set(context.Context, handoff.Caller, handoff.Sticky) error      { return nil }
 func (noStickies) Clear(context.Context, handoff.Caller, handoff.Target) error    { return nil }
 
-// running returns a router under way, of the ladders' caller unless the configuration says otherwise. It ends with the
-// test.
+// running returns a running router, of the ladders' caller unless the configuration has another. It ends with the test.
 func running(t *testing.T, cfg Config) *Router {
 	t.Helper()
 	r := idle(cfg)
@@ -64,7 +63,7 @@ func running(t *testing.T, cfg Config) *Router {
 	return r
 }
 
-// idle returns a router that is not under way yet.
+// idle returns a router that does not run yet.
 func idle(cfg Config) *Router {
 	if cfg.Stickies == nil {
 		cfg.Stickies = noStickies{}
@@ -85,7 +84,7 @@ func begin(t *testing.T, r *Router) (end func()) {
 	return end
 }
 
-// A client gives a router work, and looks at what became of it.
+// A client gives work to a router, and follows it.
 type client struct {
 	*Router
 	grant handoff.Grant
@@ -113,7 +112,7 @@ func (c client) outcome(req handoff.Request) handoff.Record {
 	return outcome(c.t, c.Router, c.start(req))
 }
 
-// next gives words that come after those which run in the thread.
+// next gives words that wait for the running turn of the thread.
 func (c client) next(thread, words string) handoff.RunID {
 	c.t.Helper()
 	return c.start(nextIn(thread, words))
@@ -135,7 +134,7 @@ func (c client) record(id handoff.RunID) handoff.Record {
 	return rec
 }
 
-// live runs a router, and gives it what the ledger has, as its home does.
+// live runs a router, and gives it the open entries of the ledger, as its home does.
 func live(ctx context.Context, r *Router) error {
 	if r.cfg.Ledger == nil {
 		return r.Run(ctx)
@@ -157,12 +156,12 @@ func live(ctx context.Context, r *Router) error {
 	return r.Run(ctx)
 }
 
-// notices are what was told outside of calls. The test is over before anybody else looks.
+// notices records the notices that were sent outside of calls.
 type notices struct{ ids []string }
 
 func (n *notices) Notify(x handoff.Notice) { n.ids = append(n.ids, x.Handoff) }
 
-// TestStopEndsTheAction: what takes time is left at once when a fact from outside puts another action in its place.
+// TestStopEndsTheAction: a slow action is left at once when a fact from outside replaces it.
 func TestStopEndsTheAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newClient(t, Config{Fleet: slowFleet{}})
@@ -179,8 +178,8 @@ func TestStopEndsTheAction(t *testing.T) {
 	})
 }
 
-// TestOutbox: what ended waits for somebody who may hear of its machine, is told to one of them, and goes to the
-// next when they leave without having told it.
+// TestOutbox: an outcome waits for a listener that may hear of its machine, is given to one of them, and goes to the
+// next if that one leaves without having told it.
 func TestOutbox(t *testing.T) {
 	told := &notices{}
 	r := running(t, Config{Notifier: told})
@@ -226,8 +225,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestFollow: events come without gaps, from where one was; who is too far behind gets a snapshot; it ends with the
-// run.
+// TestFollow: a follower gets events without gaps from its position on, or a snapshot if it is too far behind;
+// following ends with the run.
 func TestFollow(t *testing.T) {
 	r := running(t, Config{})
 	b := r.caller(ladderCaller)
@@ -286,7 +285,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowPast: what ended in an earlier life of the process is a snapshot and its end, each time anew; after the end
+// TestFollowPast: a run of an earlier life of the process is a snapshot and its end, for each follower; after the end
 // nothing comes.
 func TestFollowPast(t *testing.T) {
 	r := running(t, Config{})
@@ -311,8 +310,8 @@ func TestFollowPast(t *testing.T) {
 	}
 }
 
-// TestFactsBeforeTheFirstStep: work can be stopped, and whoever waits for it can leave, in the instant in which it was
-// asked for, before its goroutine runs. A voice model that calls two tools at once does that.
+// TestFactsBeforeTheFirstStep: work can be stopped, and its listener can leave, right after Start, before the goroutine
+// of the run has begun. A voice model that calls two tools at once does that.
 func TestFactsBeforeTheFirstStep(t *testing.T) {
 	for name, fact := range map[string]func(r *Router, leave func(), id string) error{
 		"stop":  func(r *Router, _ func(), id string) error { return r.Stop(t.Context(), ladderGrant, id) },

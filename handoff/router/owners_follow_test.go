@@ -14,7 +14,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// ownedNews is what other instances made, by when.
+// ownedNews has the threads that other instances made, with the time of each.
 type ownedNews struct {
 	mu   sync.Mutex
 	made map[time.Time]ledger.Owned // Guarded by mu
@@ -41,8 +41,8 @@ func (n *ownedNews) change(do func()) {
 	do()
 }
 
-// TestOwnersElsewhere: a thread that another instance made for somebody is hidden from others within a moment, also
-// when that one's clock is behind, and when the store was away for long.
+// TestOwnersElsewhere: a thread that another instance made for a caller is soon hidden from others, also if the clock
+// of that instance is behind, and after the store was away for long.
 func TestOwnersElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		news := &ownedNews{made: map[time.Time]ledger.Owned{}}

@@ -44,8 +44,8 @@ func (a *archive) Find(_ context.Context, _ handoff.Caller, key string) (ledger.
 	return ledger.Entry{}, false, nil
 }
 
-// TestRecall: what ended before the restart is among the work again, by when it was asked for, with what was done. What
-// is open, or known already, is not replaced.
+// TestRecall: after a restart, work that had ended is listed again, sorted by its time, with its details. Records that
+// are open, or known already, are not replaced.
 func TestRecall(t *testing.T) {
 	began := time.Now().Add(-time.Hour)
 	a := &archive{shelf: listed(), bodies: map[string]ledger.Body{}, away: 1}
@@ -140,8 +140,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestDeedsAreBounded: however much was done, the newest of it is kept whole and the rest cut, within what the ledger
-// takes.
+// TestDeedsAreBounded: of many items the newest are kept whole and the others cut, within the bound of the ledger.
 func TestDeedsAreBounded(t *testing.T) {
 	for name, output := range map[string]string{
 		"text": strings.Repeat("x", maxOutput), "escaped": strings.Repeat("\x01", maxOutput),
@@ -180,8 +179,8 @@ func (a slowArchive) Body(ctx context.Context, c handoff.Caller, key string) (le
 	return a.archive.Body(ctx, c, key)
 }
 
-// TestRestoredOnce: what ended in a former life is asked for again under its key by several at once, while the list
-// of what was done is read. It is listed once.
+// TestRestoredOnce: several requests at once repeat one of an earlier life, while the history is read. Its work is
+// listed once.
 func TestRestoredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		req := handoff.Request{

@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff"
 )
 
-// rateStore counts as a store does.
+// rateStore is a [RateStore] in memory.
 type rateStore struct {
 	mu   sync.Mutex
 	full map[string]time.Time // Guarded by mu

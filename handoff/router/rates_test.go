@@ -8,7 +8,7 @@ import (
 	"switchboard/handoff"
 )
 
-// TestRates: so many pieces of work in a minute for a caller, and for a key with all its callers.
+// TestRates: the limit of pieces of work in a minute holds for a caller, and for a key with all its callers.
 func TestRates(t *testing.T) {
 	var r Rates
 	now := time.Unix(1_800_000_000, 0)
@@ -59,7 +59,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestRatesChange: a limit that has changed holds for the next piece of work, and what was given before counts.
+// TestRatesChange: a changed limit holds for the next piece of work, and earlier pieces still count.
 func TestRatesChange(t *testing.T) {
 	var r Rates
 	now := time.Unix(1_800_000_000, 0)

@@ -13,7 +13,7 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// A common is what the routers of one process share: a fleet of one thread, a ledger, and the parts of their [Config].
+// A common has what the routers of one process share: a fleet of one thread, a ledger, and the parts of their [Config].
 type common struct {
 	*copier
 	queues *Queues
@@ -49,7 +49,7 @@ func (x *common) Owned(context.Context) ([]ledger.Owned, error) {
 	return all, nil
 }
 
-// A part is the ledger as one router has it.
+// A part is the ledger of one router.
 type part struct {
 	*common
 	t      *testing.T
@@ -122,7 +122,7 @@ func (h home) ask(thread string) handoff.RunID {
 	})
 }
 
-// counted is the sum of a metric over all its labels.
+// counted returns the sum of a metric over all its labels.
 func (x *common) counted(name string) (sum float64) {
 	for m := range handoff.JoinMetrics(x.counts.Metrics(), x.queues.Metrics()) {
 		if m.Name == name {
@@ -185,8 +185,7 @@ func TestRoutersBesideEachOther(t *testing.T) {
 	})
 }
 
-// TestRoutersRecoverTheirOwn: after the end of the process each router takes up what was left of its caller, and of
-// nobody else.
+// TestRoutersRecoverTheirOwn: after a restart of the process each router takes up the work of its own caller alone.
 func TestRoutersRecoverTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newCommon()

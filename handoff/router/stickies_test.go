@@ -49,7 +49,7 @@ func (m *moodyStickies) write(what string) error {
 	return nil
 }
 
-// stuck runs fn with a router on a store and returns what was written by the end.
+// stuck runs fn with a router on a store, and returns the writes.
 func stuck(t *testing.T, store *moodyStickies, fn func(stick func(server, thread string))) []string {
 	t.Helper()
 	var wrote []string
@@ -66,8 +66,8 @@ func stuck(t *testing.T, store *moodyStickies, fn func(stick func(server, thread
 	return wrote
 }
 
-// TestStickiesAreWrittenInOrder: a slow write is not overtaken, and of what comes meanwhile the newest
-// counts.
+// TestStickiesAreWrittenInOrder: no write overtakes a slow one, and of the writes that come meanwhile only the newest
+// is made.
 func TestStickiesAreWrittenInOrder(t *testing.T) {
 	got := stuck(t, &moodyStickies{slow: time.Second}, func(stick func(string, string)) {
 		stick("bigpc", "")
@@ -82,8 +82,7 @@ func TestStickiesAreWrittenInOrder(t *testing.T) {
 	}
 }
 
-// TestStickiesOutliveAnOutage: what could not be written is written when the store is back, unless it is
-// old by then.
+// TestStickiesOutliveAnOutage: a write that failed is made when the store is back, unless there is a newer one.
 func TestStickiesOutliveAnOutage(t *testing.T) {
 	store := &moodyStickies{}
 	got := stuck(t, store, func(stick func(string, string)) {
@@ -99,7 +98,7 @@ func TestStickiesOutliveAnOutage(t *testing.T) {
 	}
 }
 
-// TestStickiesFailedIsNotNewer: what comes while an older write fails counts, not the older one again.
+// TestStickiesFailedIsNotNewer: a write that comes while an older one fails replaces the older one.
 func TestStickiesFailedIsNotNewer(t *testing.T) {
 	store := &moodyStickies{slow: 2 * time.Second}
 	got := stuck(t, store, func(stick func(string, string)) {
@@ -114,7 +113,7 @@ func TestStickiesFailedIsNotNewer(t *testing.T) {
 	}
 }
 
-// TestStickiesAtTheEnd: what is not written when the process ends is tried once more, and no longer.
+// TestStickiesAtTheEnd: when the process ends, each pending write is tried once more.
 func TestStickiesAtTheEnd(t *testing.T) {
 	store := &moodyStickies{}
 	got := stuck(t, store, func(stick func(string, string)) {

@@ -20,8 +20,8 @@ func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached
 	return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, "it", "")
 }
 
-// TestStopPausesWhatWaits: whoever stops work, what waits behind it does not begin. It is begun when the caller says
-// so, once, or dropped; what waits for other work goes on waiting.
+// TestStopPausesWhatWaits: when work is stopped, the work that waits for it is paused. The caller begins it, once, or
+// drops it; work that waits for other work waits on.
 func TestStopPausesWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := t.Context(), newClient(t, Config{Fleet: slowFleet{}})
@@ -74,7 +74,7 @@ func TestStopPausesWhatWaits(t *testing.T) {
 	})
 }
 
-// TestBegunOnce: what was paused is begun once, however many say so at the same moment, or it is dropped, never both.
+// TestBegunOnce: paused work is begun once or dropped, never both, however many requests come at the same moment.
 func TestBegunOnce(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, testBegunOnce)
@@ -112,8 +112,8 @@ func testBegunOnce(t *testing.T) {
 	}
 }
 
-// TestStoppedAtAQuestion: whoever answers a question with "stop" pauses what waits behind it, even when its turn ends
-// before the agent has said that it took the answer. When the agent took none the turn goes on, and so does the wait.
+// TestStoppedAtAQuestion: to answer a question with "stop" pauses the work that waits for its turn, even if the turn
+// ends before the agent has acknowledged the answer. If the agent did not take the answer, the turn and the wait go on.
 func TestStoppedAtAQuestion(t *testing.T) {
 	for name, tt := range map[string]struct {
 		says   error // the agent
