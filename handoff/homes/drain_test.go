@@ -12,9 +12,8 @@ import (
 	"switchboard/handoff/router"
 )
 
-// TestDrained: an instance that drains has another take its homes, with what is open there, while it goes on
-// itself. One stays in which somebody is served, by a request or in a call, until that is over or the time is;
-// whoever is new is sent to the other instance.
+// TestDrained: another instance takes the homes of a draining one, with their open work. A home stays while a request
+// or a call is served in it, or until the time is over. New callers are sent to the other instance.
 func TestDrained(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -71,8 +70,8 @@ func TestDrained(t *testing.T) {
 	}
 }
 
-// TestDrainedAsWorkBegins: a home stays until words that are on their way to an agent have begun: another one would ask
-// whether it is to begin them.
+// TestDrainedAsWorkBegins: a home stays until words that are on their way to an agent have begun, since the next home
+// would ask whether to begin them.
 func TestDrainedAsWorkBegins(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -95,8 +94,8 @@ func TestDrainedAsWorkBegins(t *testing.T) {
 	b.results(t, "alice", id)
 }
 
-// TestDrainedWhileTheStoreIsAway: a home that the store could not be told to be free is no home that nobody serves: the
-// instance that drains has it again, and hands it over.
+// TestDrainedWhileTheStoreIsAway: if the store was away when a home was given up, the draining instance takes the home
+// again, and hands it over later.
 func TestDrainedWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -124,7 +123,7 @@ func TestDrainedWhileTheStoreIsAway(t *testing.T) {
 	<-drained
 }
 
-// TestDrainedInACall: a call that is cut because the time is over still has its home to write how it ended.
+// TestDrainedInACall: a call that is cut because the time is over keeps its home until its end is written.
 func TestDrainedInACall(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -149,7 +148,7 @@ func TestDrainedInACall(t *testing.T) {
 	}
 }
 
-// TestDrainedOnceWritten: a home is free once all that belongs to it is written.
+// TestDrainedOnceWritten: a home is free once its last steps are written.
 func TestDrainedOnceWritten(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -182,7 +181,7 @@ func TestDrainedOnceWritten(t *testing.T) {
 	}
 }
 
-// TestDrainsAlone: where no other instance is, nothing is handed over.
+// TestDrainsAlone: without another instance, nothing is handed over.
 func TestDrainsAlone(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -194,7 +193,7 @@ func TestDrainsAlone(t *testing.T) {
 	}
 }
 
-// TestReleased: a home is free again a while after the last thing that was asked of it, unless something is open there.
+// TestReleased: a home is released some time after its last use, unless something is open in it.
 func TestReleased(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -216,7 +215,7 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestReleasedTogether: of homes that were left in the same minute some are let go of at a time.
+// TestReleasedTogether: homes that were left in the same minute are released some at a time.
 func TestReleasedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -237,8 +236,8 @@ func TestReleasedTogether(t *testing.T) {
 	})
 }
 
-// TestServedWhenThereAreTooMany: of too many homes none ends in which somebody is served: another instance would have
-// what they ask for next, and this one the connection that they have open.
+// TestServedWhenThereAreTooMany: when there are too many homes, none ends in which a request is served: the next
+// request would go to another instance, while the connection is still open at this one.
 func TestServedWhenThereAreTooMany(t *testing.T) {
 	s, now := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: &told{}}), time.Now()
 	add := func(user string, asked time.Time) {

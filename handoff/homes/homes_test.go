@@ -19,7 +19,7 @@ func grantOf(user string) handoff.Grant {
 	return handoff.Grant{Caller: handoff.Caller{Principal: "many", User: user}}
 }
 
-// A life is homes that run.
+// A life has running homes.
 type life struct {
 	*Homes
 	end func()
@@ -47,7 +47,7 @@ func (s life) ask(t *testing.T, user string) handoff.RunID {
 	return id
 }
 
-// outcome is how a caller's work ended.
+// outcome returns how a caller's work ended.
 func (s life) outcome(t *testing.T, user string, id handoff.RunID) handoff.Outcome {
 	t.Helper()
 	rec, err := s.Handoff(grantOf(user), string(id))
@@ -57,8 +57,8 @@ func (s life) outcome(t *testing.T, user string, id handoff.RunID) handoff.Outco
 	return rec.Outcome
 }
 
-// TestTakenUp: what a former life left is taken up by the homes of its callers, once, as soon as the store answers:
-// also in a home that somebody has asked something meanwhile. Who left nothing has no home until they come.
+// TestTakenUp: open work of an earlier life is taken up by the homes of its callers, once, as soon as the store
+// answers, also in a home that was used meanwhile. A caller without open work has no home until they come.
 func TestTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -107,8 +107,8 @@ func TestTakenUp(t *testing.T) {
 	})
 }
 
-// TestHomesEnd: when the homes end, so does everything in them, also what was given before they ran, or to one whose
-// turn to take up what was left had not come. What is asked after that is refused.
+// TestHomesEnd: when the homes end, so does all work in them, also work that was given before they ran, or to a home
+// that had not taken up its open work yet. Later requests are refused.
 func TestHomesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -152,7 +152,7 @@ func TestHomesEnd(t *testing.T) {
 	})
 }
 
-// TestWorking: work is under way on a server while it runs, and while a thread is attached for it ahead.
+// TestWorking: work is under way on a server while it runs, and while a thread is prefetched for it.
 func TestWorking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -180,7 +180,7 @@ func TestWorking(t *testing.T) {
 	})
 }
 
-// TestAwayCallersAreLetGo: callers who come once do not pile up, and no home ends in which anything is open.
+// TestAwayCallersAreLetGo: homes of callers who come once do not accumulate, and no home with open work ends.
 func TestAwayCallersAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -246,8 +246,7 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 	})
 }
 
-// BenchmarkHome is what a home takes that nothing is open in, once something was asked of it, and once a session is in
-// use in it.
+// BenchmarkHome measures the memory of an idle home: after its first use, and with a sticky session.
 func BenchmarkHome(b *testing.B) {
 	const homes = 10_000
 	for name, ask := range map[string]func(*Homes, handoff.Grant) error{
@@ -277,7 +276,7 @@ func BenchmarkHome(b *testing.B) {
 	}
 }
 
-// inUse is the memory of heap and stacks.
+// inUse returns the memory of heap and stacks.
 func inUse() float64 {
 	time.Sleep(100 * time.Millisecond) // what is begun behind has begun
 	runtime.GC()
@@ -287,8 +286,8 @@ func inUse() float64 {
 	return float64(m.HeapInuse + m.StackInuse)
 }
 
-// TestNothingBeginsAtTheEnd: when the homes end, words that wait for a turn are not begun, although the run that
-// watched the turn lets go of the thread. The turn goes on where it runs.
+// TestNothingBeginsAtTheEnd: when the homes end, words that wait for a turn are not begun, although the run of that
+// turn frees the thread. The turn goes on.
 func TestNothingBeginsAtTheEnd(t *testing.T) {
 	for range 100 {
 		w := newWorld()
@@ -312,7 +311,7 @@ func TestNothingBeginsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestAuditNamesTheHome: what is decided is written down with the instance and the epoch of the home where it was.
+// TestAuditNamesTheHome: the audit record of a decision has the instance and the epoch of the home.
 func TestAuditNamesTheHome(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)

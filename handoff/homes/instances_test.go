@@ -16,7 +16,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// A town is instances over one Redis and one fleet.
+// A town has instances over one Redis and one fleet.
 type town struct {
 	*world
 	t   *testing.T
@@ -27,7 +27,7 @@ func newTown(t *testing.T) *town {
 	return &town{newWorld(), t, sessionstest.StartRedis(t).URL}
 }
 
-// An instance has a store of its own, from which it can be held up.
+// An instance has a connection of its own to the store, at which it can be held up.
 type instance struct {
 	*Homes
 	self  Instance
@@ -37,7 +37,7 @@ type instance struct {
 	end   func() // ends it, as a signal does, and waits until it has
 }
 
-// A holdUp stops an instance as a signal would: whatever it asks of the store waits until it goes on.
+// A holdUp suspends an instance, as a signal would: its requests to the store wait until it is resumed.
 type holdUp struct {
 	redis.Homes
 	*redis.Store
@@ -126,7 +126,7 @@ func (h *holdUp) Set(ctx context.Context, c handoff.Caller, s handoff.Sticky) er
 	return h.Store.Set(context.WithoutCancel(ctx), c, s)
 }
 
-// open lets an instance begin, and returns when it may take homes. It ends with the test.
+// open starts an instance, and returns when it may take homes. The instance ends with the test.
 func (w *town) open(name string) *instance {
 	w.t.Helper()
 	store := sessionstest.Opened(w.t, func(ctx context.Context) (*redis.Store, error) {
@@ -158,7 +158,7 @@ func (w *town) open(name string) *instance {
 	return one
 }
 
-// where is who has a caller, as an instance says.
+// where returns the instance that has a caller, as an instance says.
 func (o *instance) where(t *testing.T, user string) string {
 	t.Helper()
 	request, end := context.WithCancel(t.Context())
@@ -170,7 +170,7 @@ func (o *instance) where(t *testing.T, user string) string {
 	return at.Address
 }
 
-// has waits until an instance says who has a caller: one that was held up says nothing for a moment.
+// has waits until an instance says which instance has a caller. One that was suspended cannot say it at once.
 func (o *instance) has(t *testing.T, user string) (at string) {
 	t.Helper()
 	eventually(t, "the home of "+user, func() bool {
@@ -180,7 +180,7 @@ func (o *instance) has(t *testing.T, user string) (at string) {
 	return at
 }
 
-// ask gives work in the words of whoever asks.
+// ask gives work.
 func (o *instance) ask(t *testing.T, user, words string) (handoff.RunID, error) {
 	t.Helper()
 	return o.Start(t.Context(), grantOf(user), handoff.Request{
@@ -189,7 +189,7 @@ func (o *instance) ask(t *testing.T, user, words string) (handoff.RunID, error) 
 	})
 }
 
-// come lets callers come to an instance, which has them then.
+// come has an instance take the homes of callers.
 func (o *instance) come(t *testing.T, users ...string) {
 	t.Helper()
 	for _, user := range users {
@@ -199,7 +199,7 @@ func (o *instance) come(t *testing.T, users ...string) {
 	}
 }
 
-// works gives work, and waits until its entry has come that far.
+// works gives work, and waits until its entry has a status.
 func (o *instance) works(t *testing.T, user, words string, until handoff.Status) handoff.RunID {
 	t.Helper()
 	id, err := o.ask(t, user, words)
@@ -230,7 +230,7 @@ func (o *instance) drain(ctx context.Context, busy ...string) (drained chan stru
 	return drained
 }
 
-// turnsOf is how many turns words have begun.
+// turnsOf returns the number of turns that words have begun.
 func (w *world) turnsOf(words string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -246,7 +246,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// entry is what an instance reads of the work that a caller has open.
+// entry returns the entry of a caller's open work, as an instance reads it.
 func (o *instance) entry(t *testing.T, user string) ledger.Entry {
 	t.Helper()
 	list, err := o.store.Open(t.Context(), grantOf(user).Caller)
@@ -259,8 +259,8 @@ func (o *instance) entry(t *testing.T, user string) ledger.Entry {
 	return list[0]
 }
 
-// TestTakenOver: the homes of an instance that is gone are taken over with what runs there, nothing of which is begun
-// twice. A caller has one home, and each instance says which.
+// TestTakenOver: the homes of a dead instance are taken over with their running work, none of which is begun twice. A
+// caller has one home, and all instances name the same one.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -299,8 +299,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestHandedOver: an instance that is to end while another is there leaves to that what is open: work that runs, which
-// ends once, and words that wait, which are neither begun nor told to be lost.
+// TestHandedOver: an instance that ends while another is there leaves its open work to that: running work, which ends
+// once, and waiting words, which are neither begun nor reported as lost.
 func TestHandedOver(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -340,8 +340,8 @@ func TestHandedOver(t *testing.T) {
 	}
 }
 
-// TestHeldUpInstance: an instance that stood still while another took its homes begins nothing, writes nothing and lets
-// them go, whatever it was about.
+// TestHeldUpInstance: an instance that was suspended while another took its homes begins nothing, writes nothing, and
+// gives the homes up, whatever it was doing.
 func TestHeldUpInstance(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -390,7 +390,7 @@ func TestHeldUpInstance(t *testing.T) {
 	}
 }
 
-// TestStoreAway: when nobody reaches the store, nobody is taken for dead and no home is lost; nothing begins meanwhile.
+// TestStoreAway: while the store is away, no instance counts as dead, no home is lost, and no work begins.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -416,7 +416,7 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// A told store is one that answers as a test has it, and keeps nothing.
+// A told store answers as the test sets it, and stores nothing.
 type told struct {
 	redis.Homes
 	claim    ledger.Claim // what it says of each home
@@ -448,8 +448,8 @@ func (s *Homes) looked() bool {
 	}
 }
 
-// TestToldAndTaken: a home that the store had lost, and another instance took before the store was told, is not acted
-// for until it is known whose it is.
+// TestToldAndTaken: if the store has lost a home, and another instance takes it before its claim is written again, the
+// first instance does not act until it knows whose the home is.
 func TestToldAndTaken(t *testing.T) {
 	store, now, caller := &told{}, time.Now(), grantOf("alice").Caller
 	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: store})
@@ -467,7 +467,8 @@ func TestToldAndTaken(t *testing.T) {
 	}
 }
 
-// TestVerifiedAfterAReconnect: a store that was away, however shortly, may have come back as it was a while ago.
+// TestVerifiedAfterAReconnect: a store that was away, however shortly, may have come back with old claims, so the homes
+// are verified.
 func TestVerifiedAfterAReconnect(t *testing.T) {
 	store := &told{}
 	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: store})
