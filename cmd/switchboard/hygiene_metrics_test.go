@@ -61,7 +61,7 @@ var (
 		`^"([a-z_]+(?:_total|_seconds|_info|_bytes|_open|_busy|_up|_runs|_callers|_listeners|_subscriptions|_waiting|_joined|_most))"$`,
 	)
 	namePrefix  = regexp.MustCompile(`^"(switchboard_[a-z_]*_)"$`)
-	summingFunc = []string{"add", "Stats", "paced", "Load"}
+	summingFunc = []string{"add", "addPaced", "Load"}
 )
 
 func scanMetrics(t *testing.T) metricScan {
