@@ -30,7 +30,8 @@ func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 	}
 	now := time.Now()
 	return s.fault(s.runFenced(ctx, name, documentScript, []string{list, keyPrefix + d.ID}, d.ID, d.Body,
-		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, keyPrefix, now.Add(sessions.Brief).UnixMilli()).Err())
+		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, keyPrefix,
+		now.Add(sessions.Brief).UnixMilli()).Err())
 }
 
 // Document implements [sessions.Documents].

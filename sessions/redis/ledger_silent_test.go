@@ -39,7 +39,7 @@ func TestLedgerWithinASecond(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := options(&goredis.Options{Addr: "127.0.0.1:0"})
 					o.Dialer = func(context.Context, string, string) (net.Conn, error) { return dial() }
-					o.PoolSize = 4096 // no more, so that none waits for a connection: bubbles share the timers of that
+					o.PoolSize = 4096 // so many that none is waited for: all bubbles share the timers of that
 					s := newStore(Config{})
 					s.where, s.client, s.lease = "Redis", goredis.NewClient(o), &lease{}
 					began := time.Now()

@@ -138,7 +138,8 @@ func (e *engine) replicated(ctx context.Context, key string, do func(goredis.Pip
 		})
 		switch {
 		case goredis.HasErrorPrefix(err, "MOVED") && tries < maxRedirects:
-			_ = e.masters(ctx, func(context.Context, *goredis.Client) error { return nil }) // has the client look up the masters again
+			// This has the client look up the masters again.
+			_ = e.masters(ctx, func(context.Context, *goredis.Client) error { return nil })
 			continue
 		case err == nil && replicas.Val() == int64(0):
 			return handoff.Fault(handoff.CodeUnreachable, e.where, "no replica had it within "+replicaWithin.String())

@@ -85,7 +85,7 @@ func testHeard(t *testing.T, l Store) {
 	}
 }
 
-// testPages reads more pages than a store reads at once, with several entries of one moment.
+// testPages reads more entries than a store reads at once, several of them of one moment.
 func testPages(t *testing.T, l Store) {
 	const n = 300
 	var want []string

@@ -114,7 +114,8 @@ func testRequests(t *testing.T, l Store) {
 		found(t, l, key, e, ledger.Body{Prompt: "words"})
 	}
 	paused := func(s *ledger.Step) { s.Set.Outcome, s.Set.Code = handoff.OutcomeCancelled, handoff.CodePaused }
-	e = step(step(ledger.Entry{}, "paused", handoff.StatusAccepted, withRequest), "paused", handoff.StatusCompleted, paused)
+	e = step(ledger.Entry{}, "paused", handoff.StatusAccepted, withRequest)
+	e = step(e, "paused", handoff.StatusCompleted, paused)
 	found(t, l, "paused", e, ledger.Body{Prompt: "words", Request: long})
 	e = step(e, "paused", handoff.StatusDelivered, nil)
 	found(t, l, "paused", e, ledger.Body{Prompt: "words"})

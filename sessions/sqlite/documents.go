@@ -28,8 +28,8 @@ func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 			return err
 		}
 		soon := time.Now().Add(sessions.Brief).UnixMilli()
-		const excess = "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? AND ends BETWEEN ? " +
-			"AND ? ORDER BY ends DESC, rowid DESC LIMIT -1 OFFSET ?)"
+		const excess = "DELETE FROM documents WHERE rowid IN (SELECT rowid FROM documents WHERE owner = ? " +
+			"AND ends BETWEEN ? AND ? ORDER BY ends DESC, rowid DESC LIMIT -1 OFFSET ?)"
 		if _, err := tx.ExecContext(ctx, excess, owner, math.MinInt64, soon, sessions.MaxDocuments); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ type file struct {
 	write        *sql.Conn     // Set once; used by the holder of the writer token
 	writers      *sql.DB       // Set once; the pool of write
 	read         *sql.DB       // Set once; the connections for reads
-	checkpointer *sql.DB       // Set once; one connection for checkpoints and copies, used by the holder of the upkeep token
+	checkpointer *sql.DB       // Set once; one connection for checkpoints and copies; used by who has the upkeep token
 	epoch        int64         // Set once; of this life of the service; older lives are refused
 
 	begin, commit, rollback *sql.Stmt   // Set once; on the connection write
@@ -45,7 +45,7 @@ type file struct {
 	counts        counters
 	dirty         atomic.Bool           // something was written since the last checkpoint; any goroutine may set it
 	checkpointErr atomic.Pointer[error] // why the last checkpoint failed; set by the holder of the upkeep token
-	lockLost      atomic.Bool           // another process may have the lock: no turn is started. Set by the holder of the upkeep token
+	lockLost      atomic.Bool           // another process may have the lock: no turn is started. Set by upkeep
 
 	writer chan struct{} // capacity 1; a token in it is the right to write
 	stop   chan struct{} // closed by Close

@@ -75,7 +75,8 @@ type entryRow struct {
 
 // places returns pointers to the columns of an entry, in the order of [entryColumns].
 func (r *entryRow) places() []any {
-	all := append(make([]any, 0, len(sessions.EntryNames)+4), &r.id, &r.past) // capacity for the further arguments of a statement
+	// There is capacity for the further arguments of a statement.
+	all := append(make([]any, 0, len(sessions.EntryNames)+4), &r.id, &r.past)
 	all = sessions.EntryFields(all, &r.Entry)
 	for i, place := range all {
 		if at, ok := place.(*time.Time); ok {

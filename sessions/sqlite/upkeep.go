@@ -63,7 +63,8 @@ func (s *upkeep) checkpoint(ctx context.Context) error {
 		return nil
 	}
 	var busy, frames, moved int
-	if err := s.checkpointer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {
+	row := s.checkpointer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+	if err := row.Scan(&busy, &frames, &moved); err != nil {
 		s.dirty.Store(true)
 		err = fmt.Errorf("move the log: %w", err)
 		if ctx.Err() == nil {
