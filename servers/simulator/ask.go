@@ -12,7 +12,7 @@ import (
 
 // An ask is a request to the clients. The first answer counts. Guarded by the machine's mu.
 type ask struct {
-	id     int // counts from 0 in the life of the machine
+	id     int // counts from 0, anew after a kill of the machine
 	turn   *turn
 	method string
 	params map[string]any

@@ -32,7 +32,7 @@ type conn struct {
 	m           *machine // Set once
 	initialized bool     // Guarded by the machine's mu
 	optOut      []string // Guarded by the machine's mu
-	people      bool     // Guarded by the machine's mu: the client promised to ask a person for decisions that only a person may make
+	people      bool     // Guarded by the machine's mu: the client promised to ask a person where only one may decide
 }
 
 func newConn(m *machine, wire servers.Wire) *conn {

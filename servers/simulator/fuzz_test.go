@@ -51,7 +51,8 @@ func TestUnsentIsBounded(t *testing.T) {
 	if n != maxUnsentBytes/maxFrame || m.tooSlow != 1 {
 		t.Errorf("%d large messages are unsent, %d connections were cut", n, m.tooSlow)
 	}
-	m.handleMessage(c, []byte(`{"id":1,"method":"thread/list","params":`+strings.Repeat(`[`, 500)+strings.Repeat(`]`, 500)+`}`))
+	m.handleMessage(c, []byte(`{"id":1,"method":"thread/list","params":`+
+		strings.Repeat(`[`, 500)+strings.Repeat(`]`, 500)+`}`))
 	if m.badMessages != 1 {
 		t.Errorf("%d unread: too deep", m.badMessages)
 	}

@@ -30,8 +30,8 @@ func threadList(m *machine, r request, p struct {
 	for _, t := range matching[from:to] {
 		data = append(data, t.wire())
 	}
-	r.conn.reply(r.id, map[string]any{"data": data, "readStates": map[string]any{}, "nextCursor": cursor(to, len(matching)),
-		"backwardsCursor": nil})
+	r.conn.reply(r.id, map[string]any{"data": data, "readStates": map[string]any{},
+		"nextCursor": cursor(to, len(matching)), "backwardsCursor": nil})
 	return nil
 }
 

@@ -71,7 +71,9 @@ var intents = []intent{
 		func(scene) []Step { return []Step{say("I leave the branch as it is and push nothing.")} }},
 	{"push", func(s promptWords) bool { return s.any("push") }, pushSteps},
 	{"publish", func(s promptWords) bool { return s.any("publish") }, publishSteps},
-	{"notes", func(s promptWords) bool { return s.any("changelog") || s.any("release") && s.any("note", "notes") }, notesSteps},
+	{"notes", func(s promptWords) bool {
+		return s.any("changelog") || s.any("release") && s.any("note", "notes")
+	}, notesSteps},
 	{"benchmarks", func(s promptWords) bool {
 		return s.any("benchmark", "benchmarks", "bench") ||
 			s.any("build", "compile") && s.any("everything", "all", "long", "whole")

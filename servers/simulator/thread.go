@@ -61,7 +61,7 @@ func (t *thread) source() string {
 
 const sourceExec = "exec"
 
-// An item is one item of a turn. Guarded by mu of its machine.
+// An item is one entry of a turn. Guarded by mu of its machine.
 type item struct {
 	kind, id           string
 	text               string // of a message of the agent or the user, or of reasoning
@@ -74,7 +74,7 @@ type item struct {
 	started, completed time.Time
 }
 
-// A turn is one turn. Guarded by mu of its machine.
+// A turn is one run of a thread. Guarded by mu of its machine.
 type turn struct {
 	id                 string
 	thread             *thread
