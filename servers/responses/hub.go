@@ -36,7 +36,8 @@ type follower struct {
 }
 
 func newHub(id handoff.TurnID) *hub {
-	return &hub{reducer: turns.NewReducer(id), questions: map[handoff.QuestionID]*pendingQuestion{}, followers: map[*follower]bool{}}
+	return &hub{reducer: turns.NewReducer(id), questions: map[handoff.QuestionID]*pendingQuestion{},
+		followers: map[*follower]bool{}}
 }
 
 // report passes what happened through the reducer and publishes the updates.
@@ -97,7 +98,8 @@ func (h *hub) follow(connection string) *follower {
 	for _, it := range h.open {
 		f.put(handoff.ItemStarted{Item: it})
 	}
-	open := slices.SortedFunc(maps.Values(h.questions), func(a, b *pendingQuestion) int { return a.Asked.Compare(b.Asked) })
+	open := slices.SortedFunc(maps.Values(h.questions),
+		func(a, b *pendingQuestion) int { return a.Asked.Compare(b.Asked) })
 	for _, q := range open {
 		f.put(q.Question)
 	}
@@ -199,7 +201,8 @@ func (h *hub) decide(id handoff.QuestionID, d handoff.Decision) bool {
 // began, delta and finished implement [progress].
 
 func (h *hub) began(it handoff.Item) {
-	streamed := it.Kind == handoff.ItemMessage || it.Kind == handoff.ItemReasoning // streamed by the model: dropped if cut short
+	// The model streams these: they are dropped if they are cut short.
+	streamed := it.Kind == handoff.ItemMessage || it.Kind == handoff.ItemReasoning
 	h.report(func(r *turns.Reducer) []handoff.Update {
 		return r.ItemStarted(turns.Item{Item: it, Streamed: streamed})
 	})

@@ -27,7 +27,8 @@ func TestRequest(t *testing.T) {
 		has   []string
 		lacks []string
 	}{
-		{"the least", Model{Name: "m"}, requestOptions{Plan: first, Threading: true}, []string{`"model":"m"`, `"store":false`, input},
+		{"the least", Model{Name: "m"}, requestOptions{Plan: first, Threading: true},
+			[]string{`"model":"m"`, `"store":false`, input},
 			[]string{"tool", "include", "reasoning", "verbosity", "previous", "instructions", "max_output"}},
 		{"by id it is stored", Model{Continuation: ResponseIDs}, requestOptions{Plan: next, Threading: true},
 			[]string{`"previous_response_id":"resp_1"`, `"store":true`}, nil},
@@ -50,16 +51,18 @@ func TestRequest(t *testing.T) {
 		{"it is not included twice", Model{Encrypted: true, Include: []string{"reasoning.encrypted_content"}},
 			requestOptions{Plan: first},
 			[]string{`"include":["reasoning.encrypted_content"]`}, nil},
-		{"nothing is stored when told", Model{Continuation: ResponseIDs, Store: &no}, requestOptions{Plan: first, Threading: true},
-			[]string{`"store":false`}, nil},
+		{"nothing is stored when told", Model{Continuation: ResponseIDs, Store: &no},
+			requestOptions{Plan: first, Threading: true}, []string{`"store":false`}, nil},
 		{"all tools are listed, some allowed", Model{},
 			requestOptions{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Thread: "t"},
 			[]string{both, listed, `"prompt_cache_key":"t"`,
 				`"tool_choice":{"mode":"auto","tools":[{"name":"list_dir","type":"function"}],"type":"allowed_tools"}`}, nil},
-		{"all tools allowed are named too", Model{}, requestOptions{Plan: first, Tools: tools, Allowed: []string{"list_dir", "exec"}},
+		{"all tools allowed are named too", Model{},
+			requestOptions{Plan: first, Tools: tools, Allowed: []string{"list_dir", "exec"}},
 			[]string{both, `"tool_choice":{"mode":"auto","tools":[{"name":"list_dir","type":"function"},{"name":"exec",` +
 				`"type":"function"}],"type":"allowed_tools"}`}, nil},
-		{"the last one may call none", Model{}, requestOptions{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Final: true},
+		{"the last one may call none", Model{},
+			requestOptions{Plan: first, Tools: tools, Allowed: []string{"list_dir"}, Final: true},
 			[]string{both, `"tool_choice":"none"`}, nil},
 	} {
 		data, err := json.Marshal(c.model.request(c.ask))

@@ -62,7 +62,7 @@ type run struct {
 	compacted    bool           // the context was full, and the thread was compacted
 	calls        map[string]int // how often each call was made, by name and arguments
 	answers      int            // how many answers the model gave
-	unsureSteers int            // how many of the waiting steers may be in the thread: it is uncertain whether they were written
+	unsureSteers int            // how many of the waiting steers were perhaps written to the thread
 }
 
 // main runs the turn and stores its end.

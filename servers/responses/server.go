@@ -111,7 +111,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) endFormer(ctx context.Context) {
 	list, err := s.cfg.Threads.List(ctx, s.cfg.Name, maxList)
 	if err != nil {
-		s.cfg.Log.Warn("unfinished turns cannot be listed", zap.Error(err))
+		s.cfg.Log.Warn("what a former life left could not be looked for", zap.Error(err))
 	}
 	for _, t := range list {
 		if t.Active == "" {
@@ -121,7 +121,7 @@ func (s *Server) endFormer(ctx context.Context) {
 			Append: threads.Append{Owner: t.Owner, Thread: t.ID, Turn: t.Active, Fence: t.Fence, At: s.cfg.Now(), From: t.Items},
 			Status: threads.Interrupted, Detail: "whoever ran it was lost",
 		})
-		s.cfg.Log.Info("ended a turn of an earlier process", zap.String("thread", t.ID), zap.Error(err))
+		s.cfg.Log.Info("a turn of a former life was ended", zap.String("thread", t.ID), zap.Error(err))
 	}
 }
 

@@ -186,7 +186,8 @@ func (s *Settings) Reach(ctx context.Context, server string) error {
 	return nil
 }
 
-// Lacks returns why an agent with these settings could run no commands, although it is trusted; nil if it could.
+// Lacks returns why an agent with these settings could run no commands, although it is trusted; nil if it could, or is
+// not trusted.
 func (s *Settings) Lacks() error {
 	if !s.Trusted {
 		return nil

@@ -16,7 +16,8 @@ var families = []uint64{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} // Set onc
 
 // conditional are the system calls that are allowed only with certain arguments, or never because they make sockets by
 // other ways. Set once.
-var conditional = []string{"socket", "socketpair", "socketcall", "io_uring_setup", "io_uring_enter", "io_uring_register"}
+var conditional = []string{"socket", "socketpair", "socketcall",
+	"io_uring_setup", "io_uring_enter", "io_uring_register"}
 
 // restrictCalls limits the system calls of this thread and of the processes it starts. Calls that are not on a list,
 // such as those of another architecture or a newer kernel, are refused.

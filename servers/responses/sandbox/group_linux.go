@@ -16,7 +16,7 @@ import (
 var groups = "/sys/fs/cgroup"
 
 // groupParent returns the parent of this process's control group, if groups that bound memory and processes can be
-// made there; "" if not, as without a delegation. own is /proc/self/cgroup.
+// made there; "" if not, as without a delegation. own is the text of /proc/self/cgroup.
 func groupParent(own string) string {
 	var at string
 	for line := range strings.Lines(own) {

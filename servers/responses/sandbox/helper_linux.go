@@ -172,7 +172,8 @@ func run(c Command) (int, error) {
 	if c.Mode != Full {
 		env = append(env, "HOME=/tmp", "TMPDIR=/tmp")
 	}
-	pid, err := syscall.ForkExec(shell, []string{shell, "-c", limitScript, shell, strconv.Itoa(c.Limits.Processes), c.Line},
+	pid, err := syscall.ForkExec(shell,
+		[]string{shell, "-c", limitScript, shell, strconv.Itoa(c.Limits.Processes), c.Line},
 		&syscall.ProcAttr{
 			Env: env, Files: []uintptr{null.Fd(), 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 		})

@@ -49,7 +49,7 @@ func reportMemory(out io.Writer, l Limits) {
 		"begun.\n", l.Memory>>20)
 }
 
-// memory returns how many bytes of memory all processes but this one use.
+// memory returns how many bytes of memory all processes but this one use, without the mapped files.
 func memory() int64 {
 	var used int64
 	all, _ := filepath.Glob("/proc/[0-9]*/status")

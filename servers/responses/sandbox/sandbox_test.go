@@ -311,7 +311,8 @@ func TestNowhere(t *testing.T) {
 	program, err := os.ReadFile(self)
 	if err == nil {
 		self = filepath.Join(s.out, "self") // readable for the user of the command
-		syscall.ForkLock.RLock()            // a child that is just starting would have it open for writing, so that it could not be run
+		// A child that is just starting would have the file open for writing, so that it could not be run.
+		syscall.ForkLock.RLock()
 		err = os.WriteFile(self, program, 0o755)
 		syscall.ForkLock.RUnlock()
 	}

@@ -180,9 +180,8 @@ func programs(env []string) []string {
 		}
 	}
 	return slices.DeleteFunc(dirs, func(dir string) bool {
-		return !filepath.IsAbs(dir) || slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/opt"}, func(system string) bool {
-			return dir == system || strings.HasPrefix(dir, system+"/")
-		})
+		return !filepath.IsAbs(dir) || slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/opt"},
+			func(system string) bool { return dir == system || strings.HasPrefix(dir, system+"/") })
 	})
 }
 

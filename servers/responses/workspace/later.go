@@ -28,7 +28,7 @@ var laterNames = func() map[string]bool {
 	return names
 }()
 
-// runsLater reports whether other programs run a path of the workspace later, by its last element.
+// runsLater reports whether other programs run a path of the workspace later, if they run none of its directories.
 func runsLater(name string) bool {
 	return laterNames[strings.TrimRight(strings.ToLower(path.Base(name)), ". ")] && risk.RunsLater(name)
 }
@@ -59,7 +59,7 @@ func (w *Workspace) look(
 		case err != nil && name == ".":
 			return err
 		case err != nil || name == "." || name == from:
-			return nil // it is gone, or has no usable name
+			return nil // it is gone or cannot be read, or the walk begins here
 		case runsLater(filepath.ToSlash(name)):
 			about, err := e.Info()
 			if err != nil {
