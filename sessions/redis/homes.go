@@ -47,7 +47,7 @@ type homeSet struct {
 
 // A home is the home of a caller whom this life has.
 type home struct {
-	epoch    int64         // Guarded by mu of the homeSet: epoch of the home; 0 where homes are not used
+	epoch    int64         // Guarded by mu of the homeSet: epoch of the home; 0 if it was never taken
 	released chan struct{} // Guarded by mu of the homeSet: closed when a Leave is done; nil before a Leave
 }
 
@@ -79,7 +79,8 @@ func (e *engine) fence(name string) (key string, epoch int64, err error) {
 }
 
 // enter puts a caller into the index of this life, unless they are there, before anything is written for them. It
-// waits for a Leave of the caller that is going on.
+// waits for a Leave of the caller that is going on. Where several instances use the store, it fails unless this one has
+// the caller's home.
 func (e *engine) enter(ctx context.Context, name string) error {
 	for {
 		e.homes.mu.Lock()
