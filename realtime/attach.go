@@ -40,16 +40,16 @@ func (f *Front) ServeAttach(w http.ResponseWriter, r *http.Request, grant handof
 	f.launch(w, r, func(ctx context.Context, w http.ResponseWriter, r *http.Request, answered func()) *handoff.Error {
 		staying, leave := context.WithCancel(ctx)
 		defer leave()
-		lasts := f.newClaim(grant, id)
-		if !f.live.attach(id, attachment{grant: grant, leave: leave, in: make(chan struct{}), claim: lasts}) {
+		claimed := f.newClaim(grant, id)
+		if !f.live.attach(id, attachment{grant: grant, leave: leave, in: make(chan struct{}), claim: claimed}) {
 			return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
 		}
 		defer f.live.detach(id)
-		if fault := lasts.keep(staying, claimedCall{Safety: r.Header.Get(safetyHeader)}); fault != nil {
+		if fault := claimed.keep(staying, claimedCall{Safety: r.Header.Get(safetyHeader)}); fault != nil {
 			return fault
 		}
-		defer lasts.end(ctx)
-		return f.serveAttached(ctx, staying, w, r, grant, id, &attached{claim: lasts}, answered)
+		defer claimed.end(ctx)
+		return f.serveAttached(ctx, staying, w, r, grant, id, &attached{claim: claimed}, answered)
 	})
 }
 
@@ -261,8 +261,8 @@ func (c *Call) attach(state *attached) {
 }
 
 // checkCaller asks the provider whether it still has the call: a socket may stay open when the caller has gone. Silence
-// alone ends no call, as a caller who listens cannot be told from one who has gone by what the provider reports on this
-// socket, and to end the call of somebody who waits for an outcome is the greater harm. Silence costs nothing, since a
+// alone ends no call: what the provider reports on this socket is the same of a caller who listens and of one who has
+// gone, and to end the call of somebody who waits for an outcome is the greater harm. Silence costs nothing, since a
 // provider bills responses.
 func (c *Call) checkCaller(ctx context.Context) {
 	ask := c.hearing.attached.probe

@@ -62,20 +62,20 @@ func (f *Front) serveDirect(
 		f.logUnreachable(fault)
 		return fault
 	}
-	lasts := f.newClaim(grant, id)
-	defer f.carried.end(ctx, id, lasts)
+	claimed := f.newClaim(grant, id)
+	defer f.carried.end(ctx, id, claimed)
 	if !f.live.attach(id, attachment{
-		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), claim: lasts,
+		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), claim: claimed,
 	}) {
 		return &handoff.Error{Code: handoff.CodeAttached}
 	}
 	defer f.live.detach(id)
-	if fault := lasts.keep(staying, claimedCall{
+	if fault := claimed.keep(staying, claimedCall{
 		Safety: header.Get(safetyHeader), Ours: true, Lowers: offer.lowers,
 	}); fault != nil {
 		return fault
 	}
-	defer lasts.end(ctx)
+	defer claimed.end(ctx)
 	w.Header().Set(MediaHeader, mediaDirect)
 	replyAnswer(w, id, answer)
 	answered()
@@ -83,7 +83,7 @@ func (f *Front) serveDirect(
 		model, fault := f.provider.join(staying, id, header)
 		if fault == nil {
 			f.stay(ctx, staying, grant, id, header, model, pass,
-				&attached{ours: true, lowers: offer.lowers, claim: lasts}, nil)
+				&attached{ours: true, lowers: offer.lowers, claim: claimed}, nil)
 			return nil
 		}
 		f.log.Warn("call of the voice model's server not joined",

@@ -7,7 +7,7 @@ const (
 	maxHint = 4 << 10
 	// hintEvery is after how many pieces a hint is due although none of them completes a string.
 	hintEvery = 20
-	// lateHints is the number of hints after the prompt has begun, when nothing else will follow.
+	// lateHints is the number of hints after the prompt has begun: no property follows it.
 	lateHints = 2
 	// keyPrompt is the name of the last property of a request. A hint needs only the properties before it.
 	keyPrompt = "prompt"

@@ -162,11 +162,11 @@ func (l *legs) clientGone(otherwise *handoff.Error) *handoff.Error {
 
 // reply answers only the sender of the event that is being handled: some clients end with any error that they get.
 func (l *legs) reply(event []byte) {
-	switch asker := l.sender; {
-	case asker == nil:
+	switch sender := l.sender; {
+	case sender == nil:
 		l.toLeg(event)
-	case !asker.Send(event):
-		l.part(asker)
+	case !sender.Send(event):
+		l.part(sender)
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *promptConn) tryPiece(fd uintptr) bool {
 	return true
 }
 
-// pending reports whether drain has to be called: something is kept, or writing has failed.
+// pending reports whether anything is kept or being drained, or writing has failed: then drain has to end it.
 func (c *promptConn) pending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +115,7 @@ func (c *promptConn) next(patience time.Duration, failed error) ([]byte, error) 
 		until = time.Now().Add(patience)
 	}
 	c.rest = nil
-	_ = c.SetWriteDeadline(until) // zero once nothing is left, as an old deadline would fail Write
+	_ = c.SetWriteDeadline(until) // zero once nothing is left: with an old one no direct write succeeds
 	return piece, c.err
 }
 

@@ -24,7 +24,7 @@ type attachment struct {
 	grant handoff.Grant
 	leave context.CancelFunc // leaves the call, also while its socket is dialled
 	began time.Time          // when we began the call; zero: somebody else began it
-	pass  *admission         // set for a call that we began
+	pass  *admission         // set for a call that we began, or took over from another instance
 	in    chan struct{}      // closed once there is a [Call], or is known to be none
 	claim *claim             // nil: no other instance can take the call over
 }

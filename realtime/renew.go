@@ -98,8 +98,9 @@ func (r *renewal) plan(session gjson.Result) {
 	}
 }
 
-// replan sets it again if the session reports another end than before. An end that is missing, past or less than
-// wallLeast away is ignored: a model whose sessions all report such an end would be renewed for ever.
+// replan sets it again, as long before the end as was planned, if the session reports another end. An end that is
+// missing, past or less than wallLeast away is ignored: a model whose sessions all report such an end would be renewed
+// for ever.
 func (r *renewal) replan(session gjson.Result) {
 	end := time.Unix(session.Get("expires_at").Int(), 0)
 	due := end.Add(-min(wallLead, r.life/5))

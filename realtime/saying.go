@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// // itemPrefix and the id of an utterance are the id of its item. Together they fit the 32 characters that the API
+	// itemPrefix and the id of an utterance are the id of its item. Together they fit the 32 characters that the API
 	// allows, also with the five more of an attached call.
 	itemPrefix = "sb_"
 	// maxAskBytes bounds the bytes of the client's asks that wait for their turn; floor.MaxHeld bounds their number. An
@@ -58,7 +58,7 @@ type utterance struct {
 	deferred  bool      // sent together with its ask, so that no earlier response tells it
 	acked     bool      // the model has the item
 	silent    bool      // needs no response, or none any more
-	confirmed bool      // reported to the router as said
+	confirmed bool      // given and reported as said, or refused by the model: no further report
 	ackedAt   time.Time // when the model confirmed the item
 	reworded  bool      // the model refused it as an output; it was sent again as a message
 }
@@ -218,7 +218,7 @@ func (s *saying) tell(e floor.Event) {
 				s.confirm(s.utterances[id])
 			}
 		case floor.EffectLost:
-			s.log().Warn("the voice model did not say what it was asked to", zap.Int("utterances", len(x.Utterances)))
+			s.log().Warn("the voice model did not say it", zap.Int("utterances", len(x.Utterances)))
 		case floor.EffectTimer:
 			s.alarms[x.Timer] = alarm{at: time.Now().Add(floor.Delay[x.Timer]), gen: x.Gen}
 		case floor.EffectCancel:

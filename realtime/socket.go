@@ -144,7 +144,7 @@ func (s *socket) readEnd() time.Time { return s.EndedAt().Add(2 * outbound.Close
 // that waits with a quarter of it in use, and so frees what a large event needed.
 func (s *socket) Run(take func(event []byte)) {
 	s.pinger = time.AfterFunc(math.MaxInt64, s.sendPing)
-	s.pinger.Reset(s.pingInterval) // not before beat is set
+	s.pinger.Reset(s.pingInterval) // not before pinger is set
 	var err error
 	for over := s.extendReadDeadline(time.Now()); over == nil && err == nil; {
 		var frame io.Reader
@@ -292,7 +292,7 @@ func (s *socket) writeBatch() bool {
 	return true
 }
 
-// nextBatch appends the frames of pending pings and events, as many as go into one write.
+// nextBatch appends the frames of a pong, a ping and events that wait, as many as go into one write.
 func (s *socket) nextBatch(batch []byte) []byte {
 	if s.unanswered.Load() != nil {
 		batch = appendFrame(batch, wholePong, []byte(*s.unanswered.Swap(nil)), s.client)

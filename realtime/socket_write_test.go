@@ -193,7 +193,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 	return d.Conn.SetWriteDeadline(at)
 }
 
-// A deadline is only for writes that wait: one that is left behind would make the next write fail.
+// A deadline is only for writes that wait: with one that is left behind, the next write would have to wait, too.
 func TestNoDeadlineIsLeftBehind(t *testing.T) {
 	s, far := newSocketPair(t)
 	d := &deadlines{Conn: s.out.Conn}

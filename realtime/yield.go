@@ -36,7 +36,7 @@ type interjection struct {
 	until   time.Time       // when it counts as an interruption if nothing else is known; zero: it has interrupted
 	stopped bool            // the caller has stopped, and the transcript is awaited
 	cut     bool            // it has interrupted
-	unasked bool            // as it ended, the model made a response of into, or one just cut: it may not answer
+	unasked bool            // at its end a response in into, or one just cut, was being made: it may get no answer
 	answer  string          // the response that began after it ended; "": none
 }
 
@@ -102,7 +102,8 @@ func (h *hearing) nameInterjection(item string) {
 	}
 }
 
-// understood handles the transcript of an item of the caller, or its absence. A backchannel does not interrupt.
+// understood handles the transcript of an item of the caller, or its absence. A backchannel does not interrupt, and
+// only ends the interjection with this item.
 func (h *hearing) understood(item string, backchannel bool) {
 	y := &h.yielding
 	i := slices.IndexFunc(y.interjections, func(x *interjection) bool { return x.item == item })

@@ -82,7 +82,7 @@ const (
 	TypeOpening = "switchboard.opening"
 )
 
-// // Events of ours that a call sends to a leg which plays the sound: session.created and session.updated with the
+// Events of ours that a call sends to a leg which plays the sound: session.created and session.updated with the
 // model's session as it is, before the client may see it. They are for the leg alone.
 const (
 	TypeMade    = "switchboard." + TypeSessionCreated

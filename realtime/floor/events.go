@@ -20,7 +20,7 @@ const (
 	timerLongRest              // the pause after it failed again
 	TimerSpeech                // the caller speaks, but no sound comes from them
 	TimerRun                   // a response runs, but no events of it come
-	timerTheirs                // the client has not answered its call in a response that also holds ours
+	timerTheirs                // the client has not answered its calls in a response that also holds ours
 	timerTheirAsk              // the client has answered them, and has not asked for the next response
 	TimerKinds                 // the number of timers
 )
@@ -45,7 +45,7 @@ type (
 		ID, Call string
 		Need     handoff.Floor
 	}
-	// // ClientAsked: the client sent a response.create for the default conversation. Apart: it brings its own input,
+	// ClientAsked: the client sent a response.create for the default conversation. Apart: it brings its own input,
 	// so the response reads nothing of the conversation. Instructed: it brings instructions, so the response may tell
 	// nothing else.
 	ClientAsked struct {
@@ -71,7 +71,7 @@ type (
 	Taken struct{ ID string }
 	// Called: a response holds a request of ours.
 	Called struct{ Response, Call string }
-	// // Mixed: a response that holds requests of ours, or was asked for with speech of ours, also calls other tools:
+	// Mixed: a response that holds requests of ours, or was asked for with speech of ours, also calls other tools:
 	// functions of the client (Calls are those without an output), or tools that the provider runs.
 	Mixed struct {
 		Response string
@@ -81,7 +81,7 @@ type (
 	Output struct{ Call string }
 	// Cancelled: the client cancels its asks.
 	Cancelled struct{}
-	// // Spoke: a response gave the caller something to hear or read. Silence: the model chose to give nothing, and no
+	// Spoke: a response gave the caller something to hear or read. Silence: the model chose to give nothing, and no
 	// other response has to speak for it.
 	Spoke struct {
 		Response string
@@ -108,7 +108,7 @@ type (
 	Configured struct{}
 	// Away: the client is away (On), or back.
 	Away struct{ On bool }
-	// // Lost: the model's session is gone, with its asks and what the caller was saying. The floor asks for nothing
+	// Lost: the model's session is gone, with its asks and what the caller was saying. The floor asks for nothing
 	// until Renewed.
 	Lost struct{}
 	// Renewed: another session of the model has taken its place.

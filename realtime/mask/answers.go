@@ -72,7 +72,7 @@ func holds(value, asked gjson.Result) bool {
 
 // Overdue ends the wait for answers to the session updates: some models give none, or late ones. It returns what the
 // client asked for in them, for the caller to answer. If the model has answered updates before, these are in force when
-// it does; otherwise from now on.
+// it answers them; otherwise from now on.
 func (s *session) Overdue() (asked []string) {
 	for i := range s.updates {
 		u := &s.updates[i]

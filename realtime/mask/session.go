@@ -443,7 +443,7 @@ func (u update) concerns(fault gjson.Result) bool {
 		u.by == byLeg && strings.Contains(message, "format")
 }
 
-// sessionFields are the first parts of the param of an error about a session update; the last four are of older
+// sessionFields are the first parts of the param of an error about a session update; the last five are of older
 // servers.
 var sessionFields = []string{
 	"session", "audio", "tools", "tool_choice", "instructions", "output_modalities", "voice", "turn_detection",

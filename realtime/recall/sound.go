@@ -33,7 +33,7 @@ type piece struct {
 	mark bool  // a commit or a clear
 }
 
-// Add keeps an append, and drops those that came earlier than most before it, which is at most [MaxSound]. Dropped
+// Add keeps an append, and drops those that came longer than most (but at most [MaxSound]) before it. Dropped
 // appends are given to free. The Sound owns event from here on.
 func (s *Sound) Add(now time.Time, event []byte, most time.Duration, free func(event []byte)) {
 	most = min(most, MaxSound)

@@ -118,7 +118,7 @@ func (m *Engine) Start() error {
 				return nil, err
 			}
 		}
-		// // Receiver reports tell a browser what was lost, so that it sends Opus with error correction. The other
+		// Receiver reports tell a browser what was lost, so that it sends Opus with error correction. The other
 		// interceptors (NACK, TWCC) are for video, and every packet would pay for them.
 		reports, err := report.NewReceiverInterceptor()
 		if err != nil {

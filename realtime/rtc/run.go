@@ -41,7 +41,7 @@ func (r *run) loop() {
 	r.ticker = time.NewTicker(frameTime)
 	r.ticker.Stop()
 	defer r.ticker.Stop()
-	told, late := r.answered, (<-chan time.Time)(nil)
+	answered, late := r.answered, (<-chan time.Time)(nil)
 	pause := time.NewTimer(pauseTime)
 	pause.Stop() // until the first packet
 	defer pause.Stop()
@@ -80,8 +80,8 @@ func (r *run) loop() {
 			r.open(c)
 		case t := <-r.tracks:
 			r.listen(t)
-		case <-told:
-			told, late = nil, time.After(r.connectLimit)
+		case <-answered:
+			answered, late = nil, time.After(r.connectLimit)
 		case <-late:
 			if r.state != webrtc.PeerConnectionStateConnected {
 				r.log.Info("webrtc client did not connect", zap.Duration("took", r.connectLimit))

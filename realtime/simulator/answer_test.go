@@ -268,8 +268,8 @@ func FuzzReplies(f *testing.F) {
 func TestBrainForgetsOldQuestions(t *testing.T) {
 	b := newBrain(new(atomic.Bool))
 	for i := range maxOpen + 5 {
-		b.noteMessage(fmt.Sprintf("bigpc asks for more permissions. Tell the caller now what exactly would be done on bigpc and "+
-			"ask: yes or no? Then give their answer with answer_agent, question q%d; never decide yourself.", i))
+		b.noteMessage(fmt.Sprintf("bigpc asks for more permissions. Tell the caller now what exactly would be done on "+
+			"bigpc and ask: yes or no? Then give their answer with answer_agent, question q%d; never decide yourself.", i))
 	}
 	if len(b.questions) != maxOpen || b.questions[0].label != "q5" {
 		t.Errorf("%d open, the oldest %s", len(b.questions), b.questions[0].label)
