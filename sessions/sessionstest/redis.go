@@ -164,12 +164,9 @@ var (
 	portsStart = rand.Int64N(portsEnd - firstPort)
 )
 
-// FreePort returns a free loopback port. It returns each port once, and never the nine after it. No child process may
-// begin meanwhile: it would have the listener until its exec.
+// FreePort returns a free loopback port. It returns each port once, and never the nine after it.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
 	for range (portsEnd - firstPort) / 10 {
 		port := firstPort + int((portsStart+10*portsGiven.Add(1))%(portsEnd-firstPort-10))
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
