@@ -266,8 +266,8 @@ func (k *connector) hurry() {
 	}
 }
 
-// unreachable returns the error for a server that cannot be used. The reason is that of the last attempt; if there is
-// none, the server is silent. late is the detail if there is no other.
+// unreachable returns the error for a server that cannot be used. The reason is that of the last attempt; if no
+// attempt has ended, the server is silent. late is the detail if there is no other.
 func (k *connector) unreachable(v *view, late string) *handoff.Error {
 	if v.fault == nil {
 		return k.spec.Explain(

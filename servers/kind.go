@@ -20,8 +20,8 @@ type Kind struct {
 	New func() Settings
 	// Dial returns the dial function of a server, and its metrics, which may be nil. The Own of the spec is from New.
 	Dial func(s Spec, log *zap.Logger) (Dial, iter.Seq[handoff.Metric])
-	// Takes returns the setting, and its value, for an address that a person adds; false: the address is of another
-	// kind. nil: all addresses are.
+	// Takes returns the setting, and its value, for an address that a person adds; false: this kind does not take the
+	// address. nil: it takes none.
 	Takes func(address string) (row, value string, ok bool)
 	// Fixed says that a server cannot be made twice in one process. A change of its entry waits for the next start.
 	Fixed bool

@@ -22,8 +22,8 @@ type Link struct {
 	// nil: it cannot be checked.
 	SignedIn func(context.Context) error
 	// Changed has a token after changes: an older thread was renamed, archived or restored, or the result of
-	// [Overhearer.ForeignQuestions] has changed. nil: the kind reports no changes, and lists are only as fresh as they
-	// are young.
+	// [Overhearer.ForeignQuestions] has changed. nil: the kind reports no changes, and only the age of a list
+	// says whether it is used again.
 	Changed <-chan struct{} // capacity 1
 	// Exclusive says that the next connection needs something that this one holds, such as the threads of a child
 	// process: the next one is dialled only when this one is closed.

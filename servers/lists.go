@@ -122,8 +122,8 @@ func (s *lists) widen(
 	return slices.Concat(newest, older), nil
 }
 
-// ask returns the window newest threads of a server. They are requested after the call, so that every thread that was
-// made before it is among them.
+// ask returns the newest threads of a server, at most window. They are requested after the call, so that threads that
+// were made before it are among them.
 func (s *lists) ask(
 	ctx context.Context, k *connector, window int, timeout time.Duration,
 ) ([]namedThread, *handoff.Error) {
@@ -156,7 +156,7 @@ func (s *lists) ask(
 	}
 }
 
-// An asking is one request for a server's threads. Owned by its goroutine until done is closed.
+// A listRequest is one request for a server's threads. Owned by its goroutine until done is closed.
 type listRequest struct {
 	connector *connector    // Set once
 	window    int           // Set once
@@ -173,8 +173,8 @@ type listKey struct {
 	window    int
 }
 
-// asking returns the request for a list that is under way, else begins it. It goes on for [lateTimeout], also when
-// ctx ends. It is nil while servers may not be asked.
+// request returns the request for a list that is going on, or else begins one. The request goes on for [lateTimeout],
+// also when ctx ends. It is nil while requests are not allowed.
 func (s *lists) request(ctx context.Context, k *connector, c Catalog, window int) *listRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()

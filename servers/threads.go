@@ -99,7 +99,7 @@ type nameSearch struct {
 	known map[string]result // by name: what was looked for before; nil: nothing is kept
 }
 
-// A meaning is the threads that a name can mean, and whether the only one is surely meant.
+// A result has the threads that a name can mean, and whether the only one is surely meant.
 type result struct {
 	found []namedThread
 	sure  bool
@@ -137,7 +137,8 @@ const (
 	searches     = 4 // of all
 )
 
-// match returns the threads that a name matches by the first of ways matchers that any thread matches.
+// match returns the threads that a name matches. It tries the first ways matchers in their order, and uses the first
+// one that any thread matches.
 func (s nameSearch) match(said string, ways int) []namedThread {
 	if t, ok := byID(said, s.list); ok {
 		return []namedThread{t}

@@ -58,8 +58,8 @@ func (e *LongFrame) Error() string { return fmt.Sprintf("frame of %d bytes", e.S
 type Transport struct {
 	Row string     // the setting that chooses it, such as "url"
 	New func() Way // returns the empty settings of one server: a pointer to a struct, as in [Settings]
-	// Takes returns the value of Row for an address that a person adds; false: the address is of another transport.
-	// nil: all addresses are.
+	// Takes returns the value of Row for an address that a person adds; false: this transport does not take the
+	// address. nil: it takes none.
 	Takes func(address string) (value string, ok bool)
 }
 
