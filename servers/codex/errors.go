@@ -206,7 +206,8 @@ var modelFaults = map[string]handoff.Code{
 	"badRequest":                  handoff.CodeModelRefused,
 }
 
-// code returns the code for the failure of a turn, or "". Failures of HTTP requests have a status instead of a word.
+// code returns the code for the failure of a turn, or "". Failures of HTTP requests have a status beside
+// their word.
 func (e *wireError) code() handoff.Code {
 	var word string
 	if json.Unmarshal(e.Info, &word) == nil {

@@ -24,7 +24,8 @@ var sandboxes = map[string]string{
 	"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess",
 }
 
-// differs returns the name of a configured setting that a new thread did not get, or "".
+// differs returns the name of a configured setting that a new thread did not get, or "". A thread that did not get
+// what is configured must not be used.
 func (p policy) differs(cfg Config) string {
 	switch {
 	case cfg.Sandbox != "" && sandboxes[cfg.Sandbox] != p.sandbox:

@@ -11,8 +11,8 @@ import (
 )
 
 // An agent may start subagents (multi_agent of Codex). Each works in a thread of its own. All connections that were
-// there when it began get the messages of that thread. While a subagent waits for permission, the turn that started it
-// waits too: so the subagent's questions are reported as questions of that turn.
+// there when it began get the messages of that thread, without a subscription. While a subagent waits for permission,
+// the turn that started it waits too: so the subagent's questions are reported as questions of that turn.
 
 const (
 	// maxSubagents is how many subagents of a connection are known. One more drops the oldest, whose questions are then
