@@ -50,7 +50,7 @@ type Invitations interface {
 type Invited struct {
 	Sum   [sha256.Size]byte // of its secret
 	Name  string            // of the machine
-	Until time.Time         // it is valid
+	Until time.Time         // the end of its validity
 }
 
 // Fleet is the part of the fleet that Machines change: the agents of machines are servers there.

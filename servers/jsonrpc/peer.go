@@ -43,7 +43,7 @@ type Config struct {
 
 	InFlight    int // requests that may wait for their response
 	Queued      int // frames that may wait for the writer
-	QueuedBytes int // of these frames
+	QueuedBytes int // bytes of these frames
 }
 
 // Counts are the counters of a peer.

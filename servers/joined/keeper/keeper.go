@@ -109,8 +109,9 @@ func (r *runningAgent) end() {
 	})
 }
 
-// Keep runs a keeper until ctx ends, its listener fails, or nobody has used it for a day and it has no outcome that no
-// client knows. Then it ends its agent, and returns when the agent has ended.
+// Keep runs a keeper until ctx ends, its listener fails, or nobody has used it for a day and clients know the outcomes
+// of all prompts. Then it tells its agent to stop all prompts and to end, kills the agent after endWithin, and returns
+// when the agent has ended.
 func Keep(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	k := &keeper{
