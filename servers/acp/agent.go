@@ -385,7 +385,7 @@ func (a *agent) Interrupt(ctx context.Context, id handoff.TurnID) error {
 }
 
 // Reconcile finds the turn of a start in the history, which was read after the connection was lost, once the session
-// had not changed for a while. "": the prompt was never sent.
+// had not changed for a while. "": the prompt did not run.
 func (a *agent) Reconcile(_ context.Context, _ handoff.TurnID, id string) (handoff.TurnID, error) {
 	s := a.session
 	s.mu.Lock()

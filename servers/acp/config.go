@@ -30,7 +30,7 @@ type Config struct {
 
 	Name     string        // of the server in the fleet; errors and questions carry it
 	Way      servers.Way   // how it is reached
-	Rest     time.Duration // after a change of a session by others, before it is used here; 0: 2 s
+	Rest     time.Duration // how long a session must not change before it is opened, and the wait after a turn; 0: 2 s
 	Counters *Counters     // of all its connections; nil: none
 	Log      *zap.Logger   // nil: none
 
@@ -41,7 +41,7 @@ type Config struct {
 	instance  func() string // names this instance of the service; nil or "": it is the only one
 }
 
-// restFor is twice as long as agents have been seen to write into a session after the end of a turn.
+// restFor is twice as long as agents still write into a session after the end of a turn: up to a second.
 const restFor = 2 * time.Second
 
 // exitGrace is how long an agent may take to end after the end of its input. One that was running a command took more

@@ -356,7 +356,8 @@ func (c *connection) acquire(id string) *session {
 }
 
 // release counts one use less. It closes an unused session in the agent unless a prompt runs in it, so that other
-// programs may use it. The session's history is kept, but there are at most about maxSessions of them.
+// programs may use it. It keeps the session's history, but if there are more than maxSessions
+// sessions, it forgets an unused one.
 func (c *connection) release(s *session) {
 	c.mu.Lock()
 	s.refs--

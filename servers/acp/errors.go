@@ -23,9 +23,9 @@ const (
 
 // Bounds of an agent's data.
 const (
-	maxDetail        = 300       // runes of a quotation
-	maxID            = 512       // bytes of an id
-	maxOpenQuestions = 256 << 10 // bytes of a question
+	maxDetail   = 300       // runes of a quotation
+	maxID       = 512       // bytes of an id
+	maxQuestion = 256 << 10 // bytes of a question
 )
 
 // Bounds of a connection. Each session may have a prompt in flight, beside lists and controls. A frame beyond a bound

@@ -35,7 +35,7 @@ type history struct {
 	more    int              // older entries that were dropped
 	keys    []handoff.TurnID // ids of the turns, oldest first, at most maxKeys
 	users   int              // prompts without an id so far
-	raw     string           // the newest prompt with its mark, at most maxRaw
+	raw     string           // the newest prompt as it came, at most maxRaw
 	fresh   bool             // the newest prompt began a turn
 }
 

@@ -159,7 +159,9 @@ func TestTalksByItself(t *testing.T) {
 	s := a.Agent.(*agent).session
 	waitFor(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.unprompted.IsZero() })
 	wantSaid(t, follow(t, a, start(t, a, serverstest.PromptHello), nil), serverstest.TextHello)
-	s.handleUpdate(&update{Kind: "agent_message_chunk", Message: "by-itself", Content: []byte(`{"type":"text","text":"Again "}`)})
+	s.handleUpdate(
+		&update{Kind: "agent_message_chunk", Message: "by-itself", Content: []byte(`{"type":"text","text":"Again "}`)},
+	)
 	_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "x", Input: handoff.TextInput("x")})
 	wantCode(t, "a prompt while it talks", err, handoff.CodeBusy)
 	s.handleUpdate(&update{Kind: "usage_update", Meta: updateMeta{Origin: struct {

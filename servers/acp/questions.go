@@ -62,7 +62,7 @@ func (c *connection) ask(m jsonrpc.Message) {
 	var q handoff.Question
 	var wire wireQuestion
 	switch {
-	case len(m.Params) > maxOpenQuestions:
+	case len(m.Params) > maxQuestion:
 		c.tally.unasked.Add(1)
 		q = handoff.Question{Kind: handoff.QuestionOther, Text: "The agent asks for something that is too long to be shown.",
 			Decisions: refusals}

@@ -223,8 +223,8 @@ func (t *turn) command(run machine.Run) {
 		out.WriteString(strings.TrimSuffix(line.Text, "\n") + "\n")
 	}
 	input := object{"command": run.Command, "description": "Run it"}
-	t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending", "title": "Terminal",
-		"rawInput": object{}}, false)
+	t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending",
+		"title": "Terminal", "rawInput": object{}}, false)
 	t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "title": run.Command, "rawInput": input,
 		"content": []object{{"type": "content", "content": object{"type": "text", "text": "Run it"}}}}, false)
 	end := object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "title": run.Command,
