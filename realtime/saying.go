@@ -359,7 +359,7 @@ func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (act
 	for _, raw := range r.Get("output").Array() {
 		it := events.ReadItem(raw)
 		acted = acted || it.Kind != events.ItemMessage
-		// For items without a status that of the response holds.
+		// An item without a status counts as having that of the response.
 		s.requested(it, id, cmp.Or(it.Status, status) == events.StatusCompleted, asked)
 		tool, own := s.mask.Requested(it)
 		switch {

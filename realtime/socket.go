@@ -68,7 +68,7 @@ type socket struct {
 	closed                    atomic.Bool            // the far end has sent its close frame: no events any more
 	createdAt                 time.Time              // Set once
 	seen                      atomic.Int64           // when the far end's newest frame came: ns since createdAt
-	vanished                  atomic.Bool            // set before the queue ends: the far end went without a goodbye
+	vanished                  atomic.Bool            // set before Run ends the queue: the far end said no goodbye
 	done                      chan struct{}          // closed when Run has ended
 }
 

@@ -281,8 +281,8 @@ func (s *session) inForce() view {
 	return v
 }
 
-// standing returns the names of our tools that the model may call now: those in force, and those after any update that
-// is not answered. A name that is the client's until then is left out.
+// standing returns the names of our tools that the model may call now: those in force, and those before and after any
+// update that is not answered. Of the latter, names that are the client's until then are left out.
 func (s *session) standing() []string {
 	if len(s.updates) == 0 {
 		return s.now.ours
