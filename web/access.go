@@ -50,8 +50,9 @@ func newVisitor(r *http.Request) visitor {
 	return v
 }
 
-// check returns why the visitor is refused, or nil. For the API neither Host nor Origin is checked: each of its routes
-// needs a key in the request, which no browser adds by itself, so a foreign page or a rebound name has none.
+// check returns why the visitor is refused, or nil. For the API, see [isAPI], neither Host nor Origin is checked. Its
+// routes need a key in the request, or the token endpoint of OAuth a code or token. No browser adds these by itself, so
+// a foreign page or a rebound name has none. Only the metadata of OAuth needs nothing, and is public.
 func (p accessPolicy) check(v visitor) error {
 	switch {
 	case len(p.proxies) > 0 && !v.peer.IsLoopback() && !within(p.proxies, v.peer):

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// isAPI reports whether pages of any origin may use a path: OpenAI's API and /mcp, with a key, and the paths of OAuth.
+// isAPI reports whether pages of any origin may use a path: OpenAI's API and /mcp, with a key, and the token endpoint
+// and the metadata of OAuth.
 func isAPI(name string) bool {
 	return name == "/mcp" || name == "/oauth/token" || strings.HasPrefix(name, "/.well-known/oauth-") ||
 		strings.HasPrefix(name, "/v1/") && path.Clean(name) == strings.TrimSuffix(name, "/")

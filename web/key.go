@@ -27,7 +27,8 @@ type Key struct {
 	KeyLimits    handoff.Limits      // of all callers of the key together
 }
 
-// NewKey returns the key with this text. It may use every server and tool; its other rights have their zero values.
+// NewKey returns the key with this text. It may use every server and tool, but no yes of it counts; the
+// other fields have their zero values, too.
 func NewKey(principal, text string) Key {
 	return Key{Principal: principal, Sum: sha256.Sum256([]byte(text))}
 }
