@@ -247,7 +247,7 @@ func newLog(w io.Writer) *zap.Logger {
 // because child processes would inherit an ignored signal. Each SIGHUP is sent to hangups; a closed terminal looks the
 // same as a request to read the settings again. wait returns when its goroutine has ended, after the end of ctx.
 func outlive(ctx context.Context, hangups chan<- struct{}) (wait func()) {
-	signals := make(chan os.Signal, 1) // a second one that comes before the first is handled adds nothing
+	signals := make(chan os.Signal, 1) // the loop below empties it at once, as it never blocks
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGPIPE)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {

@@ -67,6 +67,7 @@ func (s *service) peering(p plan) (*peering, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Every address counts like that of a proxy, so that only the total is limited: an instance has many connections.
 	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	return &peering{
 		shared: store.Homes(), identity: identity, listener: web.Limit(listen, anywhere, s.log.Named("peers")),

@@ -199,7 +199,7 @@ func (r *roster) replace(drop []string, put []servers.Spec, versions map[string]
 	r.mu.Unlock()
 	switch {
 	case len(versions) > 0:
-		drop, simulated = slices.Concat(drop, simulated), nil
+		drop, simulated = slices.Concat(drop, simulated), nil // put may have a server of the same name
 	case simulated == nil:
 		specs, err := r.simulate()
 		if err == nil {

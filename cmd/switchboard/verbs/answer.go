@@ -20,7 +20,7 @@ import (
 // Answer answers a question of an agent; without words it lists the open questions. The first word may be the
 // question's label, id or short id, or the beginning of an id; it may be missing if only one question is open. Nobody
 // should allow what they have not read, so unless the answer is a no or a stop, Answer shows the question and needs a
-// yes to [Terminal.Ask]. A whole id needs no yes, because only the shown question has it.
+// yes to [Terminal.Ask]. A whole id or short id needs no yes: only somebody who has seen the question has it.
 func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	var open struct{ Items []handoff.RecordQuestion }
 	text, err := t.get(ctx, "/fleet/questions", &open)
@@ -123,7 +123,8 @@ func questionsThere(open []handoff.RecordQuestion) string {
 	}
 	var names []string
 	for _, q := range open {
-		names = append(names, fmt.Sprintf("%s (%s: %s)", q.Label, cell(q.Server, titleWidth), cell(questionText(q), placeWidth)))
+		names = append(names, fmt.Sprintf("%s (%s: %s)", q.Label, cell(q.Server, titleWidth),
+			cell(questionText(q), placeWidth)))
 	}
 	return "there is " + strings.Join(names, ", ")
 }
