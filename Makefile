@@ -28,7 +28,7 @@ test: tools lint ## everything that a change has to pass
 	.ci/test
 	FUZZ_TARGETS='Door|Frame|DataChannel|Offer|TooDeep' .ci/fuzz 2s
 
-stress: tools ## all tests repeatedly while other programs use all CPUs; takes hours, ends with the tests that ever failed
+stress: tools ## all tests repeatedly while other programs use all CPUs; takes hours, lists the tests that ever failed
 	.ci/stress
 
 soak: tools ## the long forms of the proofs, with their figures, and of the fuzz targets; takes about an hour and a half

@@ -110,8 +110,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginByLink: a link logs in once, within ten minutes, as a principal whose key has a text or
-// none.
+// TestLoginByLink: a link logs in once, within ten minutes, as a principal whose key has a text or none.
 func TestLoginByLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -241,7 +241,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		access: access, times: usual, bodies: newBodies(), rates: cfg.Router, scrape: cfg.Metrics,
 		peers: cfg.Peers, ready: cfg.Ready, trace: cfg.Trace, log: cfg.Log, closed: make(chan struct{}),
-		mux: http.NewServeMux(), known: map[string]route{}, requests: openRequests{of: map[handoff.Caller]map[*openRequest]struct{}{}},
+		mux: http.NewServeMux(), known: map[string]route{},
+		requests: openRequests{of: map[handoff.Caller]map[*openRequest]struct{}{}},
 	}
 	s.auth.codes.store = cfg.Store
 	s.auth.logins, s.auth.secrets, s.auth.access, s.auth.log = cfg.Store, cfg.Store, access, cfg.Log

@@ -171,8 +171,8 @@ func rewrite(ctx context.Context, env func(string) string, file string, before, 
 	switch {
 	case err == nil:
 	case !refused || fault.Code != handoff.CodeSettings:
-		return rewriteOutcome{true, "whether the Switchboard that runs has taken it is not known (" + verbs.Plain(words(err)) +
-			"): `switchboard reload` has it read again"}, nil
+		return rewriteOutcome{true, "whether the Switchboard that runs has taken it is not known (" +
+			verbs.Plain(words(err)) + "): `switchboard reload` has it read again"}, nil
 	default:
 		var restored error
 		if before == nil {

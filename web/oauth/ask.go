@@ -89,7 +89,8 @@ func (s *Server) ask(ctx context.Context, by person, query string) (Asked, error
 	}
 	code := ""
 	switch {
-	case params.Get("response_type") != "code" || params.Get("response_mode") != "" && params.Get("response_mode") != "query":
+	case params.Get("response_type") != "code" ||
+		params.Get("response_mode") != "" && params.Get("response_mode") != "query":
 		code, shown.Problem = "unsupported_response_type", "It asks for something else than a code."
 	case params.Get("code_challenge_method") != "S256" || !challengeForm.MatchString(req.challenge):
 		code, shown.Problem = "invalid_request", "It does not protect its code (PKCE with S256)."

@@ -292,8 +292,8 @@ func (r *request) context() []handoff.Context {
 			Value: "The final answer is one JSON object and nothing else: no fence, no words around it."})
 	case "json_schema":
 		all = append(all, handoff.Context{Key: "answer_format", Trusted: true,
-			Value: "The final answer is one JSON value and nothing else: no fence, no words around it. It fits this JSON schema: " +
-				string(r.format.Schema)})
+			Value: "The final answer is one JSON value and nothing else: no fence, no words around it. " +
+				"It fits this JSON schema: " + string(r.format.Schema)})
 	}
 	return all
 }

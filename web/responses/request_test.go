@@ -65,7 +65,8 @@ func TestRequests(t *testing.T) {
 				t.Errorf("%.80s: %+v", body, f)
 			}
 		} else {
-			got = fmt.Sprintf("%s |%s |%s", handoff.InputText(r.input.parts), spaced(r.input.instructions), spaced(r.input.before))
+			got = fmt.Sprintf("%s |%s |%s", handoff.InputText(r.input.parts), spaced(r.input.instructions),
+				spaced(r.input.before))
 		}
 		if strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
 			t.Errorf("%.100s gives %q, want %q", body, got, want)

@@ -44,10 +44,13 @@ var routes = map[string]route{
 	"DELETE /v1/conversations/{id}/items/{item}": (*API).conversation,
 
 	// Routes of OpenAI's API that this one does not have, with what to use instead.
-	"POST /v1/responses/input_tokens": notOffered("The agents count their tokens themselves: 'usage' of a response tells what it took."),
-	"POST /v1/responses/compact":      notOffered("The agents compact their sessions themselves: go on from a response by 'previous_response_id'."),
-	"POST /v1/chat/completions":       notOffered("There are no chat completions: the machines are models of the Responses API, POST /v1/responses."),
-	"GET /v1/responses":               notOffered("There is no WebSocket mode: POST here, with 'stream'."),
+	"POST /v1/responses/input_tokens": notOffered(
+		"The agents count their tokens themselves: 'usage' of a response tells what it took."),
+	"POST /v1/responses/compact": notOffered(
+		"The agents compact their sessions themselves: go on from a response by 'previous_response_id'."),
+	"POST /v1/chat/completions": notOffered(
+		"There are no chat completions: the machines are models of the Responses API, POST /v1/responses."),
+	"GET /v1/responses": notOffered("There is no WebSocket mode: POST here, with 'stream'."),
 }
 
 func notOffered(why string) route {
