@@ -53,9 +53,9 @@ func (l *Queues) take(key, id string, c handoff.Caller) bool {
 	return l.getLocked(key).take(id, c)
 }
 
-// join is take for a run that waits: it adds the run to the end of the queue, unless it waits there already, and
+// takeOrWait is take for a run that waits: it adds the run to the end of the queue, unless it waits there already, and
 // returns what the run sees.
-func (l *Queues) join(key, id string, c handoff.Caller) queueView {
+func (l *Queues) takeOrWait(key, id string, c handoff.Caller) queueView {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.getLocked(key)

@@ -15,18 +15,18 @@ func TestQueuesAreTakenInOrder(t *testing.T) {
 	if took, again := l.take("k", "a", c), l.take("k", "a", c); !took || !again || l.take("k", "b", c) {
 		t.Fatal("a queue has one holder")
 	}
-	first, second := l.join("k", "b", c), l.join("k", "c", handoff.Caller{Principal: "else"})
+	first, second := l.takeOrWait("k", "b", c), l.takeOrWait("k", "c", handoff.Caller{Principal: "else"})
 	if first.mine || !first.same || second.same {
 		t.Fatalf("views: %+v %+v", first, second)
 	}
 	l.running([]string{"k"}, "b", runningTurn{turn: "t9"}) // not the holder: nothing changes
 	l.running([]string{"k"}, "a", runningTurn{turn: "t1", target: handoff.Target{Thread: "x"}, title: "Auth"})
 	<-first.changed
-	if v := l.join("k", "b", c); v.turn != "t1" || v.title != "Auth" || v.target.Thread != "x" {
+	if v := l.takeOrWait("k", "b", c); v.turn != "t1" || v.title != "Auth" || v.target.Thread != "x" {
 		t.Fatalf("the running turn: %+v", v)
 	}
 	l.leave([]string{"k", "gone"}, "a")
-	if l.take("k", "d", c) || l.join("k", "c", c).mine || !l.join("k", "b", c).mine {
+	if l.take("k", "d", c) || l.takeOrWait("k", "c", c).mine || !l.takeOrWait("k", "b", c).mine {
 		t.Fatal("who waited longest is next")
 	}
 	l.leave([]string{"k"}, "c")
@@ -54,11 +54,11 @@ func TestQueueOrder(t *testing.T) {
 		l := NewQueues()
 		l.take("k", "holds", c)
 		l.take("other", "holds-other", c)
-		l.join("other", "elsewhere", c)
-		first := l.join("k", "a", c)
-		l.join("k", "x", other)
-		l.join("k", "b", c)
-		l.join("k", "c", c)
+		l.takeOrWait("other", "elsewhere", c)
+		first := l.takeOrWait("k", "a", c)
+		l.takeOrWait("k", "x", other)
+		l.takeOrWait("k", "b", c)
+		l.takeOrWait("k", "c", c)
 		if got := fmt.Sprint(l.move(row.id, row.before, own)); got != row.own {
 			t.Errorf("%s before %q: %s, want %s", row.id, row.before, got, row.own)
 		}
@@ -85,7 +85,7 @@ func TestQueuesUnderLoad(t *testing.T) {
 		works.Go(func() {
 			key, id := fmt.Sprint("k", rand.N(3)), fmt.Sprint("w", i)
 			for {
-				v := l.join(key, id, handoff.Caller{})
+				v := l.takeOrWait(key, id, handoff.Caller{})
 				if v.mine {
 					break
 				}

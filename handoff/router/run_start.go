@@ -208,7 +208,7 @@ func (r *run) interrupt() {
 func (r *run) join(ctx context.Context) (phase.Fact, *handoff.Error) {
 	key, refused := r.claim.awaited, r.wait.holder.turn
 	for queued := false; ; {
-		v := r.router.cfg.Queues.join(key, r.ID, r.caller.who)
+		v := r.router.cfg.Queues.takeOrWait(key, r.ID, r.caller.who)
 		joinable := v.same && r.req.Mode == handoff.ModeNow && (v.turn == "" || (v.turn != refused && v.control != nil))
 		switch {
 		case v.mine:
