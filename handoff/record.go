@@ -56,7 +56,7 @@ type Record struct {
 	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
 	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
 	Waits      string       `json:"waits,omitempty"`  // not begun yet: the work before it is "ours" or "theirs"
-	Place      int          `json:"place,omitempty"`  // with Waits: place in the queue, once somebody has reordered it; 0: last
+	Place      int          `json:"place,omitempty"`  // with Waits: place in the queue, once that was reordered; 0: last
 	State      Status       `json:"state"`
 	Outcome    Outcome      `json:"outcome,omitempty"`
 	Text       string       `json:"text,omitempty"`   // the agent's whole answer
@@ -71,7 +71,7 @@ type Record struct {
 	Usage       *Usage         `json:"usage,omitempty"`   // tokens so far; nil: the agent did not say
 	Answers     []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
 	Unkept      bool           `json:"-"`                 // it is forgotten once its outcome was heard
-	Paused      bool           `json:"paused,omitempty"`  // it was not begun, and waits for the caller's word; see NotBegun
+	Paused      bool           `json:"paused,omitempty"`  // not begun: the caller is asked about it; see NotBegun
 	WentOn      bool           `json:"went_on,omitempty"` // it was paused, and other work was begun in its place
 	CreatedAt   time.Time      `json:"created_at"`
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`

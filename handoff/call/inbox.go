@@ -61,7 +61,7 @@ func (c *inbox) say(u handoff.Utterance) {
 // pace posts an event to the schedule of the call.
 func (c *inbox) pace(e speech.Event) { c.post(func(s *serving) { s.pace(e) }) }
 
-// post lets the loop of the call call do. It returns false if the call has ended.
+// post queues do for the loop of the call. It returns false if the call has ended.
 func (c *inbox) post(do func(*serving)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,8 @@ func (s *serving) request(req handoff.FunctionCall) {
 	switch {
 	case err != nil:
 		s.refuse(s.cfg.Attending.NextID(), req, handoff.AsError(err))
-	case tool.Name == tools.StopWork && s.hearing.interrupting && s.hearing.untranscribed && len(s.pendingStops) < maxStops:
+	case tool.Name == tools.StopWork && s.hearing.interrupting && s.hearing.untranscribed &&
+		len(s.pendingStops) < maxStops:
 		s.pendingStops = append(s.pendingStops, func() { s.perform(req, tool, args) })
 		s.hearing.until = time.Now().Add(stopWait)
 		time.AfterFunc(stopWait, func() { s.box.post((*serving).stopsDue) })
@@ -226,8 +227,8 @@ func (s *serving) current(rec handoff.Record) handoff.Record {
 // repeated returns the open run that was begun with the same words, or got them last; "": there is none. A caller who
 // says the same words again means the running work, whether or not they spoke in between; to have the work done once
 // more there is queue_next. So a model that hears old words again in a new session starts nothing twice. The words are
-// a new request only if the caller spoke again and did something else in between ("push it", "wait, don't", "push
-// it"), or if the same words were for the queue and their work has begun.
+// a new request only if the caller has spoken since the run began, and if they did something else in between ("push
+// it", "wait, don't", "push it"), or the run was for the queue and its work has begun.
 func (s *serving) repeated(req handoff.Request) string {
 	for id, o := range s.runs {
 		_, stopped := s.stops.Load(id)
@@ -290,7 +291,8 @@ func normalWords(input []handoff.Part) string {
 
 // sameWords reports whether two requests have the same words for the same target.
 func sameWords(a, b handoff.Request) bool {
-	return normalName(a.Target.Server) == normalName(b.Target.Server) && normalName(a.Target.Thread) == normalName(b.Target.Thread) &&
+	return normalName(a.Target.Server) == normalName(b.Target.Server) &&
+		normalName(a.Target.Thread) == normalName(b.Target.Thread) &&
 		normalName(a.From.Server) == normalName(b.From.Server) && normalName(a.From.Thread) == normalName(b.From.Thread) &&
 		a.Mode == b.Mode && normalWords(a.Input) == normalWords(b.Input)
 }

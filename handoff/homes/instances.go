@@ -128,7 +128,9 @@ func (in *cluster) mayAct() bool {
 func (in *cluster) others() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return slices.ContainsFunc(in.neighbours.There(), func(b ledger.Beat) bool { return b.ID != in.Self.ID && !b.Draining })
+	return slices.ContainsFunc(in.neighbours.There(), func(b ledger.Beat) bool {
+		return b.ID != in.Self.ID && !b.Draining
+	})
 }
 
 // Dead reports whether an instance is certainly gone.

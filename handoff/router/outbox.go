@@ -30,7 +30,9 @@ func (g *registry) withdraw(id string) {
 
 // endedLocked returns the records that have an outcome and that include accepts, in the order in which they ended.
 func (g *registry) endedLocked(include func(*recordState) bool) []*recordState {
-	ended := slices.DeleteFunc(slices.Clone(g.records), func(r *recordState) bool { return r.Outcome == "" || !include(r) })
+	ended := slices.DeleteFunc(slices.Clone(g.records), func(r *recordState) bool {
+		return r.Outcome == "" || !include(r)
+	})
 	slices.SortStableFunc(ended, func(x, y *recordState) int { return x.EndedAt.Compare(*y.EndedAt) })
 	return ended
 }

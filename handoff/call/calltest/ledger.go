@@ -165,7 +165,8 @@ func (l *Ledger) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, erro
 		l.traceUnanswered(s)
 		return ledger.Entry{}, err
 	}
-	defer time.AfterFunc(time.Second-time.Millisecond, func() { l.traceUnanswered(s) }).Stop() // who waits longer than that may go on
+	// A writer that waits longer than this may go on.
+	defer time.AfterFunc(time.Second-time.Millisecond, func() { l.traceUnanswered(s) }).Stop()
 	if s.To == handoff.StatusCompleted && l.lingering > 0 && (l.lingers == "" || l.lingers == s.Set.Outcome) {
 		if err := l.world.Wait(ctx, l.lingering); err != nil {
 			return ledger.Entry{}, err
