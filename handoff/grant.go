@@ -88,8 +88,8 @@ func NamelessCaller(principal, id string) Caller {
 // Nameless reports whether the caller was made by [NamelessCaller].
 func (c Caller) Nameless() bool { return strings.HasPrefix(c.User, namelessMark) }
 
-// MayEnd reports whether the holder of another grant may end a call of this one. Both must be of one caller; for
-// nameless callers, of one key: to know the call is enough.
+// MayEnd reports whether the holder of another grant may end a call of this one. Both must be of one caller. If both
+// callers are nameless, the same key is enough: its holder has to know the id of the call.
 func (g Grant) MayEnd(other Grant) bool {
 	if g.Caller.Nameless() && other.Caller.Nameless() {
 		return g.Caller.Principal == other.Caller.Principal && g.Key == other.Key

@@ -90,14 +90,14 @@ type Utterance struct {
 	CallID string // of the function call that it answers; "": it is a message
 	Text   string // the output of the function call, as JSON, or the message
 	Floor  Floor
-	Tells  []string // ids of the runs whose outcome it tells; for tests that watch what is said
+	Tells  []string // ids of the runs whose outcome it tells; for tests and logs of what is said
 }
 
 // A BrokenCall is a call that ended although the caller did not hang up. Their next call is told of it.
 type BrokenCall struct {
 	Began time.Time
 	Ended time.Time  // zero: not known, since Switchboard ended with it
-	Lines []SaidLine // the last lines, oldest first; nil: not known any more
+	Lines []SaidLine // the last lines, oldest first, as many as the call kept; nil: not known any more
 }
 
 // A SaidLine is what the caller or the voice said.

@@ -41,7 +41,7 @@ type QuestionID string
 // A Turn is the request for one turn of an agent.
 type Turn struct {
 	ID      string // ours, unique for each handoff; on servers that keep it, a lost start can be found by it
-	Input   []Part // the caller's words, verbatim
+	Input   []Part // the input of the request, verbatim
 	Context []Context
 }
 

@@ -14,7 +14,7 @@
 //   - It has at most 12 words. It does not break off, or end with a word that leads on, and it has no question mark,
 //     quote, bracket or colon.
 //   - No word of it comes twice in a row: "yeah yeah" shows that somebody listens, or is impatient.
-//   - It is not listed as a whole that is no yes, and not a part of what we said ourselves.
+//   - It is not on the list of whole replies that are no yes (none, below), and not a part of what we said ourselves.
 //
 // A listed no makes the whole reply a no: "okay, wait, don't". A listed wait leaves the question open. Thanks and
 // fillers alone are nothing. All other replies are unclear, and the question is asked once more in the words of

@@ -210,7 +210,7 @@ func (e *Evidence) judgeDecline(q *question, c Claim, now time.Time) Judgment {
 }
 
 // earlyNo returns the last no that may be for a question although it began before the question was heard to its end:
-// after it was first asked, or at a time that is not known.
+// after the question was first asked in this call, at any time if it was not asked here, or at an unknown time.
 func (e *Evidence) earlyNo(q *question, now time.Time) *utterance {
 	for i := range slices.Backward(e.heard) {
 		u := &e.heard[i]

@@ -108,7 +108,7 @@ func (e Entry) Apply(s Step) (Entry, error) {
 }
 
 // Free reports whether a new run may have the key of an entry that is over: nothing was sent to an agent, and nobody
-// wanted that. Work that the caller stopped, paused or dropped is not begun because the request is repeated.
+// stopped the work. Work that was stopped, paused or dropped is not begun because its request is repeated.
 func (e Entry) Free() bool {
 	switch {
 	case e.Outcome == "", e.Turn != "":

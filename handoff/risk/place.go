@@ -106,7 +106,7 @@ const (
 	data = `mod sum work sql sh bash zsh fish md mdx rst adoc txt csv tsv json jsonl json5 yml yaml toml xml ini cfg conf
 		properties lock log out diff patch example sample template dist tmpl gradle cmake mk bzl nix svg png jpg jpeg gif webp
 		ico pdf wasm map snap golden tar tgz gz zip xz bz2 so ipynb tex bib po`
-	// hidden has names with a dot in front that are plain files. They may also have one of endings.
+	// hidden has names with a dot in front that are plain files. After the name may come one of endings.
 	hidden = `. ... .gitignore .gitkeep .dockerignore .npmignore .helmignore .eslintignore .prettierignore .editorconfig
 		.eslintrc .prettierrc .stylelintrc .babelrc .browserslistrc .coveragerc .pylintrc .golangci .node-version
 		.python-version .ruby-version .tool-versions .nvmrc .rubocop .flake8 .markdownlint .clang-format .clang-tidy .rustfmt

@@ -19,7 +19,8 @@ type reader interface {
 	Read(ctx context.Context, g handoff.Grant, t handoff.Target, limit int) (handoff.Transcript, error)
 }
 
-// readFrom reads the session with which a request goes on; without a thread, the sticky one of that server.
+// readFrom reads the session with which a request goes on, if the grant may see it; without a thread, the sticky one of
+// that server.
 func (c *caller) readFrom(ctx context.Context, g handoff.Grant, from handoff.Target) (handoff.Transcript, error) {
 	sessions, ok := c.router.cfg.Fleet.(reader)
 	if !ok {

@@ -132,7 +132,8 @@ func (l *ledgerWriter) note(ctx context.Context, facts ledger.Facts) error {
 	return l.writeNow(ctx, l.newStep(handoff.StatusAccepted, 0, facts))
 }
 
-// dispatch writes that a start is about to be sent. After an error it must not be sent.
+// dispatch writes that a start is about to be sent. After an error it must not be sent. The ledger bounds how long that
+// takes.
 func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.Facts) error {
 	if l == nil {
 		return nil

@@ -171,7 +171,7 @@ func (a *questions) named(g handoff.Grant, name string) (*question, error) {
 	return nil, handoff.Fault(handoff.CodeNotPending, "", "open are "+strings.Join(labels, ", "))
 }
 
-// notify returns an open question, for a notice outside of calls: true only once a question.
+// notify returns an open question for a notice outside of calls, and true: once for each question, then false.
 func (a *questions) notify(id handoff.QuestionID) (*question, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

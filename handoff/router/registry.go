@@ -222,7 +222,7 @@ func (g *registry) drop(id, itemID string) {
 	g.pages.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: id, ItemID: itemID})
 }
 
-// notify returns a record of the outbox, for a notice outside of calls: true only once a record.
+// notify returns a record of the outbox for a notice outside of calls, and true: once for each record, then false.
 func (g *registry) notify(id string) (handoff.Record, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -45,7 +45,7 @@ func (k stickyKey) String() string {
 
 func keyOf(t handoff.Target) stickyKey { return stickyKey{t.Server, t.Project} }
 
-// get returns the sticky thread of a server or project.
+// get returns the sticky thread of a server or project. The stickies must have been loaded.
 func (s *stickies) get(k stickyKey) (handoff.Sticky, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

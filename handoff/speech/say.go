@@ -180,7 +180,8 @@ func (s *Schedule) offer(f *delivery) {
 
 // understood reports whether the meaning of an interrupted outcome was heard: its whole first sentence, or 80 % of its
 // sound. A sentence that only says that the work is done does not count as the first: "bigpc is done in the session
-// Auth." For several outcomes only the sound counts, up to 80 % of the last one.
+// Auth." The first sentence tells one of several outcomes at most. So for these only the sound counts, up to 80 % of
+// the last one.
 func (s *Schedule) understood(e handoff.Said, f *delivery) bool {
 	if e.Made && e.Share >= 1-0.2/float64(f.outcomes) {
 		return true

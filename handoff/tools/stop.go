@@ -39,7 +39,7 @@ func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Gra
 	for _, rec := range slices.Backward(running) { // waiting work first, so that it does not begin when the other stops
 		if err := b.Work.Stop(ctx, g, rec.ID); err != nil && handoff.AsError(err).Code == handoff.CodeJoined {
 			shared = append(shared, rec)
-		} else { // another error means that it has just ended
+		} else { // after another error it has probably just ended
 			stopped = append(stopped, rec)
 		}
 	}
