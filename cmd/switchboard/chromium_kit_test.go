@@ -21,6 +21,13 @@ func startChromium(t *testing.T, mic bool) context.Context {
 	return chromiums.Start(t, mic)
 }
 
+// patientUDP lets the page wait for UDP as long as the tests wait. After its own 5 s, the only timeout of that length,
+// a call on a busy machine would go on over HTTPS.
+const patientUDP = `(() => {
+  const set = window.setTimeout;
+  window.setTimeout = (act, ms, ...args) => set(act, ms === 5000 ? 180_000 : ms, ...args);
+})()`
+
 // watcher runs in the page before its own code: it keeps what a test looks at, and lets it make a sound in
 // front of the microphone. It changes nothing of what the page does.
 const watcher = `(() => {
@@ -86,7 +93,7 @@ type tab struct{ *webtest.Tab }
 // openTab opens an empty tab.
 func openTab(t *testing.T, browser context.Context, width, height int64) *tab {
 	t.Helper()
-	return &tab{webtest.Open(t, browser, width, height, watcher)}
+	return &tab{webtest.Open(t, browser, width, height, watcher, patientUDP)}
 }
 
 // eval gives the value of an expression; a promise is awaited.
