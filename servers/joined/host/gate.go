@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -27,6 +26,7 @@ type gate struct {
 
 	mu      sync.Mutex
 	pending waiting[string]  // Guarded by mu: methods of the requests whose answer is read, by id
+	asked   waiting[string]  // Guarded by mu: open questions of the app-server, as in passing, by id
 	threads map[string]error // Guarded by mu: why no work may begin in a thread; nil: it may
 	places  map[string]error // Guarded by mu: only if bounded: why a thread may not be read; nil: it may
 }
@@ -65,7 +65,7 @@ var (
 	errMethod    = errors.New("this machine lets no such request through")
 	errUnknown   = errors.New("the session is not open here")
 	errLooser    = errors.New("the owner of this machine allows no sandbox so loose")
-	errNoAnswers = errors.New("the owner of this machine answers agents there alone")
+	errNoAnswers = errors.New("the owner of this machine lets no such answer through")
 	errTwice     = errors.New("a request of this number waits for its answer")
 	errFull      = errors.New("more requests wait for an answer than a gate remembers")
 )
@@ -117,7 +117,7 @@ func (g *gate) watch(id, method string) error {
 // judge judges the content of a message, and puts its params back as they were decoded.
 func (g *gate) judge(f frame, message object) error {
 	if _, called := message["method"]; !called {
-		return g.answers(message)
+		return g.answers(string(f.id), message)
 	}
 	known, ok := methods[f.method]
 	if !ok || message["result"] != nil || message["error"] != nil {
@@ -187,28 +187,18 @@ func (g *gate) mayCall(method string, params object) error {
 	return nil
 }
 
-// declines are the answers that say no to any question of the app-server, and nothing else. Set once.
-var declines = []map[string]string{
-	{"decision": `"decline"`}, {"decision": `"cancel"`},
-	{"action": `"decline"`, "content": "null"}, {"action": `"cancel"`, "content": "null"},
-}
-
-// answers judges an answer to a question of the app-server. A no always passes. The gate does not know which question
-// is answered, and what is a no to one may be a yes to another: so only a no to all of them counts as one.
-func (g *gate) answers(message object) error {
+// answers judges an answer to a question of the app-server. A question is answered once.
+func (g *gate) answers(id string, message object) error {
+	g.mu.Lock()
+	question := g.asked[id]
+	delete(g.asked, id)
+	g.mu.Unlock()
 	raw, given := message["result"]
-	if g.policy.Answers || !given {
-		return nil
+	if !given {
+		return nil // an error allows nothing
 	}
 	var result object
-	if json.Unmarshal(raw, &result) != nil {
-		return errNoAnswers
-	}
-	said := map[string]string{}
-	for name, value := range result {
-		said[name] = string(value)
-	}
-	if !slices.ContainsFunc(declines, func(no map[string]string) bool { return maps.Equal(no, said) }) {
+	if json.Unmarshal(raw, &result) != nil || !g.policy.mayAnswer(question, result) {
 		return errNoAnswers
 	}
 	message.set("result", result)
@@ -242,6 +232,7 @@ func (g *gate) fromAgent(data []byte) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f.Method != "" {
+		g.askedLocked(string(f.ID), f.Method, f.Params)
 		return g.notificationLocked(f.Params, data)
 	}
 	method, watched := g.pending[string(f.ID)]
@@ -385,7 +376,7 @@ func (g *gate) toService(agent, service *websocket.Conn, writing chan struct{}) 
 		if data = data[:n]; hasMethod(data) {
 			g.process.noteUse("")
 		}
-		if g.watches() {
+		if g.watches() || mayAsk(data) {
 			rest, err := io.ReadAll(io.LimitReader(r, servers.MaxFrame))
 			if err != nil {
 				return

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"switchboard/servers"
 )
 
 // methodsACP are the methods of the Agent Client Protocol that may be called, with their parameters. Set once.
@@ -275,9 +277,8 @@ func (g *acpGate) mayRun(at place, mode string) error {
 	return errLooser
 }
 
-// answers judges an answer to a question of the agent. Each question is answered once. A yes becomes a no where the
-// owner forbids answers through the line or allows only reading. Under any other ceiling but the loosest, a yes for
-// good becomes a yes for this time.
+// answers judges an answer to a question of the agent. Each question is answered once. Where a yes may hold only once,
+// one for good becomes that. Where none may pass, a yes becomes a no.
 func (g *acpGate) answers(id string, message object) error {
 	g.mu.Lock()
 	may, known := g.questions[id]
@@ -287,8 +288,8 @@ func (g *acpGate) answers(id string, message object) error {
 		return errQuestion
 	}
 	raw, given := message["result"]
-	yes := g.policy.Answers && g.policy.Ceiling != "read-only"
-	if !given || yes && (may == nil || g.policy.Ceiling == "" || g.policy.Ceiling == "danger-full-access") {
+	most := g.policy.answers()
+	if !given || most == servers.AnswersAll || most == servers.AnswersOnce && may == nil {
 		return nil
 	}
 	var result, outcome object
@@ -296,7 +297,7 @@ func (g *acpGate) answers(id string, message object) error {
 	_ = json.Unmarshal(result["outcome"], &outcome)
 	picked := ""
 	if outcome.text("outcome") == "selected" {
-		picked = may.pick(outcome.text("optionId"), yes)
+		picked = may.pick(outcome.text("optionId"), most == servers.AnswersOnce)
 	}
 	switch {
 	case picked != "":

@@ -50,7 +50,6 @@ func TestGatePassesWhatItJudged(t *testing.T) {
 
 		{"a no", `{"id":4,"result":{"decision":"decline"}}`, `{"id":4,"result":{"decision":"decline"}}`},
 		{"a no that ends the work", `{"id":4,"result":{"decision":"cancel"}}`, `{"id":4,"result":{"decision":"cancel"}}`},
-		{"a no to a form", `{"id":4,"result":{"action":"decline","content":null}}`, `{"id":4,"result":{"action":"decline","content":null}}`},
 		{"an error", `{"id":4,"error":{"code":1,"message":"m"}}`, `{"error":{"code":1,"message":"m"},"id":4}`},
 		{"a yes", `{"id":4,"result":{"decision":"accept"}}`, no},
 		{"a yes with conditions", `{"id":4,"result":{"decision":{"acceptWithExecpolicyAmendment":{}}}}`, no},
@@ -65,6 +64,8 @@ func TestGatePassesWhatItJudged(t *testing.T) {
 				e := newEnds(t, within)
 				e.opens(t, "may", "workspaceWrite")
 				e.opens(t, "mayNot", "dangerFullAccess")
+				e.agent.say(t, `{"id":4,"method":"`+askCommand+`","params":{}}`)
+				<-e.service.got
 				e.service.say(t, row.sent)
 				e.service.say(t, `{"id":9,"method":"thread/list","params":{}}`) // the next that passes
 				got := <-e.agent.got

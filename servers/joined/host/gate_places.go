@@ -13,7 +13,10 @@ var locatesThread = []string{"thread/read", "thread/resume", "thread/fork"}
 type wireThread struct{ ID, Cwd string }
 
 func newGate(policy Policy) *gate {
-	return &gate{policy: policy, pending: map[string]string{}, threads: map[string]error{}, places: map[string]error{}}
+	return &gate{
+		policy: policy, pending: map[string]string{}, asked: map[string]string{}, threads: map[string]error{},
+		places: map[string]error{},
+	}
 }
 
 // bounded reports whether the owner allows certain directories only.

@@ -111,6 +111,7 @@ func TestGate(t *testing.T) {
 	}
 	open := newGate(Policy{Answers: true})
 	open.opens(t, "any", outside, "dangerFullAccess")
+	open.fromAgent([]byte(`{"id":1,"method":"` + askCommand + `","params":{}}`))
 	for _, message := range []string{
 		`{"id":1,"method":"turn/start","params":{"threadId":"any","input":[]}}`, `{"id":1,"result":{"decision":"accept"}}`,
 	} {

@@ -271,7 +271,7 @@ func (g *gate) introduce(agent *websocket.Conn, hello frame) error {
 }
 
 // headBytes is how much of a message is searched for a method, in bytes.
-const headBytes = 64
+const headBytes = 256
 
 // hasMethod reports whether a message of the app-server is a notification or request, by its first bytes.
 func hasMethod(head []byte) bool {
