@@ -182,12 +182,24 @@ type RecordQuestion struct {
 	Voice     bool         `json:"voice"`             // a yes, or the answer in words, may also be said in a call
 	Tap       string       `json:"tap,omitempty"`     // why it can only be answered on the page; "": also by voice
 	Beyond    string       `json:"beyond,omitempty"`  // what a yes would allow beyond this one act
+	There     string       `json:"there,omitempty"`   // why a yes counts only on the machine itself; "": none is known
 	Person    bool         `json:"person,omitempty"`  // a person has to decide it on the page, each time anew
 	Program   string       `json:"program,omitempty"` // of a copy: the program that has the session open; "": not known
 	Risk      string       `json:"risk,omitempty"`    // of allowing it: low, medium or high; "": there is nothing to allow
 	Asked     time.Time    `json:"asked"`
 	// GivesUp is when it is declined unless somebody answers. If declining fails, it stays open longer.
 	GivesUp time.Time `json:"gives_up,omitzero"`
+}
+
+// Elsewhere returns the error for a yes that counts only on the machine that asks; nil: it counts from here.
+func (q RecordQuestion) Elsewhere() *Error {
+	if q.There == "" {
+		return nil
+	}
+	return &Error{
+		Code: CodeRefused, Subject: q.Server, Detail: q.There, Why: q.There,
+		Next: "A yes counts only on the machine itself: " + q.There + ". A no counts from here.",
+	}
 }
 
 // A RecordSticky is a [Sticky] in the API.

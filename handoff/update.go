@@ -152,6 +152,7 @@ type Question struct {
 	Words      bool   // it is answered in words, by a [Replier]
 	Asks       []Ask  // with Words: what is asked, one by one
 	Beyond     string // what a yes would allow beyond this one act, in words; such a yes is never given by voice
+	There      string // why a yes counts only on its machine, as a clause; "": none is known
 	Person     bool   // the agent wants a person to decide this act, each time anew: never by voice or a program
 	Program    string // of [QuestionCopy]: the program that has the session open; "": not known
 	Asked      time.Time

@@ -68,17 +68,18 @@ type question struct {
 	asks       consent.Question
 	tier       risk.Tier
 	level      string
-	utterance  string    // id of the utterance that asks it now; "": none
-	firstAsked time.Time // when it first went to the voice model; zero: it has not
-	lastAsked  time.Time // when it last went there
-	heardAt    time.Time // when it was heard to the end; zero: it was not
-	timesHeard int       // how often it was said to the end
-	timesCut   int       // how often the caller interrupted it
-	closed     time.Time // when it was closed; zero: it is open
-	reworded   int       // claims of words that were not the caller's
-	mayAccept  bool      // the agent offers to accept
-	sayable    bool      // a voice can say all of it
-	named      bool      // it was heard with machine and act
+	utterance  string         // id of the utterance that asks it now; "": none
+	firstAsked time.Time      // when it first went to the voice model; zero: it has not
+	lastAsked  time.Time      // when it last went there
+	heardAt    time.Time      // when it was heard to the end; zero: it was not
+	timesHeard int            // how often it was said to the end
+	timesCut   int            // how often the caller interrupted it
+	closed     time.Time      // when it was closed; zero: it is open
+	reworded   int            // claims of words that were not the caller's
+	mayAccept  bool           // the agent offers to accept
+	elsewhere  *handoff.Error // why a yes counts only on the machine itself; nil: it counts here
+	sayable    bool           // a voice can say all of it
+	named      bool           // it was heard with machine and act
 }
 
 // utterance is what the caller said.
@@ -105,6 +106,7 @@ func (e *Evidence) Open(o handoff.OpenQuestion, text string) {
 		ID: o.Question.ID, takesWords: o.Shown.Words && o.Shown.Tap == "", hash: hash,
 		asks: AskedAbout(o.Question, o.Names, o.Project, text), tier: risk.Of(o.Question, o.Workspace), level: o.Level,
 		mayAccept: slices.Contains(o.Question.Decisions, handoff.DecisionAccept), sayable: o.Question.Sayable(),
+		elsewhere: o.Shown.Elsewhere(),
 	})
 }
 

@@ -221,6 +221,27 @@ func ambiguous(name string, found float64, clean map[float64]string, asked map[s
 	return false
 }
 
+// TestAnsweredElsewhere: where a yes counts only on the machine itself, one by voice is refused with the reason, and a
+// no is judged.
+func TestAnsweredElsewhere(t *testing.T) {
+	at := time.Now()
+	q := askedInTimeline("mini", "npm test", "Mini wants to run npm test. May it?").OpenQuestion
+	q.Question.ID, q.Shown.ID, q.Shown.There = "q1", "q1", "its owner lets nobody else answer its agents"
+	var e Evidence
+	e.Open(q, "Mini wants to run npm test. May it?")
+	hash := handoff.CommandHash(q.Question, q.Shown.Server)
+	for _, c := range []Claim{
+		{Question: "q1", Hash: hash, Wants: handoff.DecisionAccept, Came: at}, {Question: "q1", Hash: hash, Words: "yes", Came: at},
+	} {
+		if v := e.Judge(c, at); v.Ruling != RulingTap || v.Fault.Code != handoff.CodeRefused || v.Fault.Why != q.Shown.There {
+			t.Errorf("%+v: %v %v", c, v.Ruling, v.Fault)
+		}
+	}
+	if v := e.Judge(Claim{Question: "q1", Hash: hash, Wants: handoff.DecisionDecline, Came: at}, at); v.Ruling == RulingTap {
+		t.Errorf("a no: %v", v.Fault)
+	}
+}
+
 // TestEvidenceWorlds plays calls by chance and holds what must be true in each: nothing is accepted
 // without a plain yes that began after that very question had been heard, that decided nothing before, and
 // that was not overruled, and that named the question if another one had been asked; and nothing high is

@@ -79,11 +79,14 @@ func (e *Evidence) Judge(c Claim, now time.Time) Judgment {
 	if q == nil {
 		return Judgment{Ruling: RulingClosed, Fault: handoff.Fault(handoff.CodeNotPending, "", "")}
 	}
-	if c.Words != "" {
-		return e.judgeWords(q, c, now)
-	}
-	if c.Wants == handoff.DecisionDecline || c.Wants == handoff.DecisionStop {
+	declines := c.Words == "" && (c.Wants == handoff.DecisionDecline || c.Wants == handoff.DecisionStop)
+	switch {
+	case declines:
 		return e.judgeDecline(q, c, now)
+	case q.elsewhere != nil:
+		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: q.elsewhere}
+	case c.Words != "":
+		return e.judgeWords(q, c, now)
 	}
 	if why := q.tapOnly(c); why != "" {
 		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, why, "")}

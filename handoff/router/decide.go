@@ -54,6 +54,9 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 	if !g.AllowsServer(q.Shown.Server) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
+	if elsewhere := q.Shown.Elsewhere(); elsewhere != nil && d.Allows() {
+		return elsewhere
+	}
 	d.By = handoff.ByAPI
 	switch {
 	case g.Page:

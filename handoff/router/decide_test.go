@@ -91,6 +91,36 @@ func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
 	return r, b.questions.get(id)
 }
 
+// TestAnsweredElsewhere: where a yes counts only on the machine itself, one from here is refused with the reason, and
+// neither the audit nor the agent has it. A no counts.
+func TestAnsweredElsewhere(t *testing.T) {
+	d := &desk{}
+	r, q := askingRouter(d, "q1")
+	q.Shown.There, q.Shown.Decisions = "its owner lets nobody else answer its agents", []handoff.Decision{handoff.DecisionDecline}
+	for name, g := range map[string]handoff.Grant{
+		"a tap": {Caller: ladderCaller, Page: true, Approve: handoff.ApproveAll}, "a key": {Caller: ladderCaller, Approve: handoff.ApproveAll},
+	} {
+		for _, yes := range []func() error{
+			func() error { return r.Decide(t.Context(), g, "q1", handoff.DecisionAccept) },
+			func() error { return r.Decide(t.Context(), g, "q1", handoff.DecisionAcceptForSession) },
+			func() error { return r.Reply(t.Context(), g, "q1", "go ahead") },
+		} {
+			if e, ok := errors.AsType[*handoff.Error](yes()); !ok || e.Code != handoff.CodeRefused || e.Why != q.Shown.There {
+				t.Errorf("%s: %v", name, e)
+			}
+		}
+	}
+	if len(d.audited)+len(d.given) > 0 {
+		t.Errorf("audited %v, given %v", d.audited, d.given)
+	}
+	if err := r.Decide(t.Context(), handoff.Grant{Caller: ladderCaller}, "q1", handoff.DecisionDecline); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(d.given, d.decisions()); got != "[decline] [decline by api]" {
+		t.Error(got)
+	}
+}
+
 // TestDecidedOnce: of several answers at the same time, by pages and by voice, one reaches the agent, after its audit
 // record; the others are refused, since the question is closed.
 func TestDecidedOnce(t *testing.T) {

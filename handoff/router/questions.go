@@ -242,7 +242,7 @@ func (c *caller) ask(r *run, q *question) {
 	q.Shown = handoff.RecordQuestion{
 		ID: a.ID, Handoff: r.ID, Server: r.rec.Server, Title: r.rec.Title, Kind: a.Kind, Text: a.Text, Command: a.Command,
 		Cwd: a.Cwd, Reason: a.Reason, Changes: a.Changes, Decisions: a.Decisions,
-		Words: a.Words && q.replies, Asks: a.Asks, Beyond: a.Beyond, Person: a.Person,
+		Words: a.Words && q.replies, Asks: a.Asks, Beyond: a.Beyond, There: a.There, Person: a.Person,
 		Program: a.Program, Asked: a.Asked,
 	}
 	q.Shown.Tap = q.tapReason()

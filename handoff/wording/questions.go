@@ -30,9 +30,9 @@ func (l Language) QuestionLead(q handoff.RecordQuestion) string {
 	return l.say("ask.anything", "server", q.Server)
 }
 
-// OnlyThere reports whether a question can only be answered where the agent runs.
+// OnlyThere reports whether a question can only be answered where the agent runs. A no may count from here.
 func OnlyThere(q handoff.RecordQuestion) bool {
-	return q.Kind == handoff.QuestionOther || q.Kind == handoff.QuestionInput && !q.Words
+	return q.There != "" || q.Kind == handoff.QuestionOther || q.Kind == handoff.QuestionInput && !q.Words
 }
 
 // QuestionMessage returns a message that has the voice model ask the caller an agent's question.
@@ -44,6 +44,9 @@ func (l Language) QuestionMessage(q handoff.RecordQuestion) string {
 	switch {
 	case OnlyThere(q):
 		how = l.say("ask.there", "server", q.Server) + " Tell the caller so now."
+		if q.There != "" {
+			how += fmt.Sprintf(" The reason: %s. If they say no, give that with answer_agent, question %s.", q.There, q.Label)
+		}
 	case q.Words && q.Tap != "":
 		how = l.tap(q) + fmt.Sprintf(" Tell the caller so now, and never ask for it. If they say no, "+
 			"give that with answer_agent, question %s.", q.Label)

@@ -72,6 +72,7 @@ func (c *connection) ask(m jsonrpc.Message) {
 	default:
 		q, wire = elicitation(m.Params)
 	}
+	c.cfg.Owner.Limit(&q, true)
 	wire.id = m.ID
 	q.ID = handoff.QuestionID(strings.Join([]string{c.cfg.Name, s.id, string(k.id), string(m.ID)}, ":"))
 	q.Turn, q.Connection, q.Asked = k.id, c.generation, time.Now()

@@ -29,11 +29,12 @@ const Name = "codex"
 type Config struct {
 	Cwd      string `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
 	Model    string `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
-	Sandbox  string `yaml:"sandbox" unset:"the server's own" doc:"of new sessions: read-only, workspace-write or danger-full-access"`
+	Sandbox  string `yaml:"sandbox" unset:"the ceiling, or the server's own" doc:"of new sessions: read-only, workspace-write or danger-full-access"`
 	Approval string `yaml:"approval" unset:"the server's own" doc:"when they ask: untrusted, on-request or never"`
 	Ceiling  string `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
 
 	Name      string        // of the server in the fleet; errors and questions carry it
+	Owner     servers.Owner // of a machine that joined: what counts from here
 	Way       servers.Way   // how it is reached
 	Reconcile time.Duration // between two looks at a thread, see [agent.Reconcile]; 0: 2 s
 	Counters  *Counters     // of all its connections; nil: none
@@ -76,13 +77,33 @@ func (cfg *Config) Check(to servers.Report, files servers.Files) {
 			to.OneOf(word.row, word.value, word.known...)
 		}
 	}
-	if i := slices.Index(strictFirst, cfg.Ceiling); i >= 0 && slices.Index(strictFirst, cfg.Sandbox) > i {
+	if cfg.sandboxAbove(cfg.Ceiling) {
 		to.Bad("sandbox", "%s is looser than the ceiling %s, so no new session could run", cfg.Sandbox, cfg.Ceiling)
 	}
 	cfg.Way = cfg.ways.Choose(to, files)
 	var s servers.Spec
 	cfg.Describe(&s)
 	cfg.Cwd = servers.CheckDir("cwd", cfg.Cwd, s.Remote, to, files)
+}
+
+// sandboxAbove reports whether the configured sandbox is looser than a ceiling.
+func (cfg *Config) sandboxAbove(ceiling string) bool {
+	i := slices.Index(strictFirst, ceiling)
+	return i >= 0 && slices.Index(strictFirst, cfg.Sandbox) > i
+}
+
+// Under returns the settings for a machine whose owner lets others do less.
+func (cfg *Config) Under(owner servers.Owner) *Config {
+	own := *cfg
+	own.Owner = owner
+	ceiling, most := slices.Index(strictFirst, owner.Ceiling), slices.Index(strictFirst, cfg.Ceiling)
+	if ceiling >= 0 && (most < 0 || ceiling < most) {
+		own.Ceiling = owner.Ceiling
+	}
+	if own.sandboxAbove(own.Ceiling) {
+		own.Sandbox = "" // new sessions get that of the ceiling
+	}
+	return &own
 }
 
 // Describe implements [servers.Settings].

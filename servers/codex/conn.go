@@ -57,7 +57,7 @@ func (c *connection) CreateEphemeral(ctx context.Context, dir string) (handoff.A
 }
 
 func (c *connection) create(ctx context.Context, params threadStartParams) (handoff.Attached, error) {
-	params.Model, params.ApprovalPolicy, params.Sandbox = c.cfg.Model, c.cfg.Approval, c.cfg.Sandbox
+	params.Model, params.ApprovalPolicy, params.Sandbox = c.cfg.Model, c.cfg.Approval, c.cfg.newSandbox()
 	t, _, err := c.makeThread("thread/start", func(onResult func(*threadResult)) (*threadResult, error) {
 		return c.client.threadStart(ctx, params, onResult)
 	})
@@ -392,6 +392,7 @@ func (c *connection) handleQuestion(t *thread, m jsonrpc.Message, about func(*as
 	if !ok {
 		return
 	}
+	c.cfg.Owner.Limit(&q, p.once(m.Method))
 	if about != nil {
 		about(&p, &q)
 	}

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -22,6 +23,14 @@ func policyOf(approval json.RawMessage, sandbox sandboxPolicy) policy {
 // sandboxes maps the names of sandboxes in thread/start and in the configuration to those in answers. Set once.
 var sandboxes = map[string]string{
 	"read-only": "readOnly", "workspace-write": "workspaceWrite", "danger-full-access": "dangerFullAccess",
+}
+
+// newSandbox returns the sandbox of new threads: the configured one, or that of the ceiling; "": the server's own.
+func (cfg *Config) newSandbox() string {
+	if cfg.Ceiling == "danger-full-access" { // it bounds nothing
+		return cfg.Sandbox
+	}
+	return cmp.Or(cfg.Sandbox, cfg.Ceiling)
 }
 
 // differs returns the name of a configured setting that a new thread did not get, or "". A thread that did not get

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 // TestCreateGetsWhatIsConfigured: a new thread with another policy than the configured one is not used, and the error
@@ -45,6 +46,35 @@ func TestCreateGetsWhatIsConfigured(t *testing.T) {
 			if e := a.wantCode(t, handoff.CodeRefused); !strings.HasPrefix(e.Detail, c.names+": ") {
 				t.Errorf("%s with %s: %v", c.sandbox, c.approval, e)
 			}
+		})
+	}
+}
+
+// TestCreateUnderCeiling: a new thread is made as loose as the ceiling allows, and no looser.
+func TestCreateUnderCeiling(t *testing.T) {
+	for _, c := range []struct {
+		cfg  Config
+		want string // the sandbox that is asked for
+	}{
+		{Config{}, ``},
+		{Config{Ceiling: "read-only"}, `"sandbox":"read-only"`},
+		{Config{Ceiling: "workspace-write"}, `"sandbox":"workspace-write"`},
+		{Config{Ceiling: "danger-full-access"}, ``},
+		{Config{Ceiling: "workspace-write", Sandbox: "read-only"}, `"sandbox":"read-only"`},
+		{*(&Config{}).Under(servers.Owner{Ceiling: "read-only"}), `"sandbox":"read-only"`},
+		{*(&Config{Sandbox: "danger-full-access"}).Under(servers.Owner{Ceiling: "workspace-write"}), `"sandbox":"workspace-write"`},
+		{*(&Config{Ceiling: "read-only"}).Under(servers.Owner{Ceiling: "workspace-write"}), `"sandbox":"read-only"`},
+		{*(&Config{Ceiling: "workspace-write"}).Under(servers.Owner{}), `"sandbox":"workspace-write"`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, link := startFake(t, c.cfg)
+			a := call(func() (handoff.Attached, error) { return link.Conn.Create(t.Context(), "/src") })
+			begin := f.expect("thread/start")
+			if got := string(begin.Params); got != `{`+strings.TrimSuffix(`"cwd":"/src",`+c.want, `,`)+`}` {
+				t.Errorf("%+v asks for %s", c.cfg, got)
+			}
+			f.reply(begin, fmt.Sprintf(`{"thread":{"id":%q},"approvalPolicy":"on-request","sandbox":{"type":"readOnly"}}`, thread1))
+			a.get(t)
 		})
 	}
 }

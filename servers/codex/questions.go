@@ -141,6 +141,19 @@ func (p *askParams) beyond() string {
 	return strings.Join(what, "; ")
 }
 
+// once reports whether a yes allows no more than the one act, or words approve nothing.
+func (p *askParams) once(method string) bool {
+	switch method {
+	case askCommand, askElicitation:
+		return true
+	case askFileChange:
+		return p.GrantRoot == nil
+	case askInput:
+		return !slices.ContainsFunc(p.Questions, func(q inputQuestion) bool { return !q.IsOther })
+	}
+	return false
+}
+
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // available reports whether the server offers a decision. Without a list it takes all.
@@ -376,6 +389,7 @@ type inputQuestion struct {
 	ID       string `json:"id"`
 	Question string `json:"question"`
 	IsSecret bool   `json:"isSecret"`
+	IsOther  bool   `json:"isOther"` // words of one's own answer it too: it is no approval
 	Options  []struct {
 		Label string `json:"label"`
 	} `json:"options"`

@@ -271,6 +271,46 @@ func TestDecisionsOnTheWire(t *testing.T) {
 	}
 }
 
+// TestAnswersThatCount: of a machine that joined, only those answers are offered that its owner lets through. For the
+// others the question says why.
+func TestAnswersThatCount(t *testing.T) {
+	const plain, choice = `,"questions":[{"id":"q","question":"Which?","isOther":true}]`,
+		`,"questions":[{"id":"q","question":"Allow the tool?","options":[{"label":"Allow for this session"}]}]`
+	once, no := servers.Owner{Ceiling: "workspace-write"}, servers.Owner{NoAnswers: true}
+	for name, c := range map[string]struct {
+		owner        servers.Owner
+		method, more string
+		offered      string
+		words        bool
+	}{
+		"a command":             {once, askCommand, commandMore, "[accept decline stop]", false},
+		"files":                 {once, askFileChange, "", "[accept decline stop]", false},
+		"files below a root":    {once, askFileChange, `,"grantRoot":"/"`, "[decline stop]", false},
+		"rights":                {once, askPermissions, `,"permissions":{"network":{"enabled":true}}`, "[decline stop]", false},
+		"words":                 {once, askInput, plain, "[decline stop]", true},
+		"words that may allow":  {once, askInput, choice, "[decline stop]", false},
+		"reading only":          {servers.Owner{Ceiling: "read-only"}, askCommand, commandMore, "[decline stop]", false},
+		"no answers":            {no, askCommand, commandMore, "[decline stop]", false},
+		"no words":              {no, askInput, plain, "[decline stop]", false},
+		"no answers and a form": {no, askElicitation, `,"mode":"form","requestedSchema":{"properties":{}}`, "[decline stop]", false},
+		"any":                   {servers.Owner{}, askFileChange, `,"grantRoot":"/"`, "[accept accept_for_session decline stop]", false},
+	} {
+		t.Run(name, bubble(func(t *testing.T) {
+			f, link := startFake(t, Config{Owner: c.owner})
+			at := attach(t, f, link, turnJSON(turn2, "completed", true))
+			r := record(t.Context(), at.Agent, start(t, f, at))
+			f.ask(5, c.method, turn1, c.more)
+			q := questionsOf(r)[0]
+			if fmt.Sprint(q.Decisions) != c.offered || q.Words != c.words {
+				t.Errorf("offered %v, words %t", q.Decisions, q.Words)
+			}
+			if yes := q.Words || slices.Contains(q.Decisions, handoff.DecisionAccept); yes != (q.There == "") {
+				t.Errorf("it says %q", q.There)
+			}
+		}))
+	}
+}
+
 // TestWhatAQuestionSays checks the questions for requests that allow more than they show, that take words, or that are
 // unknown.
 func TestWhatAQuestionSays(t *testing.T) {

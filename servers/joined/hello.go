@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 // A hello is the first message of a machine.
@@ -76,6 +77,9 @@ type About struct {
 	Answers bool    `json:"answers"`           // questions of agents may be answered through the line
 	Live    Live    `json:"live"`
 }
+
+// owner returns what the machine's owner lets the service do.
+func (a About) owner() servers.Owner { return servers.Owner{Ceiling: a.Ceiling, NoAnswers: !a.Answers} }
 
 // Live are the facts about a machine that change while it is up.
 type Live struct {

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 // ServeHTTP takes the line of a machine, and returns when the line has ended. It calls known when the machine is let
@@ -360,7 +361,7 @@ func (m *Machines) Show(server string, to *handoff.Machine) {
 	if one.line != nil || !m.cfg.Shared { // else another instance may have newer values
 		to.DiskFree, to.Battery, to.Charging = about.Live.DiskFree, about.Live.Battery, about.Live.Charging
 	}
-	to.Ceiling, to.NoYes = cmp.Or(to.Ceiling, about.Ceiling), !about.Answers
+	to.Ceiling, to.NoYes = cmp.Or(to.Ceiling, about.Ceiling), about.owner().Answers() == servers.AnswersNo
 }
 
 // Metrics returns the counts of machines and lines.

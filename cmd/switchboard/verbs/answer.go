@@ -218,7 +218,8 @@ func describeQuestion(q handoff.RecordQuestion, now time.Time) string {
 		fmt.Fprintf(&b, ", risk: %s", q.Risk)
 	}
 	fmt.Fprintf(&b, "\n%s\n", indented(questionText(q), "    "))
-	for _, more := range [][2]string{{"in ", q.Cwd}, {"because: ", q.Reason}, {"a yes would also allow ", q.Beyond}} {
+	for _, more := range [][2]string{{"in ", q.Cwd}, {"because: ", q.Reason}, {"a yes would also allow ", q.Beyond},
+		{"a yes counts only on the machine itself: ", q.There}} {
 		if more[1] != "" {
 			fmt.Fprintf(&b, "%s\n", indented(more[0]+more[1], "    "))
 		}
