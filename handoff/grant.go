@@ -29,6 +29,8 @@ type Grant struct {
 	Metrics bool
 	// Page means a login of the page with ApproveAll, whose answers count as taps. Without it, the grant is an API's.
 	Page bool
+	// Linked means a login by a link of whoever runs the service: a person's, whatever the key of the principal may do.
+	Linked bool
 	// Secret means a client secret, which allows starting calls and nothing else.
 	Secret bool
 	// Revoked returns an error if the credential is certainly not valid any more, because a key was removed or a login
@@ -88,13 +90,14 @@ func NamelessCaller(principal, id string) Caller {
 // Nameless reports whether the caller was made by [NamelessCaller].
 func (c Caller) Nameless() bool { return strings.HasPrefix(c.User, namelessMark) }
 
-// MayEnd reports whether the holder of another grant may end a call of this one. Both must be of one caller. If both
-// callers are nameless, the same key is enough: its holder has to know the id of the call.
+// MayEnd reports whether the holder of another grant may end a call of this one. Both must be of one caller; a key that
+// is limited to some tools ends the calls that were begun with it. If both callers are nameless, the same key is
+// enough: its holder has to know the id of the call.
 func (g Grant) MayEnd(other Grant) bool {
 	if g.Caller.Nameless() && other.Caller.Nameless() {
 		return g.Caller.Principal == other.Caller.Principal && g.Key == other.Key
 	}
-	return g.Caller == other.Caller
+	return g.Caller == other.Caller && (g.Key == other.Key || other.whole())
 }
 
 // MayJoin reports whether the holder of another grant may take part in a call of this one. The words of the holder then

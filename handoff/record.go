@@ -53,6 +53,7 @@ type Record struct {
 	Into       string       `json:"into,omitempty"` // with [WhyAdded]: the work that took the words
 	From       *RecordFrom  `json:"from,omitempty"` // with [WhyNew]: the session elsewhere that goes on in this one
 	Prompt     string       `json:"prompt"`
+	Key        string       `json:"-"`                // of the grant that gave it; "": not known
 	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
 	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
 	Waits      string       `json:"waits,omitempty"`  // not begun yet: the work before it is "ours" or "theirs"
@@ -75,12 +76,6 @@ type Record struct {
 	WentOn      bool           `json:"went_on,omitempty"` // it was paused, and other work was begun in its place
 	CreatedAt   time.Time      `json:"created_at"`
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
-}
-
-// Shown reports whether a grant may see the record. Work on a machine that the grant may not use is hidden, unless the
-// work never reached a machine.
-func (r Record) Shown(g Grant) bool {
-	return g.AllowsServer(r.Server) || r.ThreadID == "" && r.Why == ""
 }
 
 // Behind reports whether the record waits for the work first in the same session, so that it is paused if first is

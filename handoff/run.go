@@ -75,10 +75,10 @@ type Runs interface {
 	// happen. If the log no longer reaches back that far, it begins with a [RunSnapshot]. It ends after [RunEnded] or
 	// [RunYielded], or with an error. Leaving the loop never touches the run. Only deltas that come while somebody
 	// follows are yielded, and a slow follower misses the oldest of them.
-	Follow(ctx context.Context, c Caller, id RunID, after uint64) iter.Seq2[RunEvent, error]
+	Follow(ctx context.Context, g Grant, id RunID, after uint64) iter.Seq2[RunEvent, error]
 	// Heard notes that the caller was told the outcome. Until then the outcome waits in the outbox. Heard returns at
 	// once: the ledger has it a little later.
-	Heard(ctx context.Context, c Caller, id RunID) error
+	Heard(ctx context.Context, g Grant, id RunID) error
 }
 
 // A Listener gets events of a caller's runs while they happen, as a call does. Its methods return at once, and never

@@ -166,6 +166,9 @@ func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []st
 
 // Sessions implements [handoff.Directory]. It asks all servers at once, each with its own deadline.
 func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.SessionQuery) (handoff.SessionList, error) {
+	if err := g.May(handoff.ActSessions); err != nil {
+		return handoff.SessionList{}, err
+	}
 	registered := f.now.Load()
 	connectors := registered.allowed(g)
 	var within place
@@ -272,6 +275,9 @@ func mentions(t namedThread, query string) bool {
 
 // Read implements [handoff.Directory].
 func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, limit int) (handoff.Transcript, error) {
+	if err := g.May(handoff.ActTranscript); err != nil {
+		return handoff.Transcript{}, err
+	}
 	target, err := f.Resolve(ctx, g, t)
 	if err != nil {
 		return handoff.Transcript{}, err

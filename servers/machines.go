@@ -63,7 +63,7 @@ func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Du
 
 // Archive archives a session, or restores it. It fails if the kind cannot do that.
 func (f *Fleet) Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error {
-	return f.alter(ctx, g, t, func(ctx context.Context, c Catalog) error {
+	return f.alter(ctx, g, handoff.ActGive, t, func(ctx context.Context, c Catalog) error {
 		if archiver, ok := c.(Archiver); ok {
 			return archiver.Archive(ctx, t.Thread, on)
 		}
@@ -80,7 +80,7 @@ func (f *Fleet) RenameSession(ctx context.Context, g handoff.Grant, t handoff.Ta
 	if name == "" || len(name) > maxName {
 		return handoff.Malformed("name", "a session's name has 1 to 200 bytes")
 	}
-	return f.alter(ctx, g, t, func(ctx context.Context, c Catalog) error {
+	return f.alter(ctx, g, handoff.ActRename, t, func(ctx context.Context, c Catalog) error {
 		if renamer, ok := c.(Renamer); ok {
 			return renamer.Rename(ctx, t.Thread, name)
 		}
@@ -90,8 +90,11 @@ func (f *Fleet) RenameSession(ctx context.Context, g handoff.Grant, t handoff.Ta
 
 // alter makes a change that a server's list of sessions shows, and drops the list.
 func (f *Fleet) alter(
-	ctx context.Context, g handoff.Grant, t handoff.Target, change func(context.Context, Catalog) error,
+	ctx context.Context, g handoff.Grant, act handoff.Act, t handoff.Target, change func(context.Context, Catalog) error,
 ) error {
+	if err := g.May(act); err != nil {
+		return err
+	}
 	k, err := f.allowedOne(g, t.Server)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 // EntryNames are the names of the stored fields of an entry, in the order of [EntryFields].
 var EntryNames = strings.Fields("key principal user owner args status inherited attempt call client server project " +
-	"thread watermark turn prompt title why outcome code spoken accepted ended tests unkept asker parent")
+	"thread watermark turn prompt title why outcome code spoken accepted ended tests unkept asker parent giver")
 
 // EntryFields appends pointers to the fields of an entry: each a *string, *int, *bool or *[time.Time].
 func EntryFields(to []any, e *ledger.Entry) []any {
@@ -18,7 +18,7 @@ func EntryFields(to []any, e *ledger.Entry) []any {
 		&e.CallID, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread,
 		(*string)(&e.Watermark), (*string)(&e.Turn), &e.Prompt, &e.Title, &e.Why, (*string)(&e.Outcome),
 		(*string)(&e.Code), &e.Spoken, &e.Accepted, &e.Ended, (*string)(&e.Tests), &e.Unkept, &e.Asker,
-		(*string)(&e.Parent),
+		(*string)(&e.Parent), &e.Giver,
 	)
 }
 

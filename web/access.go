@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // An accessPolicy decides which requests pass before their key is checked: by peer, Host and Origin. Set once.
@@ -187,15 +186,15 @@ var callRoutes = []string{
 	"GET /v1/realtime", "POST /v1/realtime/calls", "POST /v1/realtime/client_secrets", "POST /v1/realtime/attach",
 }
 
-// apiTool names the tool that a route of the Responses API stands for.
-func apiTool(pattern string) string {
+// apiAct returns what a route of the Responses API does.
+func apiAct(pattern string) handoff.Act {
 	switch _, path, _ := strings.Cut(pattern, " "); {
 	case strings.HasPrefix(path, "/v1/responses"), strings.HasPrefix(path, "/v1/conversations"):
-		return tools.Codex
+		return handoff.ActGive
 	case strings.HasPrefix(path, "/v1/models"):
-		return tools.ListServers
+		return handoff.ActList
 	}
-	return ""
+	return handoff.ActNone
 }
 
 // mayUse reports whether a grant allows what a route does. An error has code [handoff.CodeNotGranted].
@@ -203,10 +202,7 @@ func mayUse(g handoff.Grant, to route) error {
 	if g.Tools != nil && len(g.Tools) == 0 && slices.Contains(callRoutes, to.pattern) {
 		return handoff.Fault(handoff.CodeNotGranted, "it has no tools, so it begins no calls", "")
 	}
-	if to.tool == "" {
-		return nil
-	}
-	return mayUseTool(g, to.tool)
+	return g.May(to.act)
 }
 
 // mayUseTool reports whether a grant has a tool. An error has code [handoff.CodeNotGranted].

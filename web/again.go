@@ -71,7 +71,7 @@ func (a *auth) again(ctx context.Context, by string, c handoff.Caller) (g handof
 		}
 		if there && l.Principal == c.Principal && a.isValid(l, time.Now()) {
 			key, _ = a.backingKey(originOf(l))
-			g = key.loginGrant()
+			g = key.loginGrant(originOf(l))
 		}
 	}
 	if g.Caller.Principal == "" || g.Caller != c && !key.NamesCallers {

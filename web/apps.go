@@ -80,20 +80,20 @@ type appInfo struct {
 // oauthRoutes registers the routes for programs elsewhere. Without OAuth it registers only an empty list.
 func (s *Server) oauthRoutes(cfg Config) {
 	p := apps{&s.auth, cfg.OAuth, cfg.Store}
-	s.handle(route{"GET /fleet/apps", accessCaller, 0, "", p.list})
+	s.handle(route{"GET /fleet/apps", accessCaller, 0, handoff.ActNone, p.list})
 	if cfg.OAuth == nil {
 		return
 	}
 	s.auth.apps, s.challenge = cfg.OAuth, cfg.OAuth.Challenge()
 	for _, r := range []route{
-		{"GET /.well-known/oauth-protected-resource", accessPublic, 0, "", p.document},
-		{"GET /.well-known/oauth-protected-resource/mcp", accessPublic, 0, "", p.document},
-		{"GET /.well-known/oauth-authorization-server", accessPublic, 0, "", p.document},
-		{"GET /oauth/authorize", accessPublic, 0, "", ofFile("authorize.html")},
-		{"POST /oauth/token", accessPublic, maxForm, "", p.token},
-		{"POST /oauth/requests", accessCaller, maxJSON, "", p.ask},
-		{"POST /oauth/requests/{id}", accessCaller, maxJSON, "", p.decide},
-		{"DELETE /fleet/apps/{id}", accessCaller, maxJSON, "", p.revoke},
+		{"GET /.well-known/oauth-protected-resource", accessPublic, 0, handoff.ActNone, p.document},
+		{"GET /.well-known/oauth-protected-resource/mcp", accessPublic, 0, handoff.ActNone, p.document},
+		{"GET /.well-known/oauth-authorization-server", accessPublic, 0, handoff.ActNone, p.document},
+		{"GET /oauth/authorize", accessPublic, 0, handoff.ActNone, ofFile("authorize.html")},
+		{"POST /oauth/token", accessPublic, maxForm, handoff.ActNone, p.token},
+		{"POST /oauth/requests", accessCaller, maxJSON, handoff.ActNone, p.ask},
+		{"POST /oauth/requests/{id}", accessCaller, maxJSON, handoff.ActNone, p.decide},
+		{"DELETE /fleet/apps/{id}", accessCaller, maxJSON, handoff.ActNone, p.revoke},
 	} {
 		s.handle(r)
 	}

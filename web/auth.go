@@ -84,10 +84,13 @@ type origin struct {
 	key       [sha256.Size]byte
 }
 
+// linked reports whether it is a link by somebody who runs the service.
+func (o origin) linked() bool { return o.key == ([sha256.Size]byte{}) }
+
 // backingKey returns the key that a login or a code gets its rights from now, or false if there is none. A key that
 // names its callers has no page, because a page sends no caller's name.
 func (a *auth) backingKey(by origin) (Key, bool) {
-	if by.key == ([sha256.Size]byte{}) {
+	if by.linked() {
 		key, ok := a.firstKey(by.principal)
 		key.Approve = handoff.ApproveAll
 		return key, ok && !key.NamesCallers
@@ -170,7 +173,7 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 			a.log.Warn("use of a login not written", zap.Error(err)) // the login is still valid
 		}
 	}
-	return grantor{grantorLogin, l.Sum}.sign(key.loginGrant(), nil)
+	return grantor{grantorLogin, l.Sum}.sign(key.loginGrant(originOf(l)), nil)
 }
 
 // revoked returns an error if the key, login or token that authorised a request is known to have ended since.

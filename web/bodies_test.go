@@ -116,7 +116,7 @@ func TestBodyFits(t *testing.T) {
 	s := newServer(t, newWorld(), nil)
 	held := int64(-1)
 	look := func(http.ResponseWriter, *http.Request, handoff.Grant) error { held = s.bodies.held.Load(); return nil }
-	served := s.chain(route{"POST /held", accessPublic, 8 << 20, "", look})
+	served := s.chain(route{"POST /held", accessPublic, 8 << 20, handoff.ActNone, look})
 	r := httptest.NewRequest(http.MethodPost, "/held", strings.NewReader("{}"))
 	r.ContentLength = -1
 	if served.ServeHTTP(httptest.NewRecorder(), r); held != 0 {

@@ -31,14 +31,14 @@ type Work interface {
 
 // Outbox has the outcomes that the next call tells. HeardForGood takes one out, durably.
 type Outbox interface {
-	HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error
+	HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error
 }
 
 // Past has a caller's work from before a restart. After Recall, [Work] lists it, too.
 type Past interface {
 	Recall(ctx context.Context, c handoff.Caller) error
 	// Past returns a piece of work by its id in the history, and false if there is none.
-	Past(ctx context.Context, c handoff.Caller, id string) (handoff.Record, bool, error)
+	Past(ctx context.Context, g handoff.Grant, id string) (handoff.Record, bool, error)
 }
 
 // Questions has the open questions of agents. The error for answering one that is answered, withdrawn or another

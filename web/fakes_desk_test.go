@@ -103,7 +103,7 @@ func (w *world) History(_ context.Context, c handoff.Caller, q ledger.HistoryQue
 	return w.desk.past, w.note("history", c.String(), q.Search+q.Before)
 }
 
-func (w *world) Past(_ context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
+func (w *world) Past(_ context.Context, c handoff.Grant, key string) (handoff.Record, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rec := handoff.Record{
@@ -112,7 +112,7 @@ func (w *world) Past(_ context.Context, c handoff.Caller, key string) (handoff.R
 	if key == "k3" { // it waited behind work that was stopped
 		rec = handoff.Record{Prompt: "Then push."}
 	}
-	return rec, strings.Contains("k1 k2 k3", key), w.note("past", c.String(), key)
+	return rec, strings.Contains("k1 k2 k3", key), w.note("past", c.Caller.String(), key)
 }
 
 func (w *world) AddSaid(_ context.Context, c handoff.Caller, lines []sessions.Said) error {

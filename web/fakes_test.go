@@ -114,11 +114,11 @@ func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff
 
 // Follow yields what happened after an event, and then waits for nothing more than the end of ctx, unless it is over.
 func (w *world) Follow(
-	ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64,
+	ctx context.Context, g handoff.Grant, id handoff.RunID, after uint64,
 ) iter.Seq2[handoff.RunEvent, error] {
 	return func(yield func(handoff.RunEvent, error) bool) {
 		w.mu.Lock()
-		_ = w.note("follow", c.String(), string(id), strconv.FormatUint(after, 10))
+		_ = w.note("follow", g.Caller.String(), string(id), strconv.FormatUint(after, 10))
 		happened := w.happened
 		w.mu.Unlock()
 		for i, kind := range happened {
@@ -137,8 +137,8 @@ func (w *world) Follow(
 	}
 }
 
-func (w *world) HeardForGood(_ context.Context, c handoff.Caller, id handoff.RunID) error {
-	return w.called("heard", c.String(), string(id))
+func (w *world) HeardForGood(_ context.Context, g handoff.Grant, id handoff.RunID) error {
+	return w.called("heard", g.Caller.String(), string(id))
 }
 
 func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {

@@ -102,8 +102,9 @@ func TestRoutesAskTheTools(t *testing.T) {
 		{"GET", "/fleet/sticky", tools.ListSessions}, {
 			"DELETE", "/fleet/sticky/bigpc", tools.Codex,
 		}, {"GET", "/fleet/decisions", tools.Status},
-		{"GET", "/fleet/cleared", tools.Status}, {"PUT", "/fleet/cleared", tools.Status}, {"POST", "/fleet/push", tools.Status},
-		{"POST", "/fleet/conversation", tools.Status}, {"DELETE", "/fleet/conversation", tools.Status},
+		{"GET", "/fleet/cleared", tools.Status}, {"POST", "/fleet/push", tools.Status},
+		{"GET", "/fleet/conversation", ""}, {"PUT", "/fleet/cleared", ""}, // for a key without a limit
+		{"POST", "/fleet/conversation", ""}, {"DELETE", "/fleet/conversation", ""},
 	} {
 		var all []string
 		for _, tool := range tools.All() {
@@ -133,12 +134,13 @@ func TestEveryRouteAsksATool(t *testing.T) {
 		"POST /fleet/machines", "DELETE /fleet/machines/{server}", // the owner's alone, which these ask by themselves
 		"POST /fleet/machines/{server}/rename", "POST /fleet/settings/reload",
 		"GET /fleet/push", "DELETE /fleet/push", // the key of the sender, and their own browser
-		"POST /fleet/handoffs", // asks by its mode
+		"POST /fleet/handoffs",            // asks by its mode
+		"POST /fleet/handoffs/{id}/heard", // asks the work who gave it
 	}
 	for pattern, r := range newServer(t, newWorld(), nil).known {
 		_, path, _ := strings.Cut(pattern, " ")
-		if strings.HasPrefix(path, "/fleet/") && (r.tool == "") != slices.Contains(open, pattern) {
-			t.Errorf("%s asks for the tool %q", pattern, r.tool)
+		if strings.HasPrefix(path, "/fleet/") && (r.act == handoff.ActNone) != slices.Contains(open, pattern) {
+			t.Errorf("%s asks for act %d", pattern, r.act)
 		}
 	}
 }

@@ -92,7 +92,7 @@ type pastWork struct {
 
 // work serves a piece of ended work with its items.
 func (h history) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	rec, ok, err := h.router.Past(r.Context(), g.Caller, r.PathValue("id"))
+	rec, ok, err := h.router.Past(r.Context(), g, r.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -69,8 +69,9 @@ func (k Key) grant() handoff.Grant {
 // loginGrant returns the grant of a login: the rights of the key that it was made with. The key may have been sent to
 // POST /login by a program, so answers count as a person's taps only if every yes of the key counts. The page's calls
 // always get our instructions, which reveal no more than the tools do.
-func (k Key) loginGrant() handoff.Grant {
+func (k Key) loginGrant(by origin) handoff.Grant {
 	g := k.grant()
+	g.Linked = by.linked()
 	g.Page, g.Instructions = k.Approve == handoff.ApproveAll, handoff.InstructAll
 	return g
 }

@@ -20,7 +20,7 @@ type Runs interface {
 	// Steer adds words to running work; they have a record of their own.
 	Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error)
 	// Follow yields the events of a run; see [handoff.Runs].
-	Follow(ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error]
+	Follow(ctx context.Context, g handoff.Grant, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error]
 }
 
 // Queue has the order of waiting work.
@@ -119,7 +119,7 @@ func (wk work) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	if record.Outcome == "" {
 		return handoff.Fault(handoff.CodeMalformed, "the work has no outcome yet", "")
 	}
-	return done(w, wk.router.HeardForGood(r.Context(), g.Caller, handoff.RunID(record.ID)))
+	return done(w, wk.router.HeardForGood(r.Context(), g, handoff.RunID(record.ID)))
 }
 
 // accepted answers with the record of promised work, and its location.

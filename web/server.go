@@ -61,9 +61,9 @@ type route struct {
 	pattern string
 	access  access
 	body    int64 // the largest body in bytes; 0: the route needs none
-	// tool is the tool that does the same as the route: a grant without the tool may not use the route. "": there is
-	// none. For POST /fleet/handoffs it depends on the mode: see [work.give].
-	tool  string
+	// act is what the route does. Whoever serves it asks the grant, too, except for what only the edge has: the
+	// conversation, the history, subscriptions. For POST /fleet/handoffs it depends on the mode: see [work.give].
+	act   handoff.Act
 	serve handler
 }
 
@@ -79,94 +79,94 @@ func (s *Server) routes(cfg Config) {
 	joining := machines{cfg.Joining, cfg.Reload, cfg.Line, s.access, cfg.Owner, cfg.Address}
 	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice, cfg.Instances, joining}
 	for _, r := range []route{
-		{"GET /{$}", accessPublic, 0, "", ofFile("index.html")},
-		{"GET /page/{file}", accessPublic, 0, "", ofFile("")},
-		{"GET /worker.js", accessPublic, 0, "", ofFile("worker.js")},
-		{"GET /help", accessPublic, 0, "", ofPage(pages.helpList)},
-		{"GET /help/{name}", accessPublic, 0, "", ofPage(pages.helpPage)},
-		{"GET /healthz", accessPublic, 0, "", s.healthz},
-		{"GET /readyz", accessPublic, 0, "", s.readyz},
-		{"GET /metrics", accessCaller, 0, "", s.metrics},
+		{"GET /{$}", accessPublic, 0, handoff.ActNone, ofFile("index.html")},
+		{"GET /page/{file}", accessPublic, 0, handoff.ActNone, ofFile("")},
+		{"GET /worker.js", accessPublic, 0, handoff.ActNone, ofFile("worker.js")},
+		{"GET /help", accessPublic, 0, handoff.ActNone, ofPage(pages.helpList)},
+		{"GET /help/{name}", accessPublic, 0, handoff.ActNone, ofPage(pages.helpPage)},
+		{"GET /healthz", accessPublic, 0, handoff.ActNone, s.healthz},
+		{"GET /readyz", accessPublic, 0, handoff.ActNone, s.readyz},
+		{"GET /metrics", accessCaller, 0, handoff.ActNone, s.metrics},
 
-		{"POST /login", accessPublic, maxJSON, "", logins.create},
-		{"POST /login/proof", accessPublic, maxJSON, "", logins.proof},
-		{"GET /login", accessCaller, 0, "", logins.list},
-		{"DELETE /login/{id}", accessCaller, maxJSON, "", logins.logout},
-		{"POST /login/code", accessCaller, maxJSON, "", logins.deviceCode},
+		{"POST /login", accessPublic, maxJSON, handoff.ActNone, logins.create},
+		{"POST /login/proof", accessPublic, maxJSON, handoff.ActNone, logins.proof},
+		{"GET /login", accessCaller, 0, handoff.ActNone, logins.list},
+		{"DELETE /login/{id}", accessCaller, maxJSON, handoff.ActNone, logins.logout},
+		{"POST /login/code", accessCaller, maxJSON, handoff.ActNone, logins.deviceCode},
 
-		{"GET /v1/realtime", accessCall, 0, "", calls.realtime},
-		{"POST /v1/realtime/calls", accessCall, maxCall, "", calls.create},
-		{"POST /v1/realtime/client_secrets", accessCaller, maxSecretBody, "", s.secrets.create},
-		{"POST /v1/realtime/attach", accessCaller, maxJSON, "", calls.attach},
-		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, "", calls.hangup},
-		{"GET /fleet/calls", accessCaller, 0, "", calls.list},
-		{"POST /fleet/calls/{id}/say", accessCaller, maxRun, "", calls.say},
-		{"DELETE /fleet/calls/{id}", accessCaller, maxJSON, "", calls.hangup},
-		{"GET /fleet/updates", accessCaller, 0, "", calls.updates},
-		{"PUT /fleet/updates", accessCaller, maxJSON, tools.SetUpdates, calls.setUpdates},
+		{"GET /v1/realtime", accessCall, 0, handoff.ActNone, calls.realtime},
+		{"POST /v1/realtime/calls", accessCall, maxCall, handoff.ActNone, calls.create},
+		{"POST /v1/realtime/client_secrets", accessCaller, maxSecretBody, handoff.ActNone, s.secrets.create},
+		{"POST /v1/realtime/attach", accessCaller, maxJSON, handoff.ActNone, calls.attach},
+		{"POST /v1/realtime/calls/{id}/hangup", accessCaller, maxJSON, handoff.ActNone, calls.hangup},
+		{"GET /fleet/calls", accessCaller, 0, handoff.ActNone, calls.list},
+		{"POST /fleet/calls/{id}/say", accessCaller, maxRun, handoff.ActNone, calls.say},
+		{"DELETE /fleet/calls/{id}", accessCaller, maxJSON, handoff.ActNone, calls.hangup},
+		{"GET /fleet/updates", accessCaller, 0, handoff.ActNone, calls.updates},
+		{"PUT /fleet/updates", accessCaller, maxJSON, handoff.ActLevel, calls.setUpdates},
 
-		{"GET /fleet/servers", accessCaller, 0, tools.ListServers, fleet.servers},
-		{"GET /fleet/machines", accessCaller, 0, tools.ListServers, fleet.listMachines},
-		{"POST /fleet/machines", accessCaller, maxJSON, "", joining.invite},
-		{"DELETE /fleet/machines/{server}", accessCaller, maxJSON, "", joining.remove},
-		{"POST /fleet/machines/{server}/rename", accessCaller, maxJSON, "", joining.rename},
-		{"POST /fleet/settings/reload", accessCaller, maxJSON, "", joining.reload},
-		{"GET /node", accessPublic, 0, "", joining.takeLine},
-		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, tools.ListServers, fleet.testMachine},
-		{"GET /fleet/sessions", accessCaller, 0, tools.ListSessions, fleet.sessions},
-		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, tools.ReadSession, fleet.session},
-		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, fleet.archive},
-		{"POST /fleet/sessions/{server}/{thread}/rename", accessCaller, maxJSON, tools.Codex, fleet.rename},
-		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, tools.Codex, fleet.archive},
-		{"GET /fleet/sticky", accessCaller, 0, tools.ListSessions, fleet.listStickies},
-		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, fleet.putSticky},
-		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, tools.Codex, fleet.clearSticky},
+		{"GET /fleet/servers", accessCaller, 0, handoff.ActList, fleet.servers},
+		{"GET /fleet/machines", accessCaller, 0, handoff.ActList, fleet.listMachines},
+		{"POST /fleet/machines", accessCaller, maxJSON, handoff.ActNone, joining.invite},
+		{"DELETE /fleet/machines/{server}", accessCaller, maxJSON, handoff.ActNone, joining.remove},
+		{"POST /fleet/machines/{server}/rename", accessCaller, maxJSON, handoff.ActNone, joining.rename},
+		{"POST /fleet/settings/reload", accessCaller, maxJSON, handoff.ActNone, joining.reload},
+		{"GET /node", accessPublic, 0, handoff.ActNone, joining.takeLine},
+		{"POST /fleet/machines/{server}/test", accessCaller, maxJSON, handoff.ActList, fleet.testMachine},
+		{"GET /fleet/sessions", accessCaller, 0, handoff.ActSessions, fleet.sessions},
+		{"GET /fleet/sessions/{server}/{thread}", accessCaller, 0, handoff.ActTranscript, fleet.session},
+		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, handoff.ActGive, fleet.archive},
+		{"POST /fleet/sessions/{server}/{thread}/rename", accessCaller, maxJSON, handoff.ActRename, fleet.rename},
+		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, handoff.ActGive, fleet.archive},
+		{"GET /fleet/sticky", accessCaller, 0, handoff.ActSessions, fleet.listStickies},
+		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, handoff.ActGive, fleet.putSticky},
+		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, handoff.ActGive, fleet.clearSticky},
 
-		{"GET /fleet/status", accessCaller, 0, tools.Status, work.status},
-		{"GET /fleet/handoffs", accessCaller, 0, tools.Status, work.list},
-		{"POST /fleet/handoffs", accessCaller, maxRun, "", work.give},
-		{"GET /fleet/handoffs/{id}", accessCaller, 0, tools.Status, work.read},
-		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, tools.Status, s.streams.work},
-		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, tools.Codex, work.steer},
-		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, tools.StopWork, work.stop},
-		{"POST /fleet/handoffs/{id}/move", accessCaller, maxJSON, tools.QueueNext, work.move},
-		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, tools.Status, work.heard},
-		{"GET /fleet/cleared", accessCaller, 0, tools.Status, work.cleared},
-		{"PUT /fleet/cleared", accessCaller, maxJSON, tools.Status, work.setCleared},
-		{"GET /fleet/events", accessCaller, 0, tools.Status, s.streams.feed},
+		{"GET /fleet/status", accessCaller, 0, handoff.ActRead, work.status},
+		{"GET /fleet/handoffs", accessCaller, 0, handoff.ActRead, work.list},
+		{"POST /fleet/handoffs", accessCaller, maxRun, handoff.ActNone, work.give},
+		{"GET /fleet/handoffs/{id}", accessCaller, 0, handoff.ActRead, work.read},
+		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, handoff.ActRead, s.streams.work},
+		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, handoff.ActGive, work.steer},
+		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, handoff.ActStop, work.stop},
+		{"POST /fleet/handoffs/{id}/move", accessCaller, maxJSON, handoff.ActMove, work.move},
+		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, handoff.ActNone, work.heard},
+		{"GET /fleet/cleared", accessCaller, 0, handoff.ActRead, work.cleared},
+		{"PUT /fleet/cleared", accessCaller, maxJSON, handoff.ActPersonal, work.setCleared},
+		{"GET /fleet/events", accessCaller, 0, handoff.ActRead, s.streams.feed},
 
-		{"GET /fleet/questions", accessCaller, 0, tools.Status, questions.list},
-		{"POST /fleet/questions/{id}", accessCaller, maxJSON, tools.AnswerAgent, questions.decide},
-		{"GET /fleet/decisions", accessCaller, 0, tools.Status, questions.decisions},
+		{"GET /fleet/questions", accessCaller, 0, handoff.ActRead, questions.list},
+		{"POST /fleet/questions/{id}", accessCaller, maxJSON, handoff.ActDecline, questions.decide},
+		{"GET /fleet/decisions", accessCaller, 0, handoff.ActRead, questions.decisions},
 
-		{"GET /fleet/history", accessCaller, 0, tools.Status, history.list},
-		{"GET /fleet/history/{id}", accessCaller, 0, tools.Status, history.work},
-		{"GET /fleet/conversation", accessCaller, 0, tools.Status, history.said},
-		{"POST /fleet/conversation", accessCaller, maxSaidBody, tools.Status, history.addSaid},
-		{"DELETE /fleet/conversation", accessCaller, maxJSON, tools.Status, history.dropSaid},
+		{"GET /fleet/history", accessCaller, 0, handoff.ActRead, history.list},
+		{"GET /fleet/history/{id}", accessCaller, 0, handoff.ActRead, history.work},
+		{"GET /fleet/conversation", accessCaller, 0, handoff.ActPersonal, history.said},
+		{"POST /fleet/conversation", accessCaller, maxSaidBody, handoff.ActPersonal, history.addSaid},
+		{"DELETE /fleet/conversation", accessCaller, maxJSON, handoff.ActPersonal, history.dropSaid},
 
-		{"GET /fleet/push", accessCaller, 0, "", pushes.key},
-		{"POST /fleet/push", accessCaller, maxJSON, tools.Status, pushes.subscribe},
-		{"DELETE /fleet/push", accessCaller, maxJSON, "", pushes.unsubscribe},
+		{"GET /fleet/push", accessCaller, 0, handoff.ActNone, pushes.key},
+		{"POST /fleet/push", accessCaller, maxJSON, handoff.ActRead, pushes.subscribe},
+		{"DELETE /fleet/push", accessCaller, maxJSON, handoff.ActNone, pushes.unsubscribe},
 	} {
 		s.handle(r)
 	}
-	s.mount(cfg.Responses, maxResponse, apiTool)
-	s.mount(cfg.MCP, maxRun, func(string) string { return "" }) // each of its tools checks the grant
+	s.mount(cfg.Responses, maxResponse, apiAct)
+	s.mount(cfg.MCP, maxRun, func(string) handoff.Act { return handoff.ActNone }) // it offers the tools of the grant
 	s.oauthRoutes(cfg)
 	if cfg.MCPPipe != nil {
-		s.handle(route{"GET /mcp/pipe", accessCaller, 0, "", s.whileGranted(mcpPipe(cfg.MCPPipe))})
+		s.handle(route{"GET /mcp/pipe", accessCaller, 0, handoff.ActNone, s.whileGranted(mcpPipe(cfg.MCPPipe))})
 	}
 }
 
-// mount registers the routes of a front, behind the checks. tool returns the tool of a pattern, as in [route].
-func (s *Server) mount(front Mounted, body int64, tool func(pattern string) string) {
+// mount registers the routes of a front, behind the checks. act returns that of a pattern, as in [route].
+func (s *Server) mount(front Mounted, body int64, act func(pattern string) handoff.Act) {
 	if front == nil {
 		return
 	}
 	s.mounted = append(s.mounted, front)
 	for _, pattern := range front.Patterns() {
-		s.handle(route{pattern, accessCaller, body, tool(pattern), s.whileGranted(front.Serve)})
+		s.handle(route{pattern, accessCaller, body, act(pattern), s.whileGranted(front.Serve)})
 	}
 }
 

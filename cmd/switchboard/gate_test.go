@@ -51,7 +51,7 @@ func (n neighbour) asks(ctx context.Context, thread, words string) (rec handoff.
 	if err != nil {
 		return rec, err
 	}
-	for e, err := range n.Follow(ctx, n.grant.Caller, id, 0) {
+	for e, err := range n.Follow(ctx, n.grant, id, 0) {
 		if err != nil {
 			return rec, err
 		}

@@ -153,7 +153,7 @@ func TestEventsEndWithoutGoodbye(t *testing.T) {
 // TestGrantedCall: in a call, a tool that the grant lacks does not exist, and what the caller made is nobody
 // else's.
 func TestGrantedCall(t *testing.T) {
-	g := handoff.Grant{Caller: calltest.Grant.Caller, Tools: []string{tools.Codex}}
+	g := handoff.Grant{Caller: calltest.Grant.Caller, Key: "k", Tools: []string{tools.Codex}}
 	inCall(t, "server bigpc\nturn t1 100ms completed Done.", g, func(t *testing.T, c *liveCall) {
 		for i, tool := range []string{tools.ListServers, tools.Status, tools.AnswerAgent, tools.RemainSilent, "shell"} {
 			c.ask(fmt.Sprint("no", i), tool, `{}`)

@@ -202,7 +202,7 @@ func (s *serving) answerRepeat(id string, req handoff.FunctionCall, run string) 
 	}
 	s.inBackground(id, func() {
 		var rec handoff.Record
-		for e, err := range s.cfg.Runs.Follow(s.ctx, s.grant.Caller, handoff.RunID(run), 0) {
+		for e, err := range s.cfg.Runs.Follow(s.ctx, s.grant, handoff.RunID(run), 0) {
 			if err != nil {
 				s.refuse(id, req, handoff.AsError(err))
 				return

@@ -113,7 +113,7 @@ func (s *serving) ended(id string, o *callRun) {
 	if o.answered && o.rec.Added() {
 		s.spans.end(id, false) // the outcome of the turn that took the words is told instead
 		s.pace(speech.Context{Text: wording.AddedNote(o.rec)})
-		_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id)) // an error: the record was removed
+		_ = s.cfg.Runs.Heard(context.Background(), s.grant, handoff.RunID(id)) // an error: the record was removed
 		s.pace(speech.Yielded{ID: id})
 		return
 	}

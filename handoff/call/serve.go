@@ -213,7 +213,7 @@ func (s *serving) effect(x speech.Effect) {
 	case speech.DoGiven:
 		for _, id := range x.Works {
 			s.spans.end(id, true)
-			_ = s.cfg.Runs.Heard(context.Background(), s.grant.Caller, handoff.RunID(id)) // an error: the record was removed
+			_ = s.cfg.Runs.Heard(context.Background(), s.grant, handoff.RunID(id)) // an error: the record was removed
 		}
 	case speech.DoNotify:
 		s.cfg.Questions.Unanswered(s.grant, x.Question)

@@ -68,6 +68,7 @@ type Facts struct {
 	Tests     handoff.Tests // how the last run of tests ended
 	Code      handoff.Code  // of the fault; "": none
 	Spoken    string        // a sentence about the outcome
+	Giver     string        // of the grant that gave it: [handoff.Grant.Key]
 	Asker     string        // the program that asked, by its own name; "": a person
 	Parent    handoff.RunID // the work whose agent asked; "": none
 	Unkept    bool          // only the key, the ids and the outcome are kept, for [KeyFor], and no words
@@ -206,6 +207,6 @@ func (f Facts) Merge(s Step) Facts {
 		Watermark: cmp.Or(n.Watermark, f.Watermark), Turn: cmp.Or(n.Turn, f.Turn), Prompt: cmp.Or(n.Prompt, f.Prompt),
 		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(n.Outcome, f.Outcome),
 		Tests: cmp.Or(n.Tests, f.Tests), Code: cmp.Or(n.Code, f.Code), Spoken: cmp.Or(n.Spoken, f.Spoken),
-		Asker: cmp.Or(n.Asker, f.Asker), Parent: cmp.Or(n.Parent, f.Parent), Unkept: n.Unkept || f.Unkept,
+		Giver: cmp.Or(n.Giver, f.Giver), Asker: cmp.Or(n.Asker, f.Asker), Parent: cmp.Or(n.Parent, f.Parent), Unkept: n.Unkept || f.Unkept,
 	}
 }

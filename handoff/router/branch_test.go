@@ -109,7 +109,7 @@ func (a *copied) Close() error { return nil }
 func outcome(t *testing.T, r *Router, id handoff.RunID) handoff.Record {
 	t.Helper()
 	var rec handoff.Record
-	for e, err := range r.Follow(t.Context(), ladderCaller, id, 0) {
+	for e, err := range r.Follow(t.Context(), ladderGrant, id, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestUnkept(t *testing.T) {
 	if rec := outcome(t, r.Router, id); rec.Text != "done" {
 		t.Errorf("%+v", rec)
 	}
-	if err := r.Heard(t.Context(), ladderCaller, id); err != nil {
+	if err := r.Heard(t.Context(), ladderGrant, id); err != nil {
 		t.Fatal(err)
 	}
 	<-r.recovered // before, nothing is known not to be there

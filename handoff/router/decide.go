@@ -40,8 +40,8 @@ func (v Service) Reply(ctx context.Context, g handoff.Grant, id handoff.Question
 }
 
 func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {
-	if d.Allows() && g.Approve < handoff.ApproveAll {
-		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key does not say approve: all")
+	if err := mayDecide(g, d, handoff.ActAllow); err != nil {
+		return err
 	}
 	c := v.of(g.Caller)
 	q := c.questions.get(id)
@@ -51,7 +51,7 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 		}
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	if !g.AllowsServer(q.Shown.Server) {
+	if !c.asks(g, q.Shown) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	if elsewhere := q.Shown.Elsewhere(); elsewhere != nil && d.Allows() {
@@ -69,6 +69,19 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 	return c.decide(ctx, id, d)
 }
 
+// mayDecide returns why a grant does not allow a decision, or nil; allow is the act if it is a yes.
+func mayDecide(g handoff.Grant, d handoff.Decided, allow handoff.Act) error {
+	act := handoff.ActDecline
+	if d.Allows() {
+		act = allow
+	}
+	err := g.May(act)
+	if err == nil && d.Decision == handoff.DecisionStop {
+		err = g.May(handoff.ActStop)
+	}
+	return err
+}
+
 // Why an answer that came through the API needs a tap instead.
 const (
 	whyForSession = "it would allow it for the whole session"
@@ -78,7 +91,7 @@ const (
 // Question finds an open question by name: by its label or its id; "" finds the only one.
 func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
 	c := v.of(g.Caller)
-	q, err := c.questions.named(g, name)
+	q, err := c.questions.named(name, func(q handoff.RecordQuestion) bool { return c.asks(g, q) })
 	if err != nil {
 		if unread := c.router.Recovered(context.Background(), 0); unread != nil &&
 			handoff.AsError(err).Code == handoff.CodeNotPending {
@@ -95,11 +108,11 @@ func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {
 	c := v.of(g.Caller)
 	q := c.questions.get(id)
-	if q == nil || !g.AllowsServer(q.Shown.Server) {
+	if q == nil || !c.asks(g, q.Shown) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	if d.Allows() && !g.Approve.InCall() {
-		return handoff.Fault(handoff.CodeNeedsTap, handoff.WhyNoApprove, "the key says approve: none")
+	if err := mayDecide(g, d, handoff.ActAllowSaid); err != nil {
+		return err
 	}
 	return c.decide(ctx, id, d)
 }

@@ -20,8 +20,8 @@ type attendance struct {
 	listener handoff.Listener // Set once
 }
 
-// may reports whether the listener may hear of a run.
-func (a *attendance) may(rec *handoff.Record) bool { return rec.Shown(a.grant) }
+// may reports whether the listener may hear of a run, and take its outcome.
+func (a *attendance) may(rec *handoff.Record) bool { return rec.Told(a.grant) }
 
 // enter adds a listener, and gives it the runs that have none.
 func (f *feed) enter(a *attendance) {

@@ -199,7 +199,7 @@ func TestHeardAtOnce(t *testing.T) {
 				break
 			}
 		}
-		if err := r.HeardForGood(ctx, ladderCaller, id); err != nil {
+		if err := r.HeardForGood(ctx, ladderGrant, id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,17 +226,17 @@ func TestHeardForGood(t *testing.T) {
 		ctx, r := t.Context(), running(t, Config{Fleet: newCopier(), Ledger: s})
 		var answers sync.WaitGroup
 		synctest.Wait()
-		if err := r.HeardForGood(ctx, ladderCaller, "nothing"); handoff.CodeOf(err) != handoff.CodeNotFound {
+		if err := r.HeardForGood(ctx, ladderGrant, "nothing"); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("of no work: %v", err)
 		}
 		began := time.Now()
 		var answered atomic.Int64
-		if err := r.Heard(ctx, ladderCaller, "former-1"); err != nil || time.Since(began) > 0 {
+		if err := r.Heard(ctx, ladderGrant, "former-1"); err != nil || time.Since(began) > 0 {
 			t.Errorf("a call waits %s, %v", time.Since(began), err)
 		}
 		for range 2 {
 			answers.Go(func() {
-				if err := r.HeardForGood(ctx, ladderCaller, "former-1"); err != nil {
+				if err := r.HeardForGood(ctx, ladderGrant, "former-1"); err != nil {
 					t.Error(err)
 				}
 				answered.Add(1)
@@ -251,7 +251,7 @@ func TestHeardForGood(t *testing.T) {
 		if answered.Load() != 2 {
 			t.Error("a store that is away holds up the answer")
 		}
-		answers.Go(func() { _ = r.HeardForGood(ctx, ladderCaller, "former-1"); answered.Add(1) })
+		answers.Go(func() { _ = r.HeardForGood(ctx, ladderGrant, "former-1"); answered.Add(1) })
 		synctest.Wait()
 		close(s.let)
 		synctest.Wait()

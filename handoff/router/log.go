@@ -156,9 +156,9 @@ type follower struct {
 
 // Follow implements [handoff.Runs].
 func (v Service) Follow(
-	ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64,
+	ctx context.Context, by handoff.Grant, id handoff.RunID, after uint64,
 ) iter.Seq2[handoff.RunEvent, error] {
-	state := v.of(c)
+	state := v.of(by.Caller)
 	g := &state.registry
 	return func(yield func(handoff.RunEvent, error) bool) {
 		g.follows(string(id), 1)
@@ -170,6 +170,10 @@ func (v Service) Follow(
 				return
 			}
 			for _, e := range f.events {
+				if !e.Record.Shown(by) {
+					yield(handoff.RunEvent{}, state.router.notFound())
+					return
+				}
 				if !yield(e, nil) {
 					return
 				}

@@ -26,7 +26,7 @@ func TestFollowDeltas(t *testing.T) {
 	b.registry.delta("a", handoff.Delta{ItemID: "m", Text: "unheard "})
 	var text strings.Builder
 	var seqs []uint64
-	for e, err := range r.Follow(t.Context(), ladderCaller, "a", 0) {
+	for e, err := range r.Follow(t.Context(), ladderGrant, "a", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestFollowLate(t *testing.T) {
 	if l.deltas != 0 || l.bytes != 0 || len(l.events) != maxLog {
 		t.Fatalf("%d events with %d deltas of %d bytes", len(l.events), l.deltas, l.bytes)
 	}
-	for e, err := range r.Follow(t.Context(), ladderCaller, "a", 1) {
+	for e, err := range r.Follow(t.Context(), ladderGrant, "a", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}

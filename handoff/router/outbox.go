@@ -166,17 +166,28 @@ func (c *caller) notifyQuestion(id handoff.QuestionID) {
 }
 
 // Heard implements [handoff.Runs].
-func (v Service) Heard(_ context.Context, c handoff.Caller, id handoff.RunID) error {
-	_, err := v.of(c).heard(string(id))
+func (v Service) Heard(_ context.Context, g handoff.Grant, id handoff.RunID) error {
+	_, err := v.of(g.Caller).heardBy(g, string(id))
 	return err
 }
 
 // HeardForGood is Heard, and waits for the ledger, for [ackWithin] at most. It is for fronts that answer a client: if
 // the process were killed before that, the outcome would be told again.
-func (v Service) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
-	noted, err := v.of(c).heard(string(id))
+func (v Service) HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error {
+	noted, err := v.of(g.Caller).heardBy(g, string(id))
 	noted.wait(ctx)
 	return err
+}
+
+// heardBy is heard, if a grant may take the outcome.
+func (c *caller) heardBy(g handoff.Grant, id string) (ack, error) {
+	switch rec, _ := c.registry.find(id); {
+	case rec.ID == "" || !rec.Shown(g):
+		return nil, c.router.notFound()
+	case !rec.Told(g):
+		return nil, g.May(handoff.ActPersonal)
+	}
+	return c.heard(id)
 }
 
 // heard notes that the caller was told an outcome. The ack is nil if nothing is written.

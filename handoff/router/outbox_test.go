@@ -205,7 +205,7 @@ func TestOutbox(t *testing.T) {
 		t.Fatalf("what nobody there may hear of: told %v, noticed %v", narrow.away, told.ids)
 	}
 	ended("d", "bigpc")
-	if err := r.Heard(t.Context(), ladderCaller, "d"); err != nil { // by who followed it, before it waits for others
+	if err := r.Heard(t.Context(), ladderGrant, "d"); err != nil { // by who followed it, before it waits for others
 		t.Fatal(err)
 	}
 	b.keep("d")
@@ -213,7 +213,7 @@ func TestOutbox(t *testing.T) {
 	if slices.Sort(all.away); !slices.Equal(all.away, []string{"a", "c"}) {
 		t.Fatalf("who may use everything was told %v", all.away)
 	}
-	if err := r.Heard(t.Context(), ladderCaller, "b"); err != nil {
+	if err := r.Heard(t.Context(), ladderGrant, "b"); err != nil {
 		t.Fatal(err)
 	}
 	leaveAll()
@@ -243,7 +243,7 @@ func TestFollow(t *testing.T) {
 		b.ended("a")
 	}()
 	last, snapshots := uint64(1), 0
-	for e, err := range r.Follow(t.Context(), ladderCaller, "a", 1) {
+	for e, err := range r.Follow(t.Context(), ladderGrant, "a", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("the last is %d, want %d", last, want)
 	}
 	from := func(after uint64) (kinds []handoff.RunKind) {
-		for e, err := range r.Follow(t.Context(), ladderCaller, "a", after) {
+		for e, err := range r.Follow(t.Context(), ladderGrant, "a", after) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,7 +278,7 @@ func TestFollow(t *testing.T) {
 	if got := from(last); len(got) != 0 {
 		t.Errorf("after the end: %v", got)
 	}
-	for _, err := range r.Follow(t.Context(), ladderCaller, "nothing", 0) {
+	for _, err := range r.Follow(t.Context(), ladderGrant, "nothing", 0) {
 		if handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("what is not there: %v", err)
 		}
@@ -295,7 +295,7 @@ func TestFollowPast(t *testing.T) {
 	b.registry.setPast([]handoff.Record{past})
 	for range 2 {
 		var kinds []handoff.RunKind
-		for e, err := range r.Follow(t.Context(), ladderCaller, "past", 0) {
+		for e, err := range r.Follow(t.Context(), ladderGrant, "past", 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -305,7 +305,7 @@ func TestFollowPast(t *testing.T) {
 			t.Errorf("what ended in an earlier life: %v", kinds)
 		}
 	}
-	for e := range r.Follow(t.Context(), ladderCaller, "past", last) {
+	for e := range r.Follow(t.Context(), ladderGrant, "past", last) {
 		t.Errorf("after its end: %+v", e)
 	}
 }

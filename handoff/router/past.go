@@ -146,12 +146,12 @@ func (c *caller) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record
 
 // Past returns what the ledger keeps of a caller's work under a key, whether it is history yet or not: its words and
 // its details, but not its state. It returns false if nothing is kept.
-func (v Service) Past(ctx context.Context, c handoff.Caller, key string) (handoff.Record, bool, error) {
-	past := v.of(c).router.past
-	if past == nil {
-		return handoff.Record{}, false, nil
+func (v Service) Past(ctx context.Context, g handoff.Grant, key string) (handoff.Record, bool, error) {
+	past := v.of(g.Caller).router.past
+	if err := g.May(handoff.ActRead); err != nil || past == nil {
+		return handoff.Record{}, false, err
 	}
-	body, ok, err := past.Body(ctx, c, key)
+	body, ok, err := past.Body(ctx, g.Caller, key)
 	if err != nil || !ok {
 		return handoff.Record{}, false, err
 	}
@@ -169,7 +169,7 @@ func (c *caller) recordOf(e ledger.Entry, id string) handoff.Record {
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
 		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
 		EndsWithUs: c.router.registered(e.Target.Server).EndsWithUs, Unkept: e.Unkept,
-		Client: e.Asker, Parent: e.Parent, Tested: e.Tests,
+		Key: e.Giver, Client: e.Asker, Parent: e.Parent, Tested: e.Tests,
 	}
 	if e.Outcome == "" {
 		return rec

@@ -124,12 +124,12 @@ func TestRecall(t *testing.T) {
 		rec.Into != "former-1" || !rec.EndedAt.Equal(began.Add(10*time.Second)) {
 		t.Errorf("%+v", rec)
 	}
-	if past, ok, err := r.Past(t.Context(), ladderCaller, "key-9"); !ok || err != nil || past.Text != rec.Text ||
+	if past, ok, err := r.Past(t.Context(), ladderGrant, "key-9"); !ok || err != nil || past.Text != rec.Text ||
 		handoff.Encode(past.Items) != handoff.Encode(rec.Items) || past.Error.Detail != "the whole story" ||
 		past.Server != "s" {
 		t.Errorf("past %+v, %v", past, err)
 	}
-	if _, ok, err := r.Past(t.Context(), ladderCaller, "none"); ok || err != nil {
+	if _, ok, err := r.Past(t.Context(), ladderGrant, "none"); ok || err != nil {
 		t.Errorf("work that never was: %v, %v", ok, err)
 	}
 	if rec, _ := r.Handoff(ladderGrant, "former-8"); len(rec.Items) > 0 || rec.Tests() != handoff.TestsFailed {

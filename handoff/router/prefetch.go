@@ -39,6 +39,9 @@ type prefetch struct {
 // Prefetch attaches the thread to which a request with this key will probably go. One request can use it. It does
 // nothing beyond [maxPrefetches] of a caller.
 func (v Service) Prefetch(g handoff.Grant, key string, t handoff.Target) {
+	if g.May(handoff.ActAside) != nil { // it may give no work at all
+		return
+	}
 	p := &prefetch{requested: t, resolved: make(chan struct{}), ready: make(chan struct{})}
 	c := v.of(g.Caller)
 	if !c.prefetches.add(key, p) {

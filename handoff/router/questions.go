@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,14 +143,15 @@ func (a *questions) get(id handoff.QuestionID) *question {
 	return a.open[id]
 }
 
-// named finds an open question by its label or id; "" finds the only one.
-func (a *questions) named(g handoff.Grant, name string) (*question, error) {
+// named finds an open question that may be seen, by its label or id; "" finds the only one.
+func (a *questions) named(name string, may func(handoff.RecordQuestion) bool) (*question, error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	open := slices.Collect(maps.Values(a.open))
+	a.mu.Unlock()
 	var matches []*question
 	var labels []string
-	for _, q := range a.open {
-		if !g.AllowsServer(q.Shown.Server) {
+	for _, q := range open {
+		if !may(q.Shown) {
 			continue
 		}
 		labels = append(labels, q.Shown.Label)

@@ -11,6 +11,9 @@ import (
 // It begins and ends nothing, and the work of other callers keeps its place. If one of the two does not wait there any
 // more, nothing changes, and Move returns an error. (After a restart no work waits in a queue: it is paused instead.)
 func (v Service) Move(_ context.Context, g handoff.Grant, id, before string) error {
+	if err := g.May(handoff.ActMove); err != nil {
+		return err
+	}
 	c := v.of(g.Caller)
 	rec, w := c.registry.find(id)
 	switch {

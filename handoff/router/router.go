@@ -234,9 +234,14 @@ func (r *Router) Caller() handoff.Caller { return r.mine.who }
 
 // Questions returns the open questions of agents, oldest first.
 func (v Service) Questions(g handoff.Grant) []handoff.RecordQuestion {
-	return slices.DeleteFunc(v.of(g.Caller).questions.list(), func(q handoff.RecordQuestion) bool {
-		return !g.AllowsServer(q.Server)
-	})
+	c := v.of(g.Caller)
+	return slices.DeleteFunc(c.questions.list(), func(q handoff.RecordQuestion) bool { return !c.asks(g, q) })
+}
+
+// asks reports whether a grant may see a question: it may answer it, or see the work that asks it.
+func (c *caller) asks(g handoff.Grant, q handoff.RecordQuestion) bool {
+	rec, _ := c.registry.find(q.Handoff)
+	return g.AllowsServer(q.Server) && (g.May(handoff.ActDecline) == nil || rec.Shown(g))
 }
 
 // Stickies returns a caller's sticky sessions, by server.
@@ -263,6 +268,9 @@ func (v Service) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 
 // PutSticky makes an existing session the sticky one of "bigpc" or "bigpc/api"; title is its name.
 func (v Service) PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error {
+	if err := g.May(handoff.ActGive); err != nil {
+		return err
+	}
 	c := v.of(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
@@ -284,6 +292,9 @@ func (v Service) PutSticky(ctx context.Context, g handoff.Grant, server, thread,
 
 // ClearSticky forgets the sticky session of "bigpc" or "bigpc/api"; the next request there starts anew.
 func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string) error {
+	if err := g.May(handoff.ActGive); err != nil {
+		return err
+	}
 	c := v.of(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
@@ -304,8 +315,13 @@ func (v Service) Shown(g handoff.Grant) bool {
 	return pages > 0
 }
 
-// Feed returns the feed of a caller's pages.
-func (v Service) Feed(g handoff.Grant) *handoff.Feed { return &v.of(g.Caller).feed.pages }
+// Feed returns the feed of a caller's pages, or an empty one if the grant may not read the caller's work.
+func (v Service) Feed(g handoff.Grant) *handoff.Feed {
+	if g.May(handoff.ActRead) != nil {
+		return new(handoff.Feed)
+	}
+	return &v.of(g.Caller).feed.pages
+}
 
 // ServersChanged tells the caller's pages that the health of the fleet changed.
 func (r *Router) ServersChanged() {

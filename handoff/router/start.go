@@ -44,6 +44,9 @@ func (r *Router) startAs(
 	if c != r.mine {
 		return "", handoff.Fault(handoff.CodeInternal, "", "the router of another caller was asked")
 	}
+	if err := mayGive(g, req); err != nil {
+		return "", err
+	}
 	if req.Again {
 		if same, err := c.findRepeat(ctx, ledgerKeyOf(g.Caller, req.Key, args)); same != "" || err != nil {
 			return handoff.RunID(same), err
@@ -72,7 +75,7 @@ func (r *Router) startAs(
 	k := ledgerKeyOf(g.Caller, req.Key, args)
 	rec := handoff.Record{
 		ID: w.ID, Server: req.Target.Server, Prompt: handoff.InputText(req.Input), State: handoff.StatusAccepted,
-		Unkept: req.Unkept, CreatedAt: w.askedAt, Client: req.Origin.Client, Parent: parent,
+		Unkept: req.Unkept, CreatedAt: w.askedAt, Key: g.Key, Client: req.Origin.Client, Parent: parent,
 	}
 	var begun handoff.RunID
 	var same string
@@ -115,6 +118,24 @@ func (r *Router) startAs(
 		return "", handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	return handoff.RunID(w.ID), nil
+}
+
+// mayGive returns why a grant does not allow a request, or nil. Paused work is begun as other work is, whatever its
+// mode was.
+func mayGive(g handoff.Grant, req handoff.Request) error {
+	act := handoff.ActGive
+	switch {
+	case req.Instead != "":
+	case req.Mode == handoff.ModeNext:
+		act = handoff.ActGiveNext
+	case req.Mode == handoff.ModeAside:
+		act = handoff.ActAside
+	}
+	err := g.May(act)
+	if err == nil && req.From != (handoff.Target{}) {
+		err = g.May(handoff.ActTranscript)
+	}
+	return err
 }
 
 // checkRequest trims the names of a request, and returns what is wrong with it.
@@ -177,7 +198,7 @@ func (r *Router) giveAs(
 // promised waits until the ledger has a run, or its outcome, and returns its record.
 func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID) (handoff.Record, error) {
 	hasEnded := false // the run has an outcome, which is returned once the ledger has that, too
-	for e, err := range r.Follow(ctx, g.Caller, id, 0) {
+	for e, err := range r.Follow(ctx, g, id, 0) {
 		if err != nil {
 			c := r.caller(g.Caller) // the client has gone, so the outcome of a run that was never noted is kept
 			if rec, w := c.registry.find(string(id)); w == nil && rec.State == handoff.StatusCompleted {
@@ -195,7 +216,7 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 				return e.Record, nil
 			}
 		case ended:
-			err := r.Heard(ctx, g.Caller, id)
+			err := r.Heard(ctx, g, id)
 			if e.Record.Fault != nil {
 				err = e.Record.Fault
 			}
@@ -208,6 +229,9 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 // Steer gives more words to running work, as a separate request. They go into its turn, or, if the turn ends at this
 // moment, into a new turn of the same session. It waits as [Service.Give] does.
 func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error) {
+	if err := g.May(handoff.ActGive); err != nil {
+		return handoff.Record{}, err
+	}
 	c := v.of(g.Caller)
 	args := ledger.Hash(handoff.Encode([]any{"steer", id, req.Input}))
 	if req.Again { // the work may have ended since

@@ -12,6 +12,9 @@ import (
 // feed. Work that waits for the run is paused, and the caller is asked about it. Work that is paused already is
 // dropped. Stop waits only for [Router.Recovered], and for the ledger when it drops work, each for a short time.
 func (v Service) Stop(ctx context.Context, g handoff.Grant, id string) error {
+	if err := g.May(handoff.ActStop); err != nil {
+		return err
+	}
 	c := v.of(g.Caller)
 	rec, w := c.registry.find(id)
 	if rec.ID == "" && c.router.Recovered(ctx, storeTimeout) == nil {

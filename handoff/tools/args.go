@@ -114,9 +114,6 @@ func (a AsideArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Gr
 
 func (a CodexArguments) give(ctx context.Context, f Front, g handoff.Grant, mode handoff.Mode) (Result, error) {
 	from := handoff.Target{Server: a.FromServer, Thread: a.FromThread}
-	if from != (handoff.Target{}) && !g.AllowsTool(ReadSession) {
-		return nil, handoff.Fault(handoff.CodeNotGranted, "it reads no sessions", "")
-	}
 	return f.Give(ctx, g, handoff.Request{
 		Target: a.Target(), From: from, Input: handoff.TextInput(a.Prompt), Mode: mode, Instead: handoff.RunID(a.Begin),
 	})

@@ -89,10 +89,14 @@ func (o *office) Give(ctx context.Context, g handoff.Grant, req handoff.Request)
 }
 
 func (o *office) Follow(
-	ctx context.Context, _ handoff.Caller, _ handoff.RunID, _ uint64,
+	ctx context.Context, g handoff.Grant, _ handoff.RunID, _ uint64,
 ) iter.Seq2[handoff.RunEvent, error] {
 	return func(yield func(handoff.RunEvent, error) bool) {
 		for _, e := range o.events {
+			if !e.Record.Shown(g) {
+				yield(handoff.RunEvent{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
+				return
+			}
 			if !yield(e, nil) {
 				return
 			}
@@ -109,7 +113,7 @@ func (o *office) RenameSession(context.Context, handoff.Grant, handoff.Target, s
 	return nil
 }
 
-func (o *office) Heard(context.Context, handoff.Caller, handoff.RunID) error { return nil }
+func (o *office) Heard(context.Context, handoff.Grant, handoff.RunID) error { return nil }
 
 // front is a program with a key of its own for a request.
 func (o *office) front(key string, wait time.Duration) Direct {
@@ -242,26 +246,6 @@ func TestWhatAFrontGives(t *testing.T) {
 		want.Key, want.Input = "k-1", handoff.TextInput("x")
 		if len(o.began) != 1 || handoff.Encode(o.began[0]) != handoff.Encode(want) {
 			t.Errorf("%s: began %+v", raw, o.began)
-		}
-	}
-}
-
-// Who may not read sessions has none go on elsewhere, which is reading one by way of an agent.
-func TestGoingOnIsReading(t *testing.T) {
-	args, err := parsed[Arguments](Codex, `{"server":"a","from_server":"b","prompt":"x"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, granted := range [][]string{{Codex}, {Codex, ReadSession}} {
-		o := &office{}
-		front := o.front("k-1", 0)
-		_, err := args.Do(t.Context(), front.Backend, front, handoff.Grant{Caller: owner.Caller, Tools: granted})
-		if len(granted) == 2 {
-			if err != nil || len(o.began) != 1 {
-				t.Errorf("%v: %v, began %d", granted, err, len(o.began))
-			}
-		} else if handoff.CodeOf(err) != handoff.CodeNotGranted || len(o.began) != 0 {
-			t.Errorf("%v: %v, began %d", granted, err, len(o.began))
 		}
 	}
 }

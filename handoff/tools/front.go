@@ -124,15 +124,13 @@ func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (R
 		known = q.ID
 	}
 	var w WorkResult
-	for e, err := range d.Backend.Runs.Follow(waiting, g.Caller, id, 0) {
+	for e, err := range d.Backend.Runs.Follow(waiting, g, id, 0) {
 		switch {
 		case err != nil && w.Record.ID != "" && waiting.Err() != nil && ctx.Err() == nil:
 			w.Question = d.asked(g, id)
 			return w, nil
 		case err != nil:
 			return nil, err
-		case !e.Record.Shown(g):
-			return nil, handoff.Fault(handoff.CodeNotFound, "such work", "")
 		}
 		if d.Progress != nil {
 			d.Progress(e)

@@ -241,7 +241,7 @@ func testLedgerWords(t *testing.T, l Store) {
 		CallID: odd, ClientID: odd, Target: handoff.Target{Server: odd, Project: odd, Thread: odd},
 		Watermark: handoff.TurnID(odd),
 		Turn:      handoff.TurnID(odd), Prompt: odd, Title: odd, Why: odd, Code: handoff.Code(odd), Spoken: odd,
-		Asker: odd, Parent: handoff.RunID(odd),
+		Asker: odd, Parent: handoff.RunID(odd), Giver: odd,
 	}
 	e := Advance(t, l, ledger.Entry{}, s)
 	opened(t, l, e)

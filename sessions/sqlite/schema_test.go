@@ -21,7 +21,7 @@ func TestOlderFile(t *testing.T) {
 	for _, back := range []string{ // to version 1
 		"DROP TABLE life", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept",
 		"ALTER TABLE entries DROP COLUMN unkept", "ALTER TABLE entries DROP COLUMN asker",
-		"ALTER TABLE entries DROP COLUMN parent", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns",
+		"ALTER TABLE entries DROP COLUMN parent", "ALTER TABLE entries DROP COLUMN giver", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns",
 		"DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents",
 		"ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "DROP TABLE machines",
 		"DROP TABLE apps", "DROP TABLE codes", "DROP TABLE records", "PRAGMA user_version = 1",
@@ -52,7 +52,7 @@ func backTo(t *testing.T, s *Store, version int) {
 	t.Helper()
 	for _, back := range []string{
 		"DROP TABLE machines", "DROP TABLE apps", "DROP TABLE codes", "DROP TABLE records", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept",
-		"ALTER TABLE entries DROP COLUMN asker", "ALTER TABLE entries DROP COLUMN parent",
+		"ALTER TABLE entries DROP COLUMN asker", "ALTER TABLE entries DROP COLUMN parent", "ALTER TABLE entries DROP COLUMN giver",
 		fmt.Sprint("PRAGMA user_version = ", version),
 	} {
 		_, err := s.write.ExecContext(t.Context(), back)

@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // An agent's question can be shown to the client's user as a form with one field (elicitation). The answer counts as an
@@ -24,8 +23,7 @@ func (c *call) mayAsk(q handoff.RecordQuestion) bool {
 	}
 	forms := p.Capabilities.Elicitation
 	return (forms.Form != nil || forms.URL == nil) && // before 2025-11-25 all were forms
-		len(c.req.Params.InputResponses) == 0 && c.grant.Approve >= handoff.ApproveAll &&
-		c.grant.AllowsTool(tools.AnswerAgent) && q.Tap == "" && q.Risk != "high" && len(q.Asks) <= 1
+		len(c.req.Params.InputResponses) == 0 && c.grant.May(handoff.ActAllow) == nil && q.Tap == "" && q.Risk != "high" && len(q.Asks) <= 1
 }
 
 // ask returns the result that shows the form. The client repeats the call with the answer in it; for clients that
@@ -41,11 +39,11 @@ func (c *call) ask() *mcp.CallToolResult {
 	}
 	field := map[string]any{"type": "string", "title": "Answer"}
 	if !q.Words {
-		field = map[string]any{
-			"type":  "string",
-			"title": "Decision",
-			"enum":  []string{string(handoff.DecisionAccept), string(handoff.DecisionDecline), string(handoff.DecisionStop)},
+		may := []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
+		if c.grant.May(handoff.ActStop) == nil {
+			may = append(may, handoff.DecisionStop)
 		}
+		field = map[string]any{"type": "string", "title": "Decision", "enum": may}
 	}
 	form := map[string]any{
 		"type":       "object",

@@ -138,7 +138,7 @@ func (f *Front) serving(
 		result, err := do(ctx, c)
 		outcome = c.outcome(result, err)
 		if c.work != "" && ctx.Err() == nil { // otherwise nobody reads the result, and the outcome is told again
-			_ = f.cfg.Work.Heard(ctx, c.grant.Caller, c.work) // on failure, the outcome is told again
+			_ = f.cfg.Work.Heard(ctx, c.grant, c.work) // on failure, the outcome is told again
 		}
 		switch {
 		case err != nil:

@@ -137,7 +137,7 @@ func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request)
 }
 
 func (f *fleet) Follow(
-	ctx context.Context, c handoff.Caller, id handoff.RunID, _ uint64,
+	ctx context.Context, g handoff.Grant, id handoff.RunID, _ uint64,
 ) iter.Seq2[handoff.RunEvent, error] {
 	return func(yield func(handoff.RunEvent, error) bool) {
 		f.change(func() { f.followers++ })
@@ -146,7 +146,7 @@ func (f *fleet) Follow(
 			f.mu.Lock()
 			changed, found := f.changed, handoff.Record{}
 			for _, rec := range f.records {
-				if rec.ID == string(id) && rec.Title == c.String() {
+				if rec.ID == string(id) && rec.Title == g.Caller.String() {
 					found = rec
 				}
 			}
@@ -172,7 +172,7 @@ func (f *fleet) Follow(
 	}
 }
 
-func (f *fleet) Heard(_ context.Context, _ handoff.Caller, id handoff.RunID) error {
+func (f *fleet) Heard(_ context.Context, _ handoff.Grant, id handoff.RunID) error {
 	f.change(func() {
 		for i := range f.records {
 			if f.records[i].ID == string(id) {

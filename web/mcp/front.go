@@ -46,7 +46,7 @@ const (
 // Work is what the front needs beside the tools.
 type Work interface {
 	// Heard records that the caller knows the outcome.
-	Heard(ctx context.Context, c handoff.Caller, id handoff.RunID) error
+	Heard(ctx context.Context, g handoff.Grant, id handoff.RunID) error
 	// Recovered waits until the work of an earlier process has been read, for at most within.
 	Recovered(ctx context.Context, within time.Duration) error
 }

@@ -43,7 +43,7 @@ type Work interface {
 	Handoff(g handoff.Grant, id string) (handoff.Record, error)
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 	// HeardForGood records durably that an outcome was read, so that it is not told again.
-	HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error
+	HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error
 }
 
 // Questions has the open questions of agents.

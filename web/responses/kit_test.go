@@ -223,10 +223,10 @@ func (w *world) find(c handoff.Caller, id string) (int, *scripted) {
 }
 
 func (w *world) Follow(
-	ctx context.Context, c handoff.Caller, id handoff.RunID, after uint64,
+	ctx context.Context, g handoff.Grant, id handoff.RunID, after uint64,
 ) iter.Seq2[handoff.RunEvent, error] {
 	return func(yield func(handoff.RunEvent, error) bool) {
-		_, r := w.find(c, string(id))
+		_, r := w.find(g.Caller, string(id))
 		if r == nil {
 			yield(handoff.RunEvent{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
 			return
@@ -250,15 +250,15 @@ func (w *world) Follow(
 	}
 }
 
-func (w *world) Heard(_ context.Context, _ handoff.Caller, id handoff.RunID) error {
+func (w *world) Heard(_ context.Context, _ handoff.Grant, id handoff.RunID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.heard = append(w.heard, id)
 	return nil
 }
 
-func (w *world) HeardForGood(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
-	return w.Heard(ctx, c, id)
+func (w *world) HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error {
+	return w.Heard(ctx, g, id)
 }
 
 func (w *world) Attend(handoff.Grant, handoff.Listener) func() { return func() {} }

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 // Bounds of a response's log of events.
@@ -77,7 +76,7 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *liveResponse {
 	}
 	e := &emitter{
 		resp: doc.Response, label: doc.Server, exact: doc.Exact,
-		canAsk: g.Approve == handoff.ApproveAll && kept && g.AllowsTool(tools.AnswerAgent), now: time.Now, shown: shown,
+		canAsk: kept && g.May(handoff.ActAllow) == nil, now: time.Now, shown: shown,
 	}
 	doc.Response = response{}
 	l := &liveResponse{
@@ -95,7 +94,7 @@ func (l *liveResponse) drive(ctx context.Context) {
 		defer l.unfollow()
 	}
 	var last handoff.Record
-	for e, err := range l.api.cfg.Runs.Follow(ctx, l.grant.Caller, l.run, l.after) {
+	for e, err := range l.api.cfg.Runs.Follow(ctx, l.grant, l.run, l.after) {
 		if err != nil {
 			l.lost(ctx, err)
 			return
@@ -169,7 +168,7 @@ func (l *liveResponse) finished() {
 	if !reports {
 		return
 	}
-	if err := l.api.cfg.Runs.Heard(context.Background(), l.grant.Caller, l.run); err != nil {
+	if err := l.api.cfg.Runs.Heard(context.Background(), l.grant, l.run); err != nil {
 		l.api.cfg.Log.Debug("an outcome is not known any more", zap.Error(err))
 	}
 }
@@ -196,11 +195,11 @@ func (l *liveResponse) exit() {
 	l.idle = time.AfterFunc(abandoned, l.stop)
 }
 
-// stop stops the run.
+// stop stops the run: nobody reads it any more, or a grant that may stop it asked for that.
 func (l *liveResponse) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
-	if err := l.api.cfg.Work.Stop(ctx, l.grant, string(l.run)); err != nil {
+	if err := l.api.cfg.Work.Stop(ctx, handoff.Grant{Caller: l.grant.Caller}, string(l.run)); err != nil {
 		l.api.cfg.Log.Debug("a run is not stopped", zap.Error(err))
 	}
 }

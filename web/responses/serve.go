@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
 )
 
 const (
@@ -267,7 +266,7 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id st
 // markHeard records that the outcome of a response in the background was read, so that no call tells it.
 func (a *API) markHeard(r *http.Request, g handoff.Grant, doc document) {
 	if doc.Response.Background && doc.Response.Store && ended(doc.Response.Status) && len(doc.Asked) == 0 {
-		_ = a.cfg.Work.HeardForGood(r.Context(), g.Caller, doc.Run) // fails if the outcome was heard long ago
+		_ = a.cfg.Work.HeardForGood(r.Context(), g, doc.Run) // fails if the outcome was heard long ago
 	}
 }
 
@@ -301,8 +300,8 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id
 	switch {
 	case f != nil:
 		return f
-	case !g.AllowsTool(tools.StopWork):
-		return faultOf(handoff.Fault(handoff.CodeNotGranted, "it has no tool "+tools.StopWork, ""))
+	case g.May(handoff.ActStop) != nil: // before it says how the response stands
+		return faultOf(g.May(handoff.ActStop))
 	case !doc.Response.Background:
 		return bad("", "", "Cannot cancel a synchronous response.")
 	case doc.Response.Status == cancelled:

@@ -164,7 +164,7 @@ func (p *Player) performOnPage(verb, rest string) {
 			if p.Told != nil {
 				p.Told(program, []string{rest})
 			}
-			page("told", rest, " ", r.HeardForGood(ctx, Grant.Caller, handoff.RunID(rest)))
+			page("told", rest, " ", r.HeardForGood(ctx, Grant, handoff.RunID(rest)))
 		})
 	case "clear":
 		page("clear", rest, " ", r.ClearSticky(ctx, Grant, rest))
