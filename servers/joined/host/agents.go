@@ -289,11 +289,14 @@ func (a *agents) run(ctx context.Context) {
 	}
 }
 
-// end ends all agents.
-func (a *agents) end() {
+// end ends all agents, and returns the names of those that could not be ended.
+func (a *agents) end() (goOn []string) {
 	for _, p := range a.all() {
-		p.end()
+		if !p.end() {
+			goOn = append(goOn, p.setting.Name)
+		}
 	}
+	return goOn
 }
 
 // codexHome returns the directory of Codex's configuration and state; "": it is not known.

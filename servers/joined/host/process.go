@@ -27,6 +27,7 @@ import (
 const (
 	startWithin = 10 * time.Second // from its start to its socket
 	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a keeper gives its agent ten
+	killWithin  = 2 * time.Second  // from SIGKILL to its end
 	unusedFor   = 24 * time.Hour   // after which an app-server is ended
 	livedFor    = time.Minute      // an agent that ends sooner has failed
 )
@@ -65,7 +66,7 @@ const processFile = ".process.json"
 type processRecord struct {
 	PID   int    `json:"pid"`
 	Kind  string `json:"kind"`  // of the agent
-	Began string `json:"began"` // its start, as ps prints it: another process may get the same number
+	Began string `json:"began"` // see beganAt: another process may get the same number
 }
 
 // readRecord reads the record of an agent's process; the record is zero where it cannot be read.
@@ -278,43 +279,81 @@ func (p *process) openLog() (*os.File, error) {
 	return os.OpenFile(p.logPath(), flags, 0o600)
 }
 
-// end ends the agent if it runs.
-func (p *process) end() {
+// end ends the agent if it runs, and reports whether it does not run any more.
+func (p *process) end() bool {
 	p.lifecycle <- struct{}{}
 	defer func() { <-p.lifecycle }()
-	p.endNow()
+	return p.endNow()
 }
 
-// endNow ends the agent if it runs: by SIGTERM, and by SIGKILL after endWithin. The caller holds lifecycle.
-func (p *process) endNow() {
+// endNow ends the agent if it runs: by SIGTERM, and by SIGKILL after endWithin. It reports whether the agent does not
+// run any more. The caller holds lifecycle.
+func (p *process) endNow() bool {
 	was := readRecord(p.dir, p.setting.Name)
-	if was.PID <= 1 {
-		return
-	}
-	lives := func() bool { return beganAt(was.PID) == was.Began && was.Began != "" }
-	if !lives() {
-		return
-	}
-	p.mu.Lock()
-	p.endedPID = was.PID
-	p.mu.Unlock()
-	p.log.Info("agent is ended", zap.String("agent", p.setting.Name))
-	_ = syscall.Kill(-was.PID, syscall.SIGTERM) // to its process group
-	for end := time.Now().Add(endWithin); lives(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			_ = syscall.Kill(-was.PID, syscall.SIGKILL)
-			break
+	if was.lives() {
+		p.mu.Lock()
+		p.endedPID = was.PID
+		p.mu.Unlock()
+		p.log.Info("agent is ended", zap.String("agent", p.setting.Name))
+		_ = syscall.Kill(-was.PID, syscall.SIGTERM) // to its process group
+		began, killed := time.Now(), false
+		for ; was.lives() && time.Since(began) < endWithin+killWithin; time.Sleep(20 * time.Millisecond) {
+			if !killed && time.Since(began) > endWithin {
+				_ = syscall.Kill(-was.PID, syscall.SIGKILL)
+				killed = true
+			}
 		}
 	}
+	if p.listens() {
+		p.log.Warn("agent cannot be ended: its process is not the one that was noted",
+			zap.String("agent", p.setting.Name), zap.Int("process", was.PID))
+		return false
+	}
 	_ = os.Remove(p.socket) // the agent may have removed it
+	return true
 }
 
-// beganAt returns the start time of a process, as ps prints it; "": there is none, or it is a zombie.
+// lives reports whether the process of a record runs. Earlier versions of ours wrote its start as ps prints it in the
+// time zone of this process.
+func (r processRecord) lives() bool {
+	return r.PID > 1 && r.Began != "" && (beganAt(r.PID) == r.Began || psBegan(r.PID) == r.Began)
+}
+
+// beganAt returns the start of a process in words that no change of clock, time zone or language alters; "": there is
+// none, or it is a zombie.
 func beganAt(pid int) string {
-	text, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output()
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil { // another system than Linux
+		return psBegan(pid, "TZ=UTC", "LC_ALL=C")
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	about := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])) // after the program's name
+	if err != nil || len(about) < startTicks+1 || about[0] == "Z" || about[0] == "X" {
+		return ""
+	}
+	return about[startTicks] + " ticks after the boot " + strings.TrimSpace(string(boot))
+}
+
+// startTicks is the place of a process's start in /proc/PID/stat, counted from its state.
+const startTicks = 19
+
+// psBegan returns the start of a process as ps prints it; "": there is none, or it is a zombie.
+func psBegan(pid int, env ...string) string {
+	ps := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid))
+	ps.Env = append(os.Environ(), env...)
+	text, err := ps.Output()
 	state, began, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	if err != nil || strings.HasPrefix(state, "Z") {
 		return ""
 	}
 	return strings.TrimSpace(began)
+}
+
+// listens reports whether the agent takes connections.
+func (p *process) listens() bool {
+	conn, err := net.Dial("unix", p.socket)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
 }

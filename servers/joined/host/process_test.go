@@ -113,7 +113,7 @@ func TestAgentOutlivesUs(t *testing.T) {
 	must(t, err)
 	script := agentEnv + "=1 exec " + own + ` "$@"`
 	first := installed(t, dir, script)
-	t.Cleanup(first.end)
+	t.Cleanup(func() { first.end() })
 	pid := asked(t, first)
 	if again := asked(t, first); again != pid {
 		t.Errorf("it was started twice: %s and %s", pid, again)
@@ -136,6 +136,47 @@ func TestAgentOutlivesUs(t *testing.T) {
 	}
 }
 
+// TestAgentEndsInAnotherTimeZone: an agent is ended also after the machine has moved to another time zone or language.
+// One that cannot be ended does not rest, and is named.
+func TestAgentEndsInAnotherTimeZone(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
+	t.Setenv("TZ", "America/New_York")
+	own, err := os.Executable()
+	must(t, err)
+	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
+	p := a.all()[0]
+	greet := func() {
+		t.Helper()
+		conn, err := a.dial(t.Context(), joined.Opening{Agent: "codex"})
+		must(t, err)
+		ws, err := handshake(conn)
+		must(t, err)
+		told(t, ws, "initialize")
+		told(t, ws, "thread/list")
+		must(t, ws.Close())
+	}
+	greet()
+	began := readRecord(dir, "codex")
+	t.Cleanup(func() { _ = syscall.Kill(began.PID, syscall.SIGKILL) }) // it has ended, unless the test fails
+	t.Setenv("TZ", "Asia/Tokyo")
+	p.endUnused(t.Context(), time.Now().Add(2*unusedFor))
+	if p.listens() || p.resting() == nil {
+		t.Errorf("it listens: %t, and rests: %t", p.listens(), p.resting() != nil)
+	}
+	greet()
+	is := readRecord(dir, "codex")
+	t.Cleanup(func() { _ = syscall.Kill(is.PID, syscall.SIGKILL) })
+	must(t, writeJSON(dir, "codex"+processFile, processRecord{PID: is.PID, Kind: kindCodex, Began: "lost"}))
+	p.endUnused(t.Context(), time.Now().Add(4*unusedFor))
+	if p.resting() != nil {
+		t.Error("one that runs is said to rest")
+	}
+	if got := a.end(); len(got) != 1 {
+		t.Error("one that runs is said to have ended")
+	}
+}
+
 // TestCodexRests: an app-server that nobody used for a day is ended, though the service is connected and polls lists.
 // A new connection gets the same answer to initialize, and its first request starts the app-server.
 func TestCodexRests(t *testing.T) {
@@ -144,7 +185,7 @@ func TestCodexRests(t *testing.T) {
 	own, err := os.Executable()
 	must(t, err)
 	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
-	t.Cleanup(a.end)
+	t.Cleanup(func() { a.end() })
 	p := a.all()[0]
 	greet := func() *websocket.Conn {
 		t.Helper()
@@ -213,7 +254,7 @@ func TestCodexWorksOn(t *testing.T) {
 	own, err := os.Executable()
 	must(t, err)
 	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
-	t.Cleanup(a.end)
+	t.Cleanup(func() { a.end() })
 	p := a.all()[0]
 	first := asked(t, a)
 	must(t, os.WriteFile(filepath.Join(dir, "works"), nil, 0o600))

@@ -113,9 +113,9 @@ func (p *process) endIdle() bool {
 	if err != nil {
 		return false
 	}
-	p.endNow()
+	ended := p.endNow()
 	_ = release(lock)
-	return true
+	return ended
 }
 
 // works reports whether a turn may be running in the app-server, whichever client began it. It is true also if the
