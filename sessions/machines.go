@@ -24,8 +24,9 @@ const (
 
 // Machines stores the machines that joined. Implementations are safe for concurrent use.
 type Machines interface {
-	// PutMachine stores a machine, and replaces one with the same key.
-	PutMachine(ctx context.Context, m Machine) error
+	// ChangeMachine stores a machine if what is stored under its key is still as it was read, and reports whether it
+	// did. The zero Machine stands for none.
+	ChangeMachine(ctx context.Context, was, is Machine) (bool, error)
 	// Machines lists all machines, in the order in which they joined.
 	Machines(ctx context.Context) ([]Machine, error)
 	// DropMachine forgets the machine with a key, and reports whether there was one.

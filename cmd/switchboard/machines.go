@@ -55,13 +55,13 @@ type machineStore struct {
 	key   []sessions.Record
 }
 
-// PutMachine implements [joined.Store].
-func (s *machineStore) PutMachine(ctx context.Context, r joined.Record) error {
-	err := s.in.PutMachine(ctx, sessions.Machine(r))
-	if err == nil && s.shared {
-		s.known[string(r.Key)] = sessions.Machine(r)
+// ChangeMachine implements [joined.Store].
+func (s *machineStore) ChangeMachine(ctx context.Context, was, is joined.Record) (bool, error) {
+	done, err := s.in.ChangeMachine(ctx, sessions.Machine(was), sessions.Machine(is))
+	if done && s.shared {
+		s.known[string(is.Key)] = sessions.Machine(is)
 	}
-	return err
+	return done, err
 }
 
 // Machines implements [joined.Store].
@@ -96,7 +96,7 @@ func (s *machineStore) restore(ctx context.Context) error {
 		return nil
 	}
 	for _, m := range s.known {
-		if err := s.in.PutMachine(ctx, m); err != nil {
+		if _, err := s.in.ChangeMachine(ctx, sessions.Machine{}, m); err != nil { // another instance may have
 			return err
 		}
 	}
@@ -140,8 +140,8 @@ func (s invitations) PutInvitation(ctx context.Context, i joined.Invited) error 
 		Body: []byte(handoff.Encode(i))})
 }
 
-// SpendInvitation implements [joined.Invitations].
-func (s invitations) SpendInvitation(ctx context.Context, sum [sha256.Size]byte) (joined.Invited, bool, error) {
+// Invitation implements [joined.Invitations].
+func (s invitations) Invitation(ctx context.Context, sum [sha256.Size]byte) (joined.Invited, bool, error) {
 	name := hex.EncodeToString(sum[:])
 	all, err := s.in.Records(ctx, invitedKind)
 	at := slices.IndexFunc(all, func(r sessions.Record) bool { return r.Name == name })
@@ -149,11 +149,12 @@ func (s invitations) SpendInvitation(ctx context.Context, sum [sha256.Size]byte)
 		return joined.Invited{}, false, err
 	}
 	i, err := invitedOf(all[at])
-	mine := false
-	if err == nil { // of several machines that use it at once, only one drops the record
-		mine, err = s.in.DropRecord(ctx, invitedKind, name)
-	}
-	return i, mine, err
+	return i, err == nil, err
+}
+
+// SpendInvitation implements [joined.Invitations].
+func (s invitations) SpendInvitation(ctx context.Context, sum [sha256.Size]byte) (bool, error) {
+	return s.in.DropRecord(ctx, invitedKind, hex.EncodeToString(sum[:]))
 }
 
 func invitedOf(r sessions.Record) (i joined.Invited, err error) { return i, json.Unmarshal(r.Body, &i) }

@@ -95,9 +95,13 @@ func TestInvitations(t *testing.T) {
 		var got atomic.Int64
 		for range 2 {
 			each.Go(func() {
-				i, found, err := in.SpendInvitation(t.Context(), [32]byte{n})
-				if found && got.Add(1) > 1 || err != nil || found && i.Name != fmt.Sprint("m", n) {
-					t.Errorf("spending %d: %v %v %v", n, i, found, err)
+				i, there, err := in.Invitation(t.Context(), [32]byte{n})
+				if err != nil || there && i.Name != fmt.Sprint("m", n) {
+					t.Errorf("invitation %d: %v %v", n, i, err)
+				}
+				found, err := in.SpendInvitation(t.Context(), [32]byte{n})
+				if found && got.Add(1) > 1 || err != nil {
+					t.Errorf("spending %d: %v %v", n, found, err)
 				}
 			})
 		}
@@ -129,7 +133,9 @@ func TestMachinesKey(t *testing.T) {
 	key := func(dir string) (ed25519.PrivateKey, error) {
 		return s.machinesKey(t.Context(), plan{StateDir: dir, settings: settings{Peers: peerSettings{Listen: "127.0.0.1:0"}}})
 	}
-	must(t, store.PutMachine(t.Context(), sessions.Machine{Key: make([]byte, 32), Name: "mini", Joined: time.Now()}))
+	_, err = store.ChangeMachine(t.Context(), sessions.Machine{},
+		sessions.Machine{Key: make([]byte, 32), Name: "mini", Joined: time.Now()})
+	must(t, err)
 	if _, err := key(t.TempDir()); err == nil || !strings.Contains(err.Error(), machinesKey) {
 		t.Errorf("a key that mini does not know: %v", err)
 	}
@@ -173,7 +179,8 @@ func TestEmptiedStoreOfMachines(t *testing.T) {
 	}
 	mini := joined.Record{Key: make([]byte, 32), Name: "mini", Joined: time.Now(), Body: []byte("{}")}
 	machines(a)
-	must(t, a.PutMachine(t.Context(), mini))
+	_, err = a.ChangeMachine(t.Context(), joined.Record{}, mini)
+	must(t, err)
 	want := []string{"mini"}
 	for range 2 { // by who put it, and by who read it
 		if got := machines(b); !slices.Equal(got, want) {

@@ -72,7 +72,7 @@ func TestAttackers(t *testing.T) {
 			i := s.invite(t, "other")
 			i.Fingerprint[0]++
 			_, err := Visit{URL: s.url, Key: own, Invitation: i, About: codex}.Open(t.Context())
-			if name, ok, err := s.spend(t.Context(), i.Secret[:]); !ok || name != "other" || err != nil {
+			if there, ok, err := s.invitation(t.Context(), i.Secret[:]); !ok || there.Name != "other" || err != nil {
 				t.Error("the code went to a stranger")
 			}
 			return err

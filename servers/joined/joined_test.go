@@ -46,7 +46,7 @@ type memory struct {
 	changing func(server string) // Guarded by mu: called for each server that is added; nil: nothing
 }
 
-func (s *memory) PutMachine(_ context.Context, r Record) error {
+func (s *memory) ChangeMachine(_ context.Context, was, is Record) (bool, error) {
 	s.mu.Lock()
 	putting := s.putting
 	s.mu.Unlock()
@@ -55,10 +55,12 @@ func (s *memory) PutMachine(_ context.Context, r Record) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refuse == nil {
-		s.kept[string(r.Key)] = r
+	there := s.kept[string(is.Key)]
+	if s.refuse != nil || there.Name != was.Name || !bytes.Equal(there.Body, was.Body) {
+		return false, s.refuse
 	}
-	return s.refuse
+	s.kept[string(is.Key)] = is
+	return true, nil
 }
 
 func (s *memory) Machines(context.Context) (all []Record, err error) {
@@ -85,17 +87,22 @@ func (s *memory) PutInvitation(_ context.Context, i Invited) error {
 	return nil
 }
 
-func (s *memory) SpendInvitation(_ context.Context, sum [sha256.Size]byte) (i Invited, found bool, err error) {
+func (s *memory) Invitation(_ context.Context, sum [sha256.Size]byte) (Invited, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.invited = slices.DeleteFunc(s.invited, func(one Invited) bool {
-		if one.Sum != sum {
-			return false
-		}
-		i, found = one, true
-		return true
-	})
-	return i, found, nil
+	i := slices.IndexFunc(s.invited, func(one Invited) bool { return one.Sum == sum })
+	if i < 0 {
+		return Invited{}, false, nil
+	}
+	return s.invited[i], true, nil
+}
+
+func (s *memory) SpendInvitation(_ context.Context, sum [sha256.Size]byte) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.invited)
+	s.invited = slices.DeleteFunc(s.invited, func(one Invited) bool { return one.Sum == sum })
+	return len(s.invited) < before, nil
 }
 
 func (s *memory) Audit(_ context.Context, r handoff.AuditRecord) error {
@@ -448,6 +455,33 @@ func TestJoinedAgain(t *testing.T) {
 	v = Visit{URL: s.url, Key: newKey(t), Invitation: s.invite(t, "late"), About: codex}
 	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedForNow) || slices.Contains(s.memory.names(), "late") {
 		t.Errorf("with a store that is full: %v, %v", err, s.memory.names())
+	}
+}
+
+// TestInvitationOutlivesRefusal: an invitation is used up only by the machine that is let in.
+func TestInvitationOutlivesRefusal(t *testing.T) {
+	t.Parallel()
+	s, key := fresh(t), newKey(t)
+	s.open(t, Visit{Key: newKey(t), Invitation: s.invite(t, "mini-studio"), About: codex})
+	i := s.invite(t, "mini")
+	v := Visit{URL: s.url, Key: key, Invitation: i, About: About{Agents: []Agent{codex.Agents[0], {Name: "studio", Kind: "codex"}}}}
+	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedAgents) {
+		t.Errorf("with a name that clashes: %v", err)
+	}
+	s.memory.mu.Lock()
+	s.memory.refuse = errors.New("the disk is full")
+	s.memory.mu.Unlock()
+	v.About = codex
+	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedForNow) {
+		t.Errorf("with a store that is full: %v", err)
+	}
+	s.memory.mu.Lock()
+	s.memory.refuse = nil
+	s.memory.mu.Unlock()
+	s.open(t, v)
+	v.Key = newKey(t)
+	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedCode) {
+		t.Errorf("used again: %v", err)
 	}
 }
 

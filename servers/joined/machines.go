@@ -33,7 +33,9 @@ type Record struct {
 
 // Store keeps machines, by their keys.
 type Store interface {
-	PutMachine(ctx context.Context, r Record) error
+	// ChangeMachine stores a machine if what is stored is still as it was read, and reports whether it did. The zero
+	// Record stands for none.
+	ChangeMachine(ctx context.Context, was, is Record) (bool, error)
 	Machines(ctx context.Context) ([]Record, error)
 	DropMachine(ctx context.Context, key []byte) (bool, error)
 }
@@ -42,8 +44,10 @@ type Store interface {
 type Invitations interface {
 	// PutInvitation stores an invitation. If there are more than [MaxInvitations], it drops the oldest.
 	PutInvitation(ctx context.Context, i Invited) error
-	// SpendInvitation removes the invitation with a sum, and returns it. Only one of several concurrent calls finds it.
-	SpendInvitation(ctx context.Context, sum [sha256.Size]byte) (_ Invited, found bool, err error)
+	// Invitation returns the invitation with a sum.
+	Invitation(ctx context.Context, sum [sha256.Size]byte) (_ Invited, found bool, err error)
+	// SpendInvitation removes the invitation with a sum. Only one of several concurrent calls finds it.
+	SpendInvitation(ctx context.Context, sum [sha256.Size]byte) (found bool, err error)
 }
 
 // An Invited is an unused invitation in the store.
@@ -271,13 +275,35 @@ func (m *Machines) Settle(ctx context.Context, change func(all []Server) error) 
 	})
 }
 
-// replace replaces a machine in the fleet, in lines, here and in the store, or nowhere. It is called in exclusively.
-func (m *Machines) replace(ctx context.Context, was *machine, is machine) error {
+// replace replaces a machine in the fleet, in lines, here and in the store, or nowhere. It fails if another instance has
+// changed or removed the machine since it was read here. before, if it is not nil, is called right before the machine is
+// stored. It is called in exclusively.
+func (m *Machines) replace(ctx context.Context, was *machine, is machine, before func() error) error {
 	var err error
 	if is.Body, err = json.Marshal(is.details); err != nil {
 		return err
 	}
-	return m.install(was, is, func() error { return m.cfg.Store.PutMachine(ctx, is.Record) })
+	var read Record
+	if was != nil {
+		read = was.Record
+	}
+	changed := true
+	err = m.install(was, is, func() error {
+		if before != nil {
+			if err := before(); err != nil {
+				return err
+			}
+		}
+		changed, err = m.cfg.Store.ChangeMachine(ctx, read, is.Record)
+		if err == nil && !changed {
+			err = handoff.Fault(handoff.CodeTakenOver, is.Name, "the machine was changed or removed meanwhile")
+		}
+		return err
+	})
+	if !changed {
+		m.read(ctx)
+	}
+	return err
 }
 
 // install is like replace, but calls keep to store the machine. It is called in exclusively.
@@ -424,8 +450,20 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 	return i, m.cfg.Invited.PutInvitation(ctx, Invited{sha256.Sum256(i.Secret[:]), name, time.Now().Add(InvitationLife)})
 }
 
-// spend uses up an invitation, and returns the machine name that it is for.
-func (m *Machines) spend(ctx context.Context, secret []byte) (name string, ok bool, err error) {
-	i, ok, err := m.cfg.Invited.SpendInvitation(ctx, sha256.Sum256(secret))
-	return i.Name, ok && time.Now().Before(i.Until), err
+// invitation returns the invitation of a secret; false: there is none, or it has ended. Without a secret there is none.
+func (m *Machines) invitation(ctx context.Context, secret []byte) (Invited, bool, error) {
+	if secret == nil {
+		return Invited{}, false, nil
+	}
+	i, ok, err := m.cfg.Invited.Invitation(ctx, sha256.Sum256(secret))
+	return i, ok && time.Now().Before(i.Until), err
+}
+
+// spend uses up an invitation. If another machine has, the error is RefusedCode.
+func (m *Machines) spend(ctx context.Context, i Invited) error {
+	found, err := m.cfg.Invited.SpendInvitation(ctx, i.Sum)
+	if err == nil && !found {
+		err = RefusedCode
+	}
+	return err
 }

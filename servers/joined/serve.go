@@ -124,36 +124,42 @@ func (m *Machines) handshake(ctx context.Context, conn *socket) (*machine, *tls.
 // ctx ends when the machine's line can be dialled through, or the handshake has failed.
 func (m *Machines) admit(ctx context.Context, key ed25519.PublicKey, h hello) (*machine, error) {
 	was := m.find(key)
-	invitedAs, invited := "", false
-	if h.Secret != nil {
-		var err error
-		if invitedAs, invited, err = m.spend(ctx, h.Secret); err != nil {
-			return nil, err
-		}
-	}
+	i, invited, err := m.invitation(ctx, h.Secret)
 	switch {
+	case err != nil:
+		return nil, err
 	case was == nil && h.Secret == nil:
 		return nil, RefusedKey
 	case was == nil && !invited:
 		return nil, RefusedCode
-	case was != nil && invited && invitedAs != was.Name:
+	case was != nil && invited && i.Name != was.Name:
 		return nil, RefusedTwice
 	case was != nil && h.Leave:
 		return was, m.forget(ctx, was, "machine "+hex.EncodeToString(key[:8]), "left")
 	case was != nil && h.Name != "" && h.Name != was.Name && !slices.Contains(was.details.Former, h.Name):
 		return nil, RefusedName
 	}
-	is := machine{Record: Record{Key: key, Name: invitedAs, Joined: time.Now().UTC().Truncate(time.Millisecond)}}
+	is := machine{Record: Record{Key: key, Name: i.Name, Joined: time.Now().UTC().Truncate(time.Millisecond)}}
+	spent := false
+	join := func() error { // once nothing speaks against the machine
+		err := m.audit(ctx, "machine "+hex.EncodeToString(key[:8]), i.Name, "joined")
+		if err == nil {
+			err = m.spend(ctx, i)
+			spent = err == nil
+		}
+		return err
+	}
 	if was != nil {
-		is = *was
-	} else if err := m.audit(ctx, "machine "+hex.EncodeToString(key[:8]), invitedAs, "joined"); err != nil {
-		return nil, err
+		is, join = *was, nil
 	}
 	is.details, is.connecting = is.details.withAgents(h.About), ctx.Done()
 	if was != nil && !m.differ(was, &is) {
 		return was, nil
 	}
-	if err := m.replace(ctx, was, is); err != nil {
+	if err := m.replace(ctx, was, is, join); err != nil {
+		if spent {
+			err = errors.Join(err, m.cfg.Invited.PutInvitation(context.WithoutCancel(ctx), i))
+		}
 		m.cfg.Log.Warn("a machine cannot be taken as it is", zap.String("machine", is.Name), zap.Error(err))
 		if handoff.AsError(err).Code == handoff.CodeMalformed {
 			return nil, RefusedAgents
@@ -248,7 +254,7 @@ func (m *Machines) update(key []byte, about About) {
 		}
 		is := *was
 		if is.details = is.details.withAgents(about); m.differ(was, &is) {
-			return m.replace(ctx, was, is)
+			return m.replace(ctx, was, is, nil)
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -321,7 +327,7 @@ func (m *Machines) Rename(ctx context.Context, by handoff.Caller, name, to strin
 		is.Name = to
 		former := slices.DeleteFunc(append(slices.Clone(is.details.Former), was.Name), func(f string) bool { return f == to })
 		is.details.Former = former[max(len(former)-maxFormer, 0):]
-		return m.replace(ctx, m.find(was.Key), is)
+		return m.replace(ctx, m.find(was.Key), is, nil)
 	})
 }
 

@@ -1,6 +1,7 @@
 package joined
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -50,6 +51,40 @@ func TestSharedMachines(t *testing.T) {
 	until(t, "its line to end", func() bool { return a.counts.lines.Load() == 0 })
 }
 
+// TestRemovedElsewhereStaysAway: a machine that another instance removes while this one changes it stays removed, and its
+// line ends.
+func TestRemovedElsewhereStaysAway(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(s *service, door *Door, key []byte) error{
+		"a report": func(s *service, door *Door, _ []byte) error { return door.Tell(About{}) },
+		"a rename": func(s *service, _ *Door, _ []byte) error {
+			if err := s.Rename(t.Context(), handoff.Caller{}, "mini", "studio"); handoff.CodeOf(err) != handoff.CodeTakenOver {
+				t.Errorf("renamed: %v", err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, fleet, key := &memory{kept: map[string]Record{}}, new(memory), newKey(t)
+			s := newInstance(t, store, fleet, newKey(t), true)
+			door := s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex})
+			serve(t, door)
+			until(t, "its line", func() bool { return s.counts.lines.Load() == 1 })
+			own := key.Public().(ed25519.PublicKey)
+			store.mu.Lock()
+			store.putting = func() { _, _ = store.DropMachine(t.Context(), own) } // never fails
+			store.mu.Unlock()
+			must(t, change(s, door, own))
+			until(t, "its line to end", func() bool { return s.counts.lines.Load() == 0 })
+			until(t, "the fleet", func() bool { return len(fleet.names()) == 0 })
+			if all, _ := store.Machines(t.Context()); len(all) > 0 {
+				t.Errorf("the store has %+v", all)
+			}
+		})
+	}
+}
+
 // TestSharedNameGetsFree: a machine of the store whose name is still taken here, because a change of the other machine
 // is not read yet, is adopted once the name is free.
 func TestSharedNameGetsFree(t *testing.T) {
@@ -65,7 +100,8 @@ func TestSharedNameGetsFree(t *testing.T) {
 		}
 		body, err := json.Marshal(details{Servers: map[string]string{"codex": "", "lab": "lab"}, About: about})
 		must(t, err)
-		must(t, store.PutMachine(t.Context(), Record{Key: []byte(key), Name: name, Body: body}))
+		_, err = store.ChangeMachine(t.Context(), store.kept[key], Record{Key: []byte(key), Name: name, Body: body})
+		must(t, err)
 	}
 	read := func(want ...string) {
 		t.Helper()

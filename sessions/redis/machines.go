@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/hex"
 	"slices"
 
@@ -10,15 +11,19 @@ import (
 	"switchboard/sessions"
 )
 
+var machineScript = script("machine")
+
 // machines stores the machines that joined, in one hash by public key.
 type machines struct{ *engine }
 
-// PutMachine implements [sessions.Machines].
-func (s machines) PutMachine(ctx context.Context, m sessions.Machine) error {
-	if err := m.Check(); err != nil {
-		return err
+// ChangeMachine implements [sessions.Machines].
+func (s machines) ChangeMachine(ctx context.Context, was, is sessions.Machine) (bool, error) {
+	if err := is.Check(); err != nil {
+		return false, err
 	}
-	return s.fault(s.client.HSet(ctx, s.machinesKey(), hex.EncodeToString(m.Key), handoff.Encode(m)).Err())
+	n, err := machineScript.Run(ctx, s.client, []string{s.machinesKey()}, hex.EncodeToString(is.Key), handoff.Encode(is),
+		was.Name, base64.StdEncoding.EncodeToString(was.Body)).Int() // as encoding/json writes bytes
+	return n > 0, s.fault(err)
 }
 
 // Machines implements [sessions.Machines].

@@ -10,14 +10,17 @@ import (
 // machines stores the machines that joined.
 type machines struct{ *file }
 
-// PutMachine implements [sessions.Machines].
-func (s machines) PutMachine(ctx context.Context, m sessions.Machine) error {
-	if err := m.Check(); err != nil {
-		return err
+// ChangeMachine implements [sessions.Machines].
+func (s machines) ChangeMachine(ctx context.Context, was, is sessions.Machine) (bool, error) {
+	if err := is.Check(); err != nil {
+		return false, err
 	}
-	_, err := s.changed(ctx, "INSERT OR REPLACE INTO machines (key, name, joined, body) VALUES (?, ?, ?, ?)", m.Key,
-		m.Name, m.Joined.UnixMilli(), m.Body)
-	return err
+	if was.Key == nil {
+		return s.changed(ctx, "INSERT INTO machines (key, name, joined, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			is.Key, is.Name, is.Joined.UnixMilli(), is.Body)
+	}
+	return s.changed(ctx, "UPDATE machines SET name = ?, body = ? WHERE key = ? AND name = ? AND body IS ?", is.Name,
+		is.Body, is.Key, was.Name, was.Body)
 }
 
 // Machines implements [sessions.Machines].
