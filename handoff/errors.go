@@ -156,7 +156,7 @@ var Vocabulary = map[Code]Meaning{
 		http.StatusBadGateway, 0,
 	},
 	CodeStoreDown: {
-		"I can't write anything down right now, so I did nothing.", "Try again in a moment; work that runs goes on.",
+		"I can't write anything down right now, so I did nothing: %s.", "Try again in a moment; work that runs goes on.",
 		http.StatusServiceUnavailable, 0,
 	},
 	CodeAgentGone: {
@@ -358,11 +358,24 @@ func (e *Error) Meaning() Meaning {
 }
 
 // NextStep returns what to do now.
-func (e *Error) NextStep() string { return cmp.Or(e.Next, e.Meaning().Next) }
+func (e *Error) NextStep() string {
+	if e.Code == CodeStoreDown {
+		return cmp.Or(e.Next, storeNext[e.About()])
+	}
+	return cmp.Or(e.Next, e.Meaning().Next)
+}
+
+// About returns what the sentence about the error is about; "" has no name.
+func (e *Error) About() string {
+	if e.Code == CodeStoreDown { // in a record of an earlier life the reason is not known any more
+		return cmp.Or(e.Subject, WhyStoreAway)
+	}
+	return e.Subject
+}
 
 // Spoken returns the sentence a person hears, with up to three choices and how many more there are.
 func (e *Error) Spoken() string {
-	s := strings.Replace(e.Meaning().Spoken, "%s", cmp.Or(e.Subject, "it"), 1)
+	s := strings.Replace(e.Meaning().Spoken, "%s", cmp.Or(e.About(), "it"), 1)
 	if n := min(len(e.Choices), 3); n > 0 {
 		said := e.Choices[:n]
 		if more := len(e.Choices) - n; more > 0 {

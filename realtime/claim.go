@@ -78,7 +78,7 @@ func (l *claim) keep(ctx context.Context, call claimedCall) *handoff.Error {
 	switch mine, err := l.store.Keep(limited, l.grant.Caller, l.id, body); {
 	case err != nil:
 		l.drop(ctx, fresh) // the store may have done it, and only its answer is lost
-		return handoff.Because(handoff.CodeStoreDown, "", err)
+		return handoff.StoreDown(err)
 	case !mine:
 		return &handoff.Error{Code: handoff.CodeAttached, Param: "call_id"}
 	}

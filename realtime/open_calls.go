@@ -52,7 +52,7 @@ func (p *admission) fits(ctx context.Context) *handoff.Error {
 		fits, err := q.others.CountCalls(ctx, s.name, s.count, s.limits.Calls)
 		switch {
 		case err != nil:
-			return handoff.Because(handoff.CodeStoreDown, "", err)
+			return handoff.StoreDown(err)
 		case !fits:
 			return tooManyCalls(s)
 		}

@@ -127,7 +127,7 @@ func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handof
 	fault, unpaid := p.pay(ctx)
 	switch err = errors.Join(err, unpaid); {
 	case err != nil:
-		fault = handoff.Because(handoff.CodeStoreDown, "", err)
+		fault = handoff.StoreDown(err)
 	case left <= 0 || fault != nil:
 		fault = cmp.Or(fault, usedUp())
 		now := time.Now().UTC()

@@ -331,7 +331,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Set("Www-Authenticate", s.challenge)
 		}
 	}
-	e.Reply(w, false)
+	e.Reply(w, inside(r)) // the user who runs this may read the log as well
 	s.refused.Add(e.Code)
 	level := zap.DebugLevel
 	if e.Code == handoff.CodeInternal {

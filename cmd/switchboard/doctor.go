@@ -98,7 +98,7 @@ func (d *doctor) mend(about, text, next string) {
 // what to do instead of the error's own next step.
 func (d *doctor) mendError(about string, err error, command string) {
 	if fault, ok := errors.AsType[*verbs.Fault](err); ok {
-		d.mend(about, cmp.Or(fault.Why, fault.Message), cmp.Or(command, fault.Next))
+		d.mend(about, cmp.Or(fault.Why, fault.What()), cmp.Or(command, fault.Next))
 		return
 	}
 	text, next := words(err), ""

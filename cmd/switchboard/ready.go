@@ -66,7 +66,7 @@ func (r *readiness) check(ctx context.Context) error {
 	defer cancel()
 	var fault error
 	if err := r.write(ctx); err != nil {
-		fault = handoff.Because(handoff.CodeStoreDown, "", err)
+		fault = handoff.StoreDown(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

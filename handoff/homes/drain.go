@@ -125,7 +125,7 @@ func (in *cluster) draining() bool {
 func (s *Homes) successor(ctx context.Context, c handoff.Caller) (Instance, error) {
 	claims, err := s.cluster.Store.Claims(ctx, []handoff.Caller{c})
 	if err != nil {
-		return Instance{}, handoff.Because(handoff.CodeStoreDown, "", err)
+		return Instance{}, handoff.StoreDown(err)
 	}
 	id := claims[0].ID
 	if id == s.cluster.Self.ID {

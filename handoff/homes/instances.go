@@ -261,7 +261,7 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 	}
 	switch {
 	case err != nil:
-		return Instance{}, handoff.Because(handoff.CodeStoreDown, "", err)
+		return Instance{}, handoff.StoreDown(err)
 	case claim.ID != in.Self.ID:
 		return s.instance(ctx, claim.ID)
 	}
@@ -290,7 +290,7 @@ func (s *Homes) instance(ctx context.Context, id string) (Instance, error) {
 		}
 	}
 	if err != nil {
-		return Instance{}, handoff.Because(handoff.CodeStoreDown, "", err)
+		return Instance{}, handoff.StoreDown(err)
 	}
 	return Instance{ID: id}, nil
 }

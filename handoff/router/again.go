@@ -31,7 +31,7 @@ func (c *caller) findRepeat(ctx context.Context, k ledgerKey) (string, error) {
 	e, ok, err := c.router.past.Find(ctx, c.who, k.key)
 	switch {
 	case err != nil:
-		return "", handoff.Because(handoff.CodeStoreDown, "", err)
+		return "", handoff.StoreDown(err)
 	case !ok, e.Free():
 		return "", nil
 	case e.Args != k.args:
@@ -41,7 +41,7 @@ func (c *caller) findRepeat(ctx context.Context, k ledgerKey) (string, error) {
 	default:
 		rec, err := c.pastRecord(ctx, e)
 		if err != nil {
-			return "", handoff.Because(handoff.CodeStoreDown, "", err)
+			return "", handoff.StoreDown(err)
 		}
 		c.registry.opening.Lock()
 		if known, _ := c.registry.find(rec.ID); known.ID == "" { // else it was added meanwhile
@@ -54,7 +54,7 @@ func (c *caller) findRepeat(ctx context.Context, k ledgerKey) (string, error) {
 		return known, nil
 	}
 	// Another goroutine is taking it up.
-	return "", handoff.Fault(handoff.CodeStoreDown, "", "what was done before is being read")
+	return "", handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreReading, "")
 }
 
 // openKeyed adds a record, unless there is one with the same key, whose id it returns. Before it adds the record it

@@ -241,7 +241,7 @@ func (c *caller) audit(ctx context.Context, q *question, d handoff.Decided) (wri
 	c.router.cfg.Counts.audits.Add(1)
 	c.router.cfg.Log.Warn("decision not written down", zap.String("handoff", q.Shown.Handoff), zap.Error(err))
 	if d.Allows() {
-		return false, handoff.Because(handoff.CodeStoreDown, "", err)
+		return false, handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreAudit, err.Error())
 	}
 	return false, nil
 }

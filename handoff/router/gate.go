@@ -63,7 +63,7 @@ func (g *gate) take(ctx context.Context, thread handoff.Target) error {
 	asked := time.Now()
 	now, err := g.gates.TakeGate(ctx, thread, g.holder)
 	if err != nil {
-		return handoff.Because(handoff.CodeStoreDown, "", err)
+		return handoff.StoreDown(err)
 	}
 	g.lease = lease{thread: thread, askedAt: asked, elsewhere: now.Holder != g.holder, last: now.Last}
 	return nil

@@ -201,7 +201,7 @@ func Known(ctx context.Context, known <-chan struct{}, within time.Duration) err
 	case <-known:
 		return nil
 	case <-ctx.Done():
-		return handoff.Fault(handoff.CodeStoreDown, "", "what was done before is not read yet")
+		return handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreReading, "")
 	}
 }
 

@@ -172,7 +172,7 @@ func (r *run) note() {
 // unwritten returns the error of a step that the ledger did not take: [handoff.CodeStoreDown] if it may take it later.
 func unwritten(ctx context.Context, err error) error {
 	if retryable(err) || ctx.Err() != nil {
-		return handoff.Because(handoff.CodeStoreDown, "", err)
+		return handoff.StoreDown(err)
 	}
 	return err
 }

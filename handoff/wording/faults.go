@@ -17,7 +17,7 @@ func (l Language) Fault(e *handoff.Error) string {
 	if l.IsEnglish() || !ok {
 		return e.Spoken()
 	}
-	s := code.with([]string{"it", cmp.Or(l.Why(e.Subject), l.say("fault.it"))})
+	s := code.with([]string{"it", cmp.Or(l.Why(e.About()), l.say("fault.it"))})
 	n := min(len(e.Choices), 3)
 	if n == 0 {
 		return s
@@ -58,7 +58,7 @@ func (l Language) Refusal(e *handoff.Error) Answer {
 		Status: OutcomeWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
 		Say: l.Fault(e), Next: e.NextStep(),
 	}
-	if !l.IsEnglish() && !strings.Contains(a.Say, l.Why(e.Subject)) {
+	if !l.IsEnglish() && !strings.Contains(a.Say, l.Why(e.About())) {
 		a.Note = "In English: " + e.Spoken()
 	}
 	return a

@@ -54,6 +54,7 @@ type counters struct {
 	renewErrors atomic.Uint64 // renewals of the lease without an answer
 	leasesLost  atomic.Uint64 // leases that another process took over
 	badEntries  atomic.Uint64 // unreadable entries that were left out
+	unconfirmed atomic.Uint64 // writes that no replica confirmed in time
 }
 
 //go:embed *.lua
@@ -299,6 +300,23 @@ func passing(err error) bool {
 	return ok && passingWords.MatchString(reply.Error())
 }
 
+// fullWords and closedWords match the refusals of a Redis that is full, or takes no writes.
+var (
+	fullWords   = regexp.MustCompile(`(?:^|: -)OOM `)
+	closedWords = regexp.MustCompile(`(?:^|: -)(?:READONLY|MISCONF|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM) `)
+)
+
+// whyOf returns why a Redis cannot be used, given an error that may pass.
+func whyOf(err error) string {
+	switch {
+	case fullWords.MatchString(err.Error()):
+		return handoff.WhyStoreFull
+	case closedWords.MatchString(err.Error()):
+		return handoff.WhyStoreClosed
+	}
+	return handoff.WhyStoreAway
+}
+
 // fault translates an error of the client to a handoff.Error. Errors that may pass get code unreachable, so that
 // writers try again.
 func (e *engine) fault(err error) error {
@@ -311,7 +329,7 @@ func (e *engine) fault(err error) error {
 	case goredis.HasErrorPrefix(err, "ELSEWHERE"): // the error of fence.lua
 		return handoff.Fault(handoff.CodeShutdown, "", "another Switchboard has taken over "+e.where)
 	case waitable(err), passing(err):
-		return handoff.Fault(handoff.CodeUnreachable, e.where, err.Error())
+		return handoff.StoreFault(e.where, whyOf(err), err.Error())
 	default: // a refusal
 		return handoff.Fault(handoff.CodeInternal, "", e.where+" refused: "+err.Error())
 	}

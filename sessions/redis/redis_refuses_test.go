@@ -43,13 +43,17 @@ func TestWrongTypesHideNothing(t *testing.T) {
 // writes succeed when that has passed. Only refusals that cannot pass are final.
 func TestRedisTakesNothingForNow(t *testing.T) {
 	t.Parallel()
-	for how, states := range map[string]struct{ begin, end []string }{
-		"full":      {[]string{"CONFIG SET maxmemory 1"}, []string{"CONFIG SET maxmemory 0"}},
-		"a replica": {[]string{"REPLICAOF 127.0.0.1 1"}, []string{"REPLICAOF NO ONE"}},
+	for how, states := range map[string]struct {
+		begin, end []string
+		why        string
+	}{
+		"full": {[]string{"CONFIG SET maxmemory 1"}, []string{"CONFIG SET maxmemory 0"}, handoff.WhyStoreFull},
+		"a replica": {[]string{"REPLICAOF 127.0.0.1 1"}, []string{"REPLICAOF NO ONE"},
+			handoff.WhyStoreClosed},
 		"a replica behind": {[]string{"CONFIG SET replica-serve-stale-data no", "REPLICAOF 127.0.0.1 1"},
-			[]string{"REPLICAOF NO ONE"}},
+			[]string{"REPLICAOF NO ONE"}, handoff.WhyStoreClosed},
 		"without its replicas": {[]string{"CONFIG SET min-replicas-to-write 1"},
-			[]string{"CONFIG SET min-replicas-to-write 0"}},
+			[]string{"CONFIG SET min-replicas-to-write 0"}, handoff.WhyStoreClosed},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -62,6 +66,9 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 			step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
 			_, err := s.Advance(t.Context(), step)
 			unreachable(t, err, server.Addr)
+			if why := handoff.StoreDown(err).Subject; why != states.why {
+				t.Errorf("the reason is %q: %v", why, err)
+			}
 			unreachable(t, s.Set(t.Context(), owner, sticky), server.Addr)
 			for _, command := range states.end {
 				server.Do(command)

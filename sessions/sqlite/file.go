@@ -298,6 +298,19 @@ func isOne(err error, codes []int) bool {
 	return ok && slices.Contains(codes, e.Code()&0xFF)
 }
 
+// whyOf returns why the file cannot be used, given an error that may pass.
+func whyOf(err error) string {
+	switch {
+	case isOne(err, []int{lib.SQLITE_FULL}):
+		return handoff.WhyStoreFull
+	case isOne(err, []int{lib.SQLITE_BUSY, lib.SQLITE_LOCKED}):
+		return handoff.WhyStoreLocked
+	case isOne(err, passing):
+		return handoff.WhyStoreClosed
+	}
+	return handoff.WhyStoreAway // its time was over before the file was asked
+}
+
 // fault translates an error to a handoff.Error. Errors that may pass get code unreachable, so that writers try again.
 func (f *file) fault(err error) error {
 	if err == nil {
@@ -313,7 +326,7 @@ func (f *file) fault(err error) error {
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sql.ErrConnDone) ||
 		isOne(err, passing) {
-		return handoff.Fault(handoff.CodeUnreachable, f.path, err.Error())
+		return handoff.StoreFault(f.path, whyOf(err), err.Error())
 	}
 	return handoff.Fault(handoff.CodeInternal, "", f.path+": "+err.Error())
 }

@@ -33,7 +33,7 @@ func TestDiskFull(t *testing.T) {
 	for range 3 {
 		e, err := s.Advance(t.Context(), step)
 		if handoff.CodeOf(err) != handoff.CodeUnreachable || e.Status != "" ||
-			!strings.Contains(err.Error(), "full") {
+			handoff.StoreDown(err).Subject != handoff.WhyStoreFull || !strings.Contains(err.Error(), "full") {
 			t.Fatalf("on a full disk: %+v, %v", e, err)
 		}
 	}
@@ -205,7 +205,8 @@ func TestFileLocked(t *testing.T) {
 	must(t, err)
 	sticky := handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t1"}}
 	c := handoff.Caller{Principal: "owner"}
-	if err := s.Set(t.Context(), c, sticky); handoff.CodeOf(err) != handoff.CodeUnreachable {
+	if err := s.Set(t.Context(), c, sticky); handoff.CodeOf(err) != handoff.CodeUnreachable ||
+		handoff.StoreDown(err).Subject != handoff.WhyStoreLocked {
 		t.Fatalf("while it is locked: %v", err)
 	}
 	must(t, other.Rollback())

@@ -109,7 +109,7 @@ func (s *attempts) keep(c handoff.Caller, p *attempt) {
 	if p.keyed && p.keepLong { // otherwise the response is found by the key of its run
 		keep = keptFor
 	}
-	p.stored = s.documents.store(c, "retry_"+p.name, []byte(body), keep)
+	p.stored = s.documents.store(c, "retry_"+p.name, []byte(body), keep) == nil
 }
 
 // responseID returns the id of the response that the request began, or "".

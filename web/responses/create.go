@@ -58,7 +58,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 	if f != nil {
 		a.attempts.forget(p)
 		if p.stored && p.keyed { // another request may use the same Idempotency-Key; the key of the run stays
-			a.documents.store(g.Caller, "retry_"+p.name, []byte(p.key), keptFor)
+			_ = a.documents.store(g.Caller, "retry_"+p.name, []byte(p.key), keptFor) // it was logged
 		}
 		return f
 	}

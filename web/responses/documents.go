@@ -26,11 +26,11 @@ func (d *documents) put(c handoff.Caller, doc document) {
 		doc.Response.Output = shortened(doc.Response.Output, most)
 		body = []byte(encode(doc))
 	}
-	d.store(c, doc.Response.ID, body, keptFor)
+	_ = d.store(c, doc.Response.ID, body, keptFor) // it was logged
 }
 
-// store stores a document, and reports whether it could.
-func (d *documents) store(c handoff.Caller, id string, body []byte, keep time.Duration) bool {
+// store stores a document.
+func (d *documents) store(c handoff.Caller, id string, body []byte, keep time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
 	err := d.PutDocument(ctx, sessions.Document{Owner: c, ID: id, Body: body, Ends: time.Now().Add(keep)})
@@ -38,13 +38,13 @@ func (d *documents) store(c handoff.Caller, id string, body []byte, keep time.Du
 		d.unstored.Add(1)
 		d.log.Warn("a response is not stored", zap.String("principal", c.Principal), zap.Error(err))
 	}
-	return err == nil
+	return err
 }
 
 // fault returns the fault for an error of the store. Only the log has the details.
 func (d *documents) fault(err error) *fault {
 	d.log.Warn("the store does not answer", zap.Error(err))
-	return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
+	return faultOf(handoff.StoreDown(err))
 }
 
 // shortened returns items with the output and arguments of tools cut to most bytes each.

@@ -79,5 +79,5 @@ func (m *madeSessions) makesSession(c handoff.Caller, server, thread string) {
 	known = append(slices.Clone(known[max(0, len(known)+1-maxMade):]), name)
 	m.by[c] = known
 	m.mu.Unlock()
-	m.documents.store(c, madeDocument, []byte(encode(known)), keptFor)
+	_ = m.documents.store(c, madeDocument, []byte(encode(known)), keptFor) // it was logged
 }

@@ -285,8 +285,8 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 		defer l.applying.Unlock()
 	}
 	// Without this document, the response would be made of its run again.
-	if !a.documents.store(g.Caller, id, []byte(deleted), keptFor) {
-		return faultOf(handoff.Fault(handoff.CodeStoreDown, "", ""))
+	if err := a.documents.store(g.Caller, id, []byte(deleted), keptFor); err != nil {
+		return faultOf(handoff.StoreDown(err))
 	}
 	a.attempts.drop(id)
 	a.live.drop(g.Caller, id)

@@ -33,10 +33,19 @@ type Fault struct {
 	Message string       // a sentence
 	Next    string       // what to do now; may be ""
 	Why     string       // why a machine is down, as a clause; else ""
+	Detail  string       // for people, as the log has it; "" from a service elsewhere
 }
 
 // Error returns the service's own words.
-func (f *Fault) Error() string { return strings.TrimSpace(f.Message + " " + f.Next) }
+func (f *Fault) Error() string { return strings.TrimSpace(f.What() + " " + f.Next) }
+
+// What returns what happened, in the service's own words.
+func (f *Fault) What() string {
+	if f.Detail == "" || strings.Contains(f.Message, f.Detail) {
+		return f.Message
+	}
+	return f.Message + " (" + f.Detail + ")"
+}
 
 // Sendable reports whether a key is valid in the header of a request.
 func Sendable(key string) bool {
@@ -79,7 +88,7 @@ func faultOf(resp *http.Response) *Fault {
 	var body struct{ Error handoff.Problem }
 	if json.Unmarshal(text, &body) == nil {
 		f.Code, f.Message = body.Error.Code, Plain(body.Error.Message)
-		f.Next, f.Why = Plain(body.Error.Next), Plain(body.Error.Why)
+		f.Next, f.Why, f.Detail = Plain(body.Error.Next), Plain(body.Error.Why), Plain(body.Error.Detail)
 	}
 	if f.Code == "" {
 		f.Message = "What answers there is no Switchboard: " + resp.Status + "."
