@@ -169,6 +169,9 @@ func (d *doctor) durability(about redis.About) {
 			"maxmemory-policy noeviction")
 	case about.Failing:
 		d.mend("promises", "the Redis could not write to its disk the last time it tried", "look at its log and its disk")
+	case about.Silent != "":
+		d.mend("promises", "a replica of the Redis is silent and counts as gone ("+about.Silent+
+			"): what is written meanwhile is lost if another Redis takes over", "look at that replica, or end it")
 	case !about.Journal:
 		d.mend("promises", "the Redis keeps snapshots at most: what came since the newest is lost when it crashes, and "+
 			"work that was begun then may be begun again", "appendonly yes, with appendfsync everysec, and a disk that stays")

@@ -307,6 +307,7 @@ func TestDoctorTellsPromises(t *testing.T) {
 		{redis.About{Journal: true, Evicts: true}, 1, "noeviction"},
 		{redis.About{Journal: true, Failing: true}, 1, "look at its log"},
 		{redis.About{Journal: true, Replica: true}, 1, "name its primary"},
+		{redis.About{Journal: true, Replicas: 1, Silent: "10.0.0.6:6379 for 7s"}, 1, "(10.0.0.6:6379 for 7s)"},
 	} {
 		var out syncBuffer
 		d := &doctor{out: &out}

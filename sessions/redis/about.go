@@ -22,6 +22,7 @@ type About struct {
 	Evicts   bool          // it evicts keys when its memory is full
 	Replica  bool          // it is a replica, which refuses writes
 	Replicas int           // how many replicas follow it
+	Silent   string        // those of them that count as gone: "10.0.0.6:6379 for 7s, ..."
 }
 
 // Inspect returns the About of a Redis. It writes nothing. Its errors are those of [Open].
@@ -51,6 +52,7 @@ func Inspect(ctx context.Context, cfg Config) (About, error) {
 		worst.Journal = worst.Journal && a.Journal
 		worst.Failing, worst.Evicts = worst.Failing || a.Failing, worst.Evicts || a.Evicts
 		worst.Replicas = min(worst.Replicas, a.Replicas)
+		worst.Silent = strings.Trim(worst.Silent+", "+a.Silent, ", ")
 	}
 	return worst, nil
 }
@@ -111,5 +113,10 @@ func aboutOf(info string) (a About) {
 	a.Evicts = fields["maxmemory"] != "0" && policy != "" && policy != "noeviction"
 	a.Replica = fields["role"] == "slave"
 	_, _ = fmt.Sscan(fields["connected_slaves"], &a.Replicas) // 0 where it is missing
+	for _, r := range replicasOf(info) {
+		if r.gone() {
+			a.Silent = strings.TrimPrefix(fmt.Sprintf("%s, %s for %s", a.Silent, r.at, r.silent), ", ")
+		}
+	}
 	return a
 }

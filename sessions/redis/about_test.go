@@ -13,6 +13,9 @@ func TestAbout(t *testing.T) {
 		"rdb_last_bgsave_status:ok\r\n# Replication\r\nrole:master\r\nconnected_slaves:2\r\n"
 	for info, want := range map[string]About{
 		good: {Journal: true, Replicas: 2},
+		good + "slave0:ip=10.0.0.6,port=6379,state=online,offset=7,lag=1\r\nslave1:ip=fd00::7,port=6379,state=online,offset=7,lag=9\r\n" +
+			"slave2:ip=10.0.0.8,port=6379,state=wait_bgsave,offset=0,lag=9\r\nslave_read_only:1\r\n": {
+			Journal: true, Replicas: 2, Silent: "[fd00::7]:6379 for 9s"},
 		"aof_enabled:0\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\nrole:master\r\n":        {},
 		"aof_enabled:1\r\naof_last_write_status:err\r\nmaxmemory:0\r\n":                          {Journal: true, Failing: true},
 		"aof_enabled:0\r\nrdb_last_bgsave_status:err\r\nmaxmemory:0\r\n":                         {Failing: true},

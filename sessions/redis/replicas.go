@@ -2,21 +2,61 @@ package redis
 
 import (
 	"context"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
 )
 
-// replicaWithin is how long a write waits for a replica to have it.
-const replicaWithin = 100 * time.Millisecond
+const (
+	// replicaWithin is how long a write waits for a replica to have it. It is less than the time of a step of the
+	// ledger, and more than a busy machine takes.
+	replicaWithin = 300 * time.Millisecond
+	// replicaGone is the silence after which a replica counts as gone. A replica reports each second what it has; a
+	// Redis itself gives up one that hangs after a minute (repl-timeout), in which nothing new could be begun.
+	replicaGone = 3 * time.Second
+)
+
+// A replica is what a master says of a replica that is connected to it.
+type replica struct {
+	at     string        // host:port
+	silent time.Duration // since it last reported what it has
+}
+
+// gone reports whether writes are not made to wait for the replica.
+func (r replica) gone() bool { return r.silent > replicaGone }
+
+// replicasOf returns the replicas of a master's INFO that are connected and have received its data.
+func replicasOf(info string) (all []replica) {
+	for line := range strings.Lines(info) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if n, is := strings.CutPrefix(name, "slave"); !is || strings.Trim(n, "0123456789") != "" {
+			continue
+		}
+		fields := map[string]string{}
+		for field := range strings.SplitSeq(text, ",") {
+			key, value, _ := strings.Cut(field, "=")
+			fields[key] = value
+		}
+		if lag, err := strconv.Atoi(fields["lag"]); err == nil && fields["state"] == "online" {
+			all = append(all, replica{net.JoinHostPort(fields["ip"], fields["port"]), time.Duration(lag) * time.Second})
+		}
+	}
+	return all
+}
 
 // followers are the masters that have replicas; a single Redis is one master.
 type followers struct {
 	mu          sync.Mutex
 	hasReplicas map[string]bool // Guarded by mu: by the address of the master, whether it last had replicas
+	silent      map[string]bool // Guarded by mu: by its address, the replicas that were logged as gone
 }
 
 // followed updates which masters have replicas. A master that does not answer keeps its state.
@@ -40,17 +80,38 @@ func (e *engine) followed(ctx context.Context) {
 	e.followers.hasReplicas = now
 }
 
-// hasReplicas reports whether replicas follow a master; with an error, as it was last known.
+// hasReplicas reports whether replicas follow a master that are not gone; with an error, as it was last known.
 func (e *engine) hasReplicas(ctx context.Context, master *goredis.Client) (bool, error) {
-	role, err := master.Do(ctx, "ROLE").Slice() // "master", an offset, the replicas
-	if err == nil && len(role) > 2 {
-		if replicas, ok := role[2].([]any); ok {
-			return len(replicas) > 0, nil
+	info, err := master.Info(ctx, "replication").Result()
+	if err != nil {
+		e.followers.mu.Lock()
+		defer e.followers.mu.Unlock()
+		return e.followers.hasReplicas[master.Options().Addr], err
+	}
+	all := replicasOf(info)
+	e.logSilent(all)
+	return slices.ContainsFunc(all, func(r replica) bool { return !r.gone() }), nil
+}
+
+// logSilent logs once which replicas are gone, and once that they are back.
+func (e *engine) logSilent(all []replica) {
+	f := &e.followers
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range all {
+		switch {
+		case r.gone() && !f.silent[r.at]:
+			if f.silent == nil {
+				f.silent = map[string]bool{}
+			}
+			f.silent[r.at] = true
+			e.log.Warn("a replica of the Redis is silent and counts as gone: until it is back, a failover may lose writes",
+				zap.String("replica", r.at), zap.Duration("silent", r.silent))
+		case !r.gone() && f.silent[r.at]:
+			delete(f.silent, r.at)
+			e.log.Info("the replica of the Redis counts again", zap.String("replica", r.at))
 		}
 	}
-	e.followers.mu.Lock()
-	defer e.followers.mu.Unlock()
-	return e.followers.hasReplicas[master.Options().Addr], err
 }
 
 // needsReplica reports whether a write to a master counts only after a replica has it. A master that is not known yet,
@@ -142,7 +203,11 @@ func (e *engine) replicated(ctx context.Context, key string, do func(goredis.Pip
 			_ = e.masters(ctx, func(context.Context, *goredis.Client) error { return nil })
 			continue
 		case err == nil && replicas.Val() == int64(0):
-			return handoff.Fault(handoff.CodeUnreachable, e.where, "no replica had it within "+replicaWithin.String())
+			if has, err := e.hasReplicas(ctx, master); err == nil && !has {
+				return nil // the replicas are gone
+			}
+			e.counts.unconfirmed.Add(1)
+			return handoff.StoreFault(e.where, handoff.WhyStoreCopy, "no replica had it within "+replicaWithin.String())
 		}
 		return err
 	}

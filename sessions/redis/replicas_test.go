@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"switchboard/handoff"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
@@ -46,7 +49,7 @@ func TestPromisedIsReplicated(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 
-	goOn := replica.Stop()
+	goOn := replica.Stop() // for a second at most, see replicaGone
 	other := handoff.Caller{Principal: "other"}
 	_, errTake := s.Homes().Take(t.Context(), other, "")
 	words, sent := sessionstest.LedgerStep("words", "a", handoff.StatusAccepted),
@@ -68,6 +71,55 @@ func TestPromisedIsReplicated(t *testing.T) {
 		unreachable(t, err, server.Addr) // until the replica has caught up
 	}
 	must(t, ended())
+}
+
+// TestSilentReplicaCountsAsGone: a replica that hangs is told as the reason, and after some seconds without it what
+// is written counts all the same, long before the Redis gives it up; that is logged and told to the doctor. When it is
+// back, it is waited for again.
+func TestSilentReplicaCountsAsGone(t *testing.T) {
+	t.Parallel()
+	server, replica := sessionstest.StartRedis(t), sessionstest.StartRedis(t)
+	server.Do("CONFIG SET repl-diskless-sync-delay 0")
+	server.Do("CONFIG SET repl-timeout 3600") // it never gives up
+	core, logs := observer.New(zap.InfoLevel)
+	cfg := redis.Config{URL: server.URL, Shared: true, Lease: time.Second, Log: zap.New(core)}
+	s := open(t, cfg)
+	ended := sessionstest.Run(t, s)
+	follow(t, replica, server)
+	for !s.Followed() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	goOn := replica.Stop()
+	for {
+		_, err := s.Homes().Take(t.Context(), owner, "")
+		if err == nil && !s.Followed() {
+			break
+		}
+		if err != nil && handoff.StoreDown(err).Subject != handoff.WhyStoreCopy {
+			t.Errorf("the reason of %v", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	about, err := redis.Inspect(t.Context(), cfg)
+	if err != nil || !strings.Contains(about.Silent, replica.Addr+" for ") {
+		t.Errorf("the doctor is told %+v, %v", about, err)
+	}
+	goOn()
+	for !s.Followed() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	must(t, ended())
+	for _, words := range []string{"counts as gone", "counts again"} {
+		var about []any
+		for _, line := range logs.All() {
+			if strings.Contains(line.Message, words) {
+				about = append(about, line.ContextMap()["replica"])
+			}
+		}
+		if len(about) != 1 || about[0] != replica.Addr {
+			t.Errorf("the log says %q of %v", words, about)
+		}
+	}
 }
 
 // TestSentinel: the store uses the Redis that the Sentinels name.

@@ -188,5 +188,7 @@ func (s *Store) Metrics() iter.Seq[handoff.Metric] {
 			"Renewals of the lease on Redis that got no answer.", n.renewErrors.Load()),
 		handoff.NewMetric("switchboard_redis_leases_lost_total",
 			"Leases on Redis that another process took over.", n.leasesLost.Load()),
+		handoff.NewMetric("switchboard_redis_unconfirmed_total",
+			"Writes to Redis that were refused because no replica confirmed them.", n.unconfirmed.Load()),
 	})
 }
