@@ -348,13 +348,16 @@ func (leaveVerb) do(ctx context.Context, env func(string) string, stdout, stderr
 	if !there {
 		return errors.New("this machine has joined no Switchboard")
 	}
-	h, err := host.Open(host.Config{Dir: dir, Told: func(string) {}, Log: newLog(stderr)})
+	var ended string
+	told := func(line string) { ended = line }
+	h, err := host.TakeOver(ctx, host.Config{Dir: dir, Told: told, Log: newLog(stderr)})
 	if err != nil {
-		return fmt.Errorf("%w: end that first", err)
+		return err
 	}
 	defer func() { _ = h.Close() }() // the end of the process releases the lock, too
-	line := fmt.Sprintf("%s has left %s, and its agents have ended", at.Name, at.URL)
-	if err := h.Leave(ctx, at); err != nil {
+	failed := h.Leave(ctx, at)
+	line := fmt.Sprintf("%s has left %s; %s", at.Name, at.URL, ended)
+	if err := failed; err != nil {
 		line += fmt.Sprintf("; %s was not told (%v): `switchboard remove %s` forgets it there", at.URL, err, at.Name)
 	}
 	if removed != "" {

@@ -275,9 +275,9 @@ func (m *Machines) Settle(ctx context.Context, change func(all []Server) error) 
 	})
 }
 
-// replace replaces a machine in the fleet, in lines, here and in the store, or nowhere. It fails if another instance has
-// changed or removed the machine since it was read here. before, if it is not nil, is called right before the machine is
-// stored. It is called in exclusively.
+// replace replaces a machine in the fleet, in lines, here and in the store, or nowhere. It fails if another instance
+// has changed or removed the machine since it was read here. before, if it is not nil, is called right before the
+// machine is stored. It is called in exclusively.
 func (m *Machines) replace(ctx context.Context, was *machine, is machine, before func() error) error {
 	var err error
 	if is.Body, err = json.Marshal(is.details); err != nil {

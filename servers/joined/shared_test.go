@@ -51,8 +51,8 @@ func TestSharedMachines(t *testing.T) {
 	until(t, "its line to end", func() bool { return a.counts.lines.Load() == 0 })
 }
 
-// TestRemovedElsewhereStaysAway: a machine that another instance removes while this one changes it stays removed, and its
-// line ends.
+// TestRemovedElsewhereStaysAway: a machine that another instance removes while this one changes it stays removed, and
+// its line ends.
 func TestRemovedElsewhereStaysAway(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(s *service, door *Door, key []byte) error{

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -72,7 +73,7 @@ func Open(cfg Config) (*Host, error) {
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
-		return nil, errors.New("another `switchboard join` runs on this machine already")
+		return nil, errHeld
 	}
 	key, err := joined.LoadKey(filepath.Join(cfg.Dir, keyFile))
 	if err != nil {
@@ -80,6 +81,39 @@ func Open(cfg Config) (*Host, error) {
 		return nil, err
 	}
 	return &Host{cfg: cfg, key: key, lock: lock, agents: newAgents(cfg)}, nil
+}
+
+var errHeld = errors.New("another `switchboard join` runs on this machine already")
+
+// takeWithin bounds how long a `switchboard join` may take to end.
+const takeWithin = 10 * time.Second
+
+// TakeOver is like [Open], but first ends the `switchboard join` that has the directory, by SIGTERM. Its agents go on.
+func TakeOver(ctx context.Context, cfg Config) (*Host, error) {
+	ctx, cancel := context.WithTimeout(ctx, takeWithin)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for told := 0; ; {
+		h, err := Open(cfg)
+		if !errors.Is(err, errHeld) {
+			return h, err
+		}
+		pid := holder(filepath.Join(cfg.Dir, lockFile))
+		if pid > 1 && pid != told {
+			cfg.Log.Info("join is ended", zap.Int("process", pid))
+			_ = syscall.Kill(pid, syscall.SIGTERM) // it may have ended
+			told = pid
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if pid > 1 {
+				err = fmt.Errorf("%w, as process %d, and does not end", err, pid)
+			}
+			return nil, err
+		}
+	}
 }
 
 // Close unlocks the directory. Agents go on.
@@ -120,8 +154,17 @@ func (h *Host) Join(ctx context.Context, url string, invitation joined.Invitatio
 	return p, errors.Join(writeJSON(h.cfg.Dir, placeFile, p), door.Close())
 }
 
-// Leave has the service forget the machine, ends the machine's agents, and deletes the place and the key. If the
-// service fails, the rest is done all the same, and Leave returns the service's error.
+// tellEnded tells that the agents have ended, or which go on.
+func (h *Host) tellEnded(goOn []string) {
+	line := "the agents here have ended"
+	if len(goOn) > 0 {
+		line = "these agents could not be ended and go on: " + strings.Join(goOn, ", ")
+	}
+	h.cfg.Told(line)
+}
+
+// Leave has the service forget the machine, ends the machine's agents, tells that, and deletes the place and the key. If
+// the service fails, the rest is done all the same, and Leave returns the service's error.
 func (h *Host) Leave(ctx context.Context, p Place) error {
 	visit := joined.Visit{URL: p.URL, Key: h.key, Service: p.Service, Leave: true}
 	door, failed := visit.Open(ctx)
@@ -131,7 +174,7 @@ func (h *Host) Leave(ctx context.Context, p Place) error {
 	if errors.Is(failed, joined.RefusedKey) {
 		failed = nil // the service had forgotten the machine before
 	}
-	h.agents.end()
+	h.tellEnded(h.agents.end())
 	for _, name := range []string{placeFile, keyFile} {
 		if err := os.Remove(filepath.Join(h.cfg.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -141,7 +184,7 @@ func (h *Host) Leave(ctx context.Context, p Place) error {
 }
 
 // Run keeps the line until ctx ends, or the service refuses the machine for good: then the error is a
-// [joined.Refusal].
+// [joined.Refusal]. If the service knows the machine no more, Run ends the agents.
 func (h *Host) Run(ctx context.Context, p Place) error {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -171,6 +214,9 @@ func (h *Host) Run(ctx context.Context, p Place) error {
 			}
 		}
 		if why, refused := errors.AsType[joined.Refusal](err); refused && why.Final() {
+			if why == joined.RefusedKey { // it was removed there: nobody can reach its agents any more
+				h.tellEnded(h.agents.end())
+			}
 			return why
 		}
 		if ctx.Err() != nil {
