@@ -458,33 +458,6 @@ func TestJoinedAgain(t *testing.T) {
 	}
 }
 
-// TestInvitationOutlivesRefusal: an invitation is used up only by the machine that is let in.
-func TestInvitationOutlivesRefusal(t *testing.T) {
-	t.Parallel()
-	s, key := fresh(t), newKey(t)
-	s.open(t, Visit{Key: newKey(t), Invitation: s.invite(t, "mini-studio"), About: codex})
-	i := s.invite(t, "mini")
-	v := Visit{URL: s.url, Key: key, Invitation: i, About: About{Agents: []Agent{codex.Agents[0], {Name: "studio", Kind: "codex"}}}}
-	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedAgents) {
-		t.Errorf("with a name that clashes: %v", err)
-	}
-	s.memory.mu.Lock()
-	s.memory.refuse = errors.New("the disk is full")
-	s.memory.mu.Unlock()
-	v.About = codex
-	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedForNow) {
-		t.Errorf("with a store that is full: %v", err)
-	}
-	s.memory.mu.Lock()
-	s.memory.refuse = nil
-	s.memory.mu.Unlock()
-	s.open(t, v)
-	v.Key = newKey(t)
-	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedCode) {
-		t.Errorf("used again: %v", err)
-	}
-}
-
 func TestLoadKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key.pem")

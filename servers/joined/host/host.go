@@ -163,8 +163,8 @@ func (h *Host) tellEnded(goOn []string) {
 	h.cfg.Told(line)
 }
 
-// Leave has the service forget the machine, ends the machine's agents, tells that, and deletes the place and the key. If
-// the service fails, the rest is done all the same, and Leave returns the service's error.
+// Leave has the service forget the machine, ends the machine's agents, tells that, and deletes the place and the key.
+// If the service fails, the rest is done all the same, and Leave returns the service's error.
 func (h *Host) Leave(ctx context.Context, p Place) error {
 	visit := joined.Visit{URL: p.URL, Key: h.key, Service: p.Service, Leave: true}
 	door, failed := visit.Open(ctx)
