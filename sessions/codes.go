@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Code logs a page in, once. It is short enough to be typed, so guessing must be prevented: a wrong code counts
-// against every code that waits, of all principals, since nobody can tell which one was meant.
+// A Code logs a page in, once. It is short enough to be typed, so whoever takes codes has to bound how often they may
+// be guessed.
 type Code struct {
 	Sum       [sha256.Size]byte // SHA-256 of its text
 	Principal string
@@ -16,16 +16,12 @@ type Code struct {
 }
 
 // Bounds of codes.
-const (
-	MaxCodes   = 16 // waiting codes of one principal and key; beyond it the one that ends first is dropped
-	MaxGuesses = 5  // wrong codes after which a waiting code is void
-)
+const MaxCodes = 16 // waiting codes of one principal and key; beyond it the one that ends first is dropped
 
 // Codes stores codes until they are used, at any instance. Implementations are safe for concurrent use.
 type Codes interface {
 	// PutCode stores a code.
 	PutCode(ctx context.Context, c Code) error
-	// SpendCode removes the code with this sum and returns it; of several calls at once, one gets it. A sum that no
-	// code has counts as a wrong guess.
+	// SpendCode removes the code with this sum and returns it; of several calls at once, one gets it.
 	SpendCode(ctx context.Context, sum [sha256.Size]byte) (Code, bool, error)
 }

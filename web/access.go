@@ -49,6 +49,25 @@ func newVisitor(r *http.Request) visitor {
 	return v
 }
 
+// from returns the address under which the sender of a request counts, as [strangerAt] says. Behind this machine or a
+// proxy that is the last address in X-Forwarded-For which is neither.
+func (p accessPolicy) from(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	at := strangerAt(peer.Addr(), p.proxies)
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && !at.IsValid(); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		at = strangerAt(hop, p.proxies)
+	}
+	return at
+}
+
 // check returns why the visitor is refused, or nil. For the API, see [isAPI], neither Host nor Origin is checked. Its
 // routes need a key in the request, or the token endpoint of OAuth a code or token. No browser adds these by itself, so
 // a foreign page or a rebound name has none. Only the metadata of OAuth needs nothing, and is public.

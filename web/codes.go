@@ -58,8 +58,7 @@ func codeTyped(text string) string {
 	return text
 }
 
-// spend uses up a code, and returns its origin. ok is false if there is no such code: the store counts that as a guess.
-// A text that cannot be a code is not counted.
+// spend uses up a code, and returns its origin. ok is false if there is no such code.
 func (c codes) spend(ctx context.Context, text string) (by origin, ok bool, err error) {
 	text = codeTyped(text)
 	if text == "" {

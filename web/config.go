@@ -185,8 +185,9 @@ type Config struct {
 	Push      Push
 	Joining   Joining
 	Reload    func(context.Context) (Reloaded, error) // reads the settings again
-	// Line serves the line of a machine that joined; it calls known when the machine has proved who it is.
-	Line func(w http.ResponseWriter, r *http.Request, known func()) error
+	// Line serves the line of a machine that joined. from is the address of the request, or the zero address; known is
+	// called when the machine has proved who it is.
+	Line func(w http.ResponseWriter, r *http.Request, from netip.Addr, known func()) error
 	// Owner is the principal who invites machines, and Address the URL that invitations from inside name.
 	Owner     string
 	Address   func() string

@@ -41,7 +41,7 @@ type world struct {
 	onCalls     http.HandlerFunc                      // Guarded by mu: answers calls; nil: an error
 	onDecide    func() error                          // Guarded by mu: nil: the question closes
 	kept        []sessions.Login                      // Guarded by mu: newest use first
-	codes       []waitingCode                         // Guarded by mu: oldest first
+	codes       []sessions.Code                       // Guarded by mu: oldest first
 	secrets     map[[sha256.Size]byte]sessions.Secret // Guarded by mu
 	mostSecrets int                                   // Guarded by mu: how many are kept
 	apps        []sessions.App                        // Guarded by mu

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -29,12 +30,13 @@ const invitationLife = 10 * time.Minute
 
 // machines serves what only the owner of the service may do: invite and manage machines, and reload the settings.
 type machines struct {
-	joining      Joining                                                          // Set once
-	readSettings func(context.Context) (Reloaded, error)                          // Set once
-	line         func(w http.ResponseWriter, r *http.Request, known func()) error // Set once: see [Config.Line]
-	access       accessPolicy                                                     // Set once
-	owner        string                                                           // Set once: the principal
-	address      func() string                                                    // Set once: see [Config.Address]
+	joining      Joining                                 // Set once
+	readSettings func(context.Context) (Reloaded, error) // Set once
+	access       accessPolicy                            // Set once
+	owner        string                                  // Set once: the principal
+	address      func() string                           // Set once: see [Config.Address]
+	// line is set once: see [Config.Line].
+	line func(w http.ResponseWriter, r *http.Request, from netip.Addr, known func()) error
 }
 
 // mayManage returns an error unless the grant is the owner's, from a key or a login that may do everything.
@@ -111,5 +113,5 @@ func (m machines) takeLine(w http.ResponseWriter, r *http.Request, _ handoff.Gra
 	if !isUpgrade(r) {
 		return handoff.Fault(handoff.CodeMalformed, "machines that join come by WebSocket", "")
 	}
-	return m.line(w, r, func() { markKnown(r) })
+	return m.line(w, r, m.access.from(r), func() { markKnown(r) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func TestJoining(t *testing.T) {
 func TestLine(t *testing.T) {
 	took := 0
 	s := newServer(t, newWorld(), func(cfg *Config) {
-		cfg.Line = func(http.ResponseWriter, *http.Request, func()) error { took++; return nil }
+		cfg.Line = func(http.ResponseWriter, *http.Request, netip.Addr, func()) error { took++; return nil }
 	})
 	for _, row := range []struct {
 		origin, upgrade string

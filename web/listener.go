@@ -57,9 +57,7 @@ type Listener struct {
 	waiting map[*limitedConn]time.Time // Guarded by mu: connections without a current request, and since when
 }
 
-// Limit bounds the connections of a listener, and those of strangers also for each address: an IPv4 address, or an IPv6
-// network of 64 bits. Connections of this machine and of the proxies count only to the whole, because everybody may be
-// behind them.
+// Limit bounds the connections of a listener, and those of strangers also for each address; see [strangerAt].
 func Limit(l net.Listener, proxies []netip.Prefix, log *zap.Logger) *Listener {
 	most := mostConnections()
 	log.Info("connections are bounded", zap.Int("most", most))
@@ -91,8 +89,14 @@ func (l *Listener) address(a net.Addr) netip.Addr {
 	if err != nil {
 		return netip.Addr{}
 	}
-	addr := peer.Addr().Unmap().WithZone("")
-	if addr.IsLoopback() || within(l.proxies, addr) {
+	return strangerAt(peer.Addr(), l.proxies)
+}
+
+// strangerAt returns the address under which a stranger counts: an IPv4 address, or an IPv6 network of 64 bits; the
+// zero address for this machine and the proxies, because everybody may be behind them.
+func strangerAt(addr netip.Addr, proxies []netip.Prefix) netip.Addr {
+	addr = addr.Unmap().WithZone("")
+	if addr.IsLoopback() || within(proxies, addr) {
 		return netip.Addr{}
 	}
 	if addr.Is6() {

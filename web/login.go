@@ -48,7 +48,8 @@ type logins struct {
 		Logins
 		LoginList
 	} // Set once
-	publicURL string // Set once: the page's address for other devices, or ""
+	publicURL string    // Set once: the page's address for other devices, or ""
+	wrong     *slowdown // Set once
 }
 
 // create makes a login, and answers its token, for a key or for the code of a link. The token is valid only at this
@@ -61,6 +62,10 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
+	from := p.auth.access.from(r)
+	if err := p.wrong.try(from, time.Now()); err != nil {
+		return err
+	}
 	key, ok := p.auth.keyByText(body.Key)
 	made := origin{key.Principal, key.Sum}
 	switch {
@@ -69,6 +74,7 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	case body.Code != "":
 		var err error
 		if made, ok, err = p.auth.codes.spend(r.Context(), body.Code); err != nil {
+			p.wrong.wasRight(from) // nobody knows
 			return err
 		}
 		if !ok {
@@ -77,6 +83,7 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	case !ok:
 		return handoff.Fault(handoff.CodeUnauthorized, "", "wrong key at the login")
 	}
+	p.wrong.wasRight(from)
 	switch _, ok := p.auth.backingKey(made); {
 	case !ok && body.Code != "":
 		return handoff.Fault(handoff.CodeLoginOver, "", "the key of the code is gone")

@@ -70,13 +70,13 @@ type route struct {
 // routes registers all routes.
 func (s *Server) routes(cfg Config) {
 	backend := tools.Backend{Directory: cfg.Fleet, Work: cfg.Router, Giver: cfg.Router}
-	logins := logins{&s.auth, cfg.Store, cfg.PublicURL}
+	logins := logins{&s.auth, cfg.Store, cfg.PublicURL, new(slowdown)}
 	calls := calls{cfg.Front, cfg.Calls, cfg.Levels}
 	work := work{cfg.Router, cfg.Store, backend}
 	questions := questions{cfg.Router, cfg.Decisions}
 	history := history{cfg.Router, cfg.Store}
 	pushes := pushes{cfg.Push, &s.auth}
-	joining := machines{cfg.Joining, cfg.Reload, cfg.Line, s.access, cfg.Owner, cfg.Address}
+	joining := machines{cfg.Joining, cfg.Reload, s.access, cfg.Owner, cfg.Address, cfg.Line}
 	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice, cfg.Instances, joining}
 	for _, r := range []route{
 		{"GET /{$}", accessPublic, 0, handoff.ActNone, ofFile("index.html")},

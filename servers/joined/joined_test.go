@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,7 +182,7 @@ func newInstance(t *testing.T, with *memory, fleet Fleet, key ed25519.PrivateKey
 	}, lines)
 	must(t, err)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := m.ServeHTTP(w, r, func() {}); err != nil {
+		if err := m.ServeHTTP(w, r, netip.Addr{}, func() {}); err != nil {
 			handoff.AsError(err).Reply(w, false)
 		}
 	}))

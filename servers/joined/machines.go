@@ -99,11 +99,11 @@ type Machines struct {
 
 	counts counts
 
-	mu         sync.Mutex
-	ended      bool                // Guarded by mu: lines are no longer taken
-	handshakes int                 // Guarded by mu: that are going on
-	all        map[string]*machine // Guarded by mu: by key in hex
-	refusals   []time.Time         // Guarded by mu: those that were audited in the last hour
+	mu       sync.Mutex
+	ended    bool                // Guarded by mu: lines are no longer taken
+	guests   lobby               // Guarded by mu
+	all      map[string]*machine // Guarded by mu: by key in hex
+	refusals []time.Time         // Guarded by mu: those that were audited in the last hour
 }
 
 // A machine is a machine that joined. It is replaced, never changed.
@@ -129,13 +129,13 @@ type counts struct {
 	lines   atomic.Int64
 	opened  atomic.Uint64
 	refused atomic.Uint64
+	dropped atomic.Uint64
 }
 
 const (
-	maxFormer     = 8
-	maxMachines   = 100
-	maxHandshakes = 32
-	maxRefusals   = 30 // audited in an hour, beyond which they are only counted
+	maxFormer   = 8
+	maxMachines = 100
+	maxRefusals = 30 // audited and logged in an hour, beyond which they are only counted
 )
 
 var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)

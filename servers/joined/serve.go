@@ -9,6 +9,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"net/netip"
 	"reflect"
 	"slices"
 	"time"
@@ -21,36 +22,38 @@ import (
 	"switchboard/servers"
 )
 
-// ServeHTTP takes the line of a machine, and returns when the line has ended. It calls known when the machine is let
-// in.
-func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, known func()) error {
-	if !m.beginHandshake() {
-		return &handoff.Error{Code: handoff.CodeLimited, Subject: "machines that shake hands", Retry: beat}
+// ServeHTTP takes the line of a machine, and returns when the line has ended. from is the address that the request came
+// from, or the zero address if it is not known. It calls known when the machine is let in.
+func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, from netip.Addr, known func()) error {
+	life, end := context.WithCancel(m.life)
+	defer end()
+	g := &guest{from, end}
+	if !m.enter(g) {
+		return &handoff.Error{Code: handoff.CodeShutdown, Retry: beat}
 	}
 	defer m.open.Done()
+	defer m.settled(g)
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: handshakeTimeout, ReadBufferSize: 16 << 10, WriteBufferSize: 32 << 10,
 	}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		m.endHandshake()
 		m.cfg.Log.Debug("no line", zap.Error(err)) // Upgrade has answered
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(m.life, func() { _ = conn.Close() })()
+	defer context.AfterFunc(life, func() { _ = conn.Close() })()
 	// ctx ends when the line can be dialled through, or the handshake has failed.
-	ctx, settled := context.WithTimeout(context.Background(), handshakeTimeout)
-	defer settled()
-	one, secure, err := m.handshake(ctx, newSocket(conn))
-	m.endHandshake()
+	ctx, dialled := context.WithTimeout(life, handshakeTimeout)
+	defer dialled()
+	one, secure, err := m.handshake(ctx, newSocket(conn), g)
+	m.settled(g)
 	if errors.Is(err, errLeft) {
 		m.cfg.Log.Info("a machine has left", zap.String("machine", one.Name))
 		return nil
 	}
 	if err != nil {
 		m.counts.refused.Add(1)
-		m.cfg.Log.Info("a machine was refused", zap.Error(err))
 		return nil
 	}
 	known()
@@ -58,43 +61,51 @@ func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, known func(
 	if err != nil {
 		return nil
 	}
-	m.serveLine(one, session, settled)
+	m.serveLine(one, session, dialled)
 	return nil
 }
 
 // errLeft ends the line on which a machine asked to be forgotten.
 var errLeft = errors.New("it left")
 
-// beginHandshake counts a handshake and reports whether it may begin: there are not too many, and Run has not ended.
-func (m *Machines) beginHandshake() bool {
+// enter begins a handshake, which may end that of another guest. It returns false if Run has ended.
+func (m *Machines) enter(g *guest) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ended || m.handshakes >= maxHandshakes {
+	if m.ended {
 		return false
 	}
-	m.handshakes++
+	if out := m.guests.enter(g); out != nil {
+		m.counts.dropped.Add(1)
+		out.leave()
+	}
 	m.open.Add(1)
 	return true
 }
 
-func (m *Machines) endHandshake() {
+// settled notes that a guest has proved a known key, or that its handshake is over.
+func (m *Machines) settled(g *guest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.handshakes--
+	m.guests.leave(g)
 }
 
-// handshake has a machine prove its key, and lets it in or answers why not.
-func (m *Machines) handshake(ctx context.Context, conn *socket) (*machine, *tls.Conn, error) {
+// handshake has a machine prove its key, and lets it in or answers why not. A machine with a known key is a guest no
+// more.
+func (m *Machines) handshake(ctx context.Context, conn *socket, g *guest) (*machine, *tls.Conn, error) {
 	if err := conn.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return nil, nil, err
 	}
 	secure := tls.Server(conn, m.tls)
 	if err := secure.HandshakeContext(ctx); err != nil {
-		return nil, nil, errors.Join(err, m.refused(ctx, nil, "", "handshake"))
+		return nil, nil, errors.Join(err, m.refused(ctx, nil, "", "handshake", err))
 	}
 	key, err := peerKey(secure.ConnectionState())
 	if err != nil {
 		return nil, nil, err
+	}
+	if m.find(key) != nil {
+		m.settled(g)
 	}
 	var h hello
 	if err := readFrame(secure, &h); err != nil {
@@ -111,7 +122,8 @@ func (m *Machines) handshake(ctx context.Context, conn *socket) (*machine, *tls.
 		if !ok {
 			why = RefusedForNow
 		}
-		return nil, nil, errors.Join(err, m.refused(ctx, key, h.Name, string(why)), writeFrame(secure, welcome{Refused: why}))
+		return nil, nil, errors.Join(err, m.refused(ctx, key, h.Name, string(why), err),
+			writeFrame(secure, welcome{Refused: why}))
 	}
 	err = errors.Join(writeFrame(secure, welcome{Name: one.Name}), conn.SetDeadline(time.Time{}))
 	if err == nil && h.Leave {
@@ -336,8 +348,9 @@ func (m *Machines) audit(ctx context.Context, who, name, act string) error {
 	return m.cfg.Auditor.Audit(ctx, handoff.AuditRecord{Who: who, Server: name, Act: act, At: time.Now()})
 }
 
-// refused audits that a machine was refused, at most maxRefusals times an hour. key is nil if the machine proved none.
-func (m *Machines) refused(ctx context.Context, key ed25519.PublicKey, name, why string) error {
+// refused audits and logs that a machine was refused, at most maxRefusals times an hour. key is nil if the machine
+// proved none.
+func (m *Machines) refused(ctx context.Context, key ed25519.PublicKey, name, why string, cause error) error {
 	now := time.Now()
 	m.mu.Lock()
 	m.refusals = slices.DeleteFunc(m.refusals, func(at time.Time) bool { return now.Sub(at) > time.Hour })
@@ -349,6 +362,7 @@ func (m *Machines) refused(ctx context.Context, key ed25519.PublicKey, name, why
 	if !audited {
 		return nil
 	}
+	m.cfg.Log.Info("a machine was refused", zap.Error(cause))
 	who := "machine"
 	if key != nil {
 		who += " " + hex.EncodeToString(key[:8])
@@ -377,5 +391,7 @@ func (m *Machines) Metrics() iter.Seq[handoff.Metric] {
 		handoff.NewMetric("switchboard_machine_lines_open", "Lines of machines that are open.", int(m.counts.lines.Load())),
 		handoff.NewMetric("switchboard_machine_lines_total", "Lines of machines that were opened.", m.counts.opened.Load()),
 		handoff.NewMetric("switchboard_machines_refused_total", "Machines that were refused.", m.counts.refused.Load()),
+		handoff.NewMetric("switchboard_machine_handshakes_dropped_total",
+			"Handshakes of strangers that others took the place of.", m.counts.dropped.Load()),
 	})
 }

@@ -1,5 +1,5 @@
 -- Stores a code, and drops codes that have ended and those of the same maker that are too many.
--- KEYS: a hash from the hash of each code to when it ends, how many wrong codes were tried since, its maker, the code.
+-- KEYS: a hash from the hash of each code to when it ends, 0, its maker, the code.
 -- ARGV: the code's hash, when it ends in Unix microseconds, its maker, the code, how many codes a maker may have, now.
 local flat, mine = redis.call('HGETALL', KEYS[1]), {}
 for i = 1, #flat, 2 do

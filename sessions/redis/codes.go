@@ -15,7 +15,7 @@ var (
 	codeSpendScript = script("code_spend")
 )
 
-// codes stores the codes with which pages log in, all in one key: a wrong code counts against every code.
+// codes stores the codes with which pages log in, all in one key.
 type codes struct{ *engine }
 
 // PutCode implements [sessions.Codes].
@@ -28,7 +28,7 @@ func (s codes) PutCode(ctx context.Context, c sessions.Code) error {
 // SpendCode implements [sessions.Codes].
 func (s codes) SpendCode(ctx context.Context, sum [sha256.Size]byte) (sessions.Code, bool, error) {
 	text, err := codeSpendScript.Run(ctx, s.client, []string{s.codesKey()}, hex.EncodeToString(sum[:]),
-		time.Now().UnixMicro(), sessions.MaxGuesses).Text()
+		time.Now().UnixMicro()).Text()
 	return parseOne[sessions.Code](s.engine, s.codesKey(), text, err)
 }
 

@@ -89,7 +89,7 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 		"a credential is used once": testAppOnce, "a principal has so many": testAppsBounded,
 	},
 	"codes": {
-		"is used once": testCodeOnce, "one has so many": testCodesBounded, "cannot be guessed": testCodesNotGuessed,
+		"is used once": testCodeOnce, "one has so many": testCodesBounded, "wrong ones void none": testWrongCodesVoidNone,
 		"one of many gets it": testCodeOneWins,
 	},
 	"secrets": {

@@ -36,13 +36,6 @@ func (s codes) SpendCode(ctx context.Context, sum [sha256.Size]byte) (c sessions
 				"RETURNING sum, principal, key, ends", sum[:]).
 				Scan(digest{&c.Sum}, &c.Principal, digest{&c.Key}, nanos{&c.Ends}))
 		}
-		if found || err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "UPDATE codes SET guesses = guesses + 1"); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "DELETE FROM codes WHERE guesses >= ?", sessions.MaxGuesses)
 		return err
 	})
 	return c, found && err == nil, err
