@@ -53,7 +53,8 @@ func StatePath(getenv func(string) string) (string, error) {
 // have been able to write in it. If others could only read, it gets mode 0700.
 func ownDir(path string) error {
 	if err := os.MkdirAll(path, dirMode); err != nil {
-		return fmt.Errorf("make the state directory: %w", err)
+		return fmt.Errorf("the state directory %s cannot be made (%w): let your user write there, or set XDG_STATE_HOME to "+
+			"another directory", path, err)
 	}
 	dir, info, err := openDir(path)
 	if err != nil {
@@ -171,11 +172,21 @@ var roomOf = func(dir string) (uint64, error) {
 	return uint64(disk.Bavail) * uint64(disk.Bsize), err
 }
 
-// lookWritable returns why nothing can be written in the state directory at path; dir is path or its nearest parent.
-func lookWritable(path, dir string) error {
+// Writable returns why nothing can be written in a state directory, such as that of a read-only disk.
+func Writable(path string) error { return writable(path, path) }
+
+func writable(path, dir string) error {
 	if err := mayWrite(dir); err != nil {
 		return fmt.Errorf("the state directory %s cannot be written (%s: %w): let your user write there, or set "+
 			"XDG_STATE_HOME to another directory", path, dir, err)
+	}
+	return nil
+}
+
+// lookWritable returns why nothing can be written in the state directory at path; dir is path or its nearest parent.
+func lookWritable(path, dir string) error {
+	if err := writable(path, dir); err != nil {
+		return err
 	}
 	if room, err := roomOf(dir); err == nil && room < leastRoom {
 		return fmt.Errorf("the disk of the state directory %s is full (%d KiB are free): make room there", path, room>>10)

@@ -177,8 +177,10 @@ func TestGivenBackBesideAFork(t *testing.T) {
 func TestStateDirThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
-	if _, err := sessions.HoldDir(filepath.Join(file, "state")); err == nil {
-		t.Fatal("opened below a file")
+	dir := filepath.Join(file, "state")
+	if _, err := sessions.HoldDir(dir); err == nil || !strings.Contains(err.Error(), dir+" cannot be made") ||
+		!strings.Contains(err.Error(), "XDG_STATE_HOME") {
+		t.Fatalf("below a file: %v", err)
 	}
 }
 
@@ -227,6 +229,9 @@ func TestStateDirTakesNothing(t *testing.T) {
 	t.Run("read only", func(t *testing.T) {
 		sessions.ReadOnly(t, dir)
 		look("cannot be written", dir+": read-only", "XDG_STATE_HOME")
+		if err := sessions.Writable(dir); err == nil || err.Error() != sessions.LookDir(dir).Error() {
+			t.Errorf("a start says %v", err)
+		}
 	})
 	t.Run("full", func(t *testing.T) {
 		sessions.DiskWith(t, 4096)

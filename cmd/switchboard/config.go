@@ -230,7 +230,7 @@ func readSecret(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := strings.TrimSpace(string(data))
+	text := strings.TrimSpace(strings.TrimPrefix(string(data), byteOrderMark))
 	if text == "" {
 		return "", errors.New(path + " is empty")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,5 +65,18 @@ func TestSettingsHideSecrets(t *testing.T) {
 		if strings.Contains(printed, text) {
 			t.Errorf("%q is seen in %s", text, printed)
 		}
+	}
+}
+
+// TestByteOrderMark: what an editor of Windows puts before a file is no part of its first key, nor of a secret.
+func TestByteOrderMark(t *testing.T) {
+	_, err := file("\ufefflisten: [7]\n").load(t)
+	wantProblems(t, err, "switchboard.yaml:1:9: listen must be text, …")
+	_, err = file("\xff\xfel\x00i\x00").load(t)
+	wantProblems(t, err, "switchboard.yaml:1:1: the file is in UTF-16: save it as UTF-8")
+	key := filepath.Join(t.TempDir(), "key")
+	write(t, key, "\ufeffabc\r\n")
+	if text, err := readSecret(key); err != nil || text != "abc" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

@@ -72,6 +72,10 @@ func (d *decoder) decode(data []byte, into any) {
 		d.add(d.places[""], "the file is larger than %d KiB", maxConfigSize>>10)
 		return
 	}
+	if wide := string(data[:min(len(data), 2)]); wide == "\xff\xfe" || wide == "\xfe\xff" {
+		d.add(d.places[""], "the file is in UTF-16: save it as UTF-8")
+		return
+	}
 	file, err := parse(data)
 	if err != nil {
 		at := d.places[""]
@@ -98,6 +102,9 @@ func (d *decoder) decode(data []byte, into any) {
 	}
 }
 
+// byteOrderMark begins files that some editors of Windows save. It is no part of their text.
+const byteOrderMark = "\ufeff"
+
 // parse parses YAML. It returns an error for text that makes the parser panic, or that nests too deep for it.
 func parse(data []byte) (file *ast.File, err error) {
 	defer func() {
@@ -105,7 +112,7 @@ func parse(data []byte) (file *ast.File, err error) {
 			err = errors.New("the reader of YAML gave up on it")
 		}
 	}()
-	tokens := lexer.Tokenize(string(data))
+	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), byteOrderMark))
 	if t := tooDeep(tokens); t != nil {
 		return nil, &yaml.SyntaxError{Message: fmt.Sprintf("nested deeper than %d", maxNesting), Token: t}
 	}

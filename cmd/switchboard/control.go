@@ -31,6 +31,7 @@ type control struct {
 	machines func(handoff.Grant) []handoff.Machine                               // Set once: lists machines
 	api      http.Handler                                                        // Set once: the API, for other verbs
 	base     string                                                              // Set once: the API's URL; see baseOf
+	voice    string                                                              // Set once: the voice model; "": simulated
 }
 
 // listenControl opens the socket. It replaces the socket of a process that has ended, and fails if one answers.
@@ -66,9 +67,9 @@ func (c control) serve(h *http.Server) *http.Server {
 	mux.Handle("GET /mcp/pipe", c.api)
 	mux.Handle("GET /readyz", c.api)
 	mux.HandleFunc("GET /here", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]string{"base": c.base}) // the verb may have ended
+		_ = json.NewEncoder(w).Encode(map[string]string{"base": c.base, "voice": c.voice}) // the verb may have ended
 	})
-	mux.HandleFunc("GET /joined", c.joined)
+	mux.HandleFunc("GET /machines", c.real)
 	mux.HandleFunc("POST /machines/{server}/test", c.machine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		var name, link string
@@ -86,15 +87,15 @@ func (c control) serve(h *http.Server) *http.Server {
 	return h
 }
 
-// joined replies with the names of the servers of machines that joined, including those for other callers.
-func (c control) joined(w http.ResponseWriter, _ *http.Request) {
-	names := []string{}
+// real replies with the machines that are not simulated, by name, and whether each joined; also those for other callers.
+func (c control) real(w http.ResponseWriter, _ *http.Request) {
+	all := map[string]bool{}
 	for _, m := range c.machines(handoff.Grant{}) {
-		if !m.Joined.IsZero() {
-			names = append(names, m.Name)
+		if m.Address != "" { // a simulated one has none
+			all[m.Name] = !m.Joined.IsZero()
 		}
 	}
-	_ = json.NewEncoder(w).Encode(names) // the verb may have ended
+	_ = json.NewEncoder(w).Encode(all) // the verb may have ended
 }
 
 // machine tests a machine, including those for other callers: the user who runs the service may test every one.

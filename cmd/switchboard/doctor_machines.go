@@ -47,8 +47,8 @@ func (d *doctor) programs() {
 
 // machines checks each server: whether it is reached, lets us in, and is new enough.
 func (d *doctor) machines(ctx context.Context) {
-	joined, known := d.joined(ctx)
-	if len(d.s.Servers) == 0 && len(joined) == 0 {
+	others, known := d.others(ctx)
+	if len(d.s.Servers) == 0 && len(others) == 0 {
 		if !known {
 			return
 		}
@@ -60,22 +60,27 @@ func (d *doctor) machines(ctx context.Context) {
 		return
 	}
 	d.configured(ctx)
-	for _, name := range joined {
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		from := "not in these settings"
+		if others[name] {
+			from = "joined"
+		}
 		if took, _, err := d.here.Test(ctx, name); err != nil {
 			d.mendError(name, err, "")
 		} else {
-			d.ok(name, "joined; answers the Switchboard that runs, in %s", took)
+			d.ok(name, "%s; answers the Switchboard that runs, in %s", from, took)
 		}
 	}
 }
 
-// joined returns the servers of machines that joined, except those with settings. Only a running service knows them. It
-// returns false after an error of that service, which it prints.
-func (d *doctor) joined(ctx context.Context) (names []string, known bool) {
+// others returns the real machines that are not in the settings, and whether each joined; others are of the flags that
+// the service was started with. Only a running service knows them. It returns false after an error of that service,
+// which it prints.
+func (d *doctor) others(ctx context.Context) (joined map[string]bool, known bool) {
 	if d.here == nil {
 		return nil, true
 	}
-	names, err := d.here.Joined(ctx)
+	joined, err := d.here.Machines(ctx)
 	if f, is := errors.AsType[*verbs.Fault](err); is && f.Status == http.StatusNotFound {
 		d.mend("machines", "the Switchboard that runs is older than this program, and does not say which joined", "restart it")
 		return nil, false
@@ -84,9 +89,10 @@ func (d *doctor) joined(ctx context.Context) (names []string, known bool) {
 		d.mendError("machines", err, "")
 		return nil, false
 	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		return slices.ContainsFunc(d.s.Servers, func(s servers.Spec) bool { return s.Name == name })
-	}), true
+	for _, s := range d.s.Servers {
+		delete(joined, s.Name)
+	}
+	return joined, true
 }
 
 // configured checks each server of the settings.

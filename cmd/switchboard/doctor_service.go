@@ -25,15 +25,15 @@ const soonOver = 14 * 24 * time.Hour
 // port checks that the running service answers at its address, or, if none runs, that one could listen there.
 func (d *doctor) port(ctx context.Context) {
 	if d.here != nil {
-		base, err := d.here.Where(ctx)
+		here, err := d.here.Here(ctx)
 		if err == nil {
-			err = health(ctx, base)
+			err = health(ctx, here.Base)
 		}
 		if err != nil {
 			d.mendError("address", err, "end the Switchboard that runs, and start it again")
 			return
 		}
-		d.ok("address", "a Switchboard of yours runs at %s", base)
+		d.ok("address", "a Switchboard of yours runs at %s", here.Base)
 		return
 	}
 	answers := health(ctx, baseOf(d.s.Listen, d.s.TLS != tlsSettings{}))
@@ -47,7 +47,7 @@ func (d *doctor) port(ctx context.Context) {
 			d.s.Listen), "end that one, or give this one another address with --listen")
 	default:
 		d.mend("address", fmt.Sprintf("cannot listen on %s: %v", d.s.Listen, err),
-			"end the program that listens there, or give another address with --listen")
+			cmp.Or(listenNext(err), "give another address with --listen"))
 	}
 	d.media()
 }
@@ -60,7 +60,7 @@ func (d *doctor) media() {
 	c, err := net.ListenPacket("udp", d.s.Media.UDP.String())
 	if err != nil {
 		d.mend("sound", "cannot listen for it: "+err.Error(),
-			"end the program that listens there, or set media.udp to another port")
+			cmp.Or(listenNext(err), "set media.udp to another address"))
 		return
 	}
 	_ = c.Close()
@@ -211,6 +211,12 @@ func (d *doctor) instances(ctx context.Context) {
 // voice checks that the voice model accepts a session. A session in which nothing is said costs nothing.
 func (d *doctor) voice(ctx context.Context) {
 	m := d.s.Model
+	if m.URL == "" && d.here != nil {
+		if here, err := d.here.Here(ctx); err == nil && here.Voice != "" { // by its own flags and variables
+			d.ok("voice", "%s, of the Switchboard that runs; these settings name none, so it is not asked", here.Voice)
+			return
+		}
+	}
 	if m.URL == "" {
 		d.ok("voice", "simulated; set %s for a real one", openAIKey)
 		return

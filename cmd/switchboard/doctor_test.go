@@ -163,17 +163,19 @@ func TestDoctorAsksForTheMachine(t *testing.T) {
 	sh.visit(fmt.Sprintf(settings, "ws://127.0.0.1:1"), []string{"has another machine of this name"}, "--listen", strings.TrimPrefix(c.base, "http://"))
 }
 
-// TestDoctorLooksAtMachinesThatJoined: they are in no settings, and the service that runs knows them.
+// TestDoctorLooksAtMachinesThatJoined: they, and what the service was started with, are in no settings, and the service
+// that runs knows them.
 func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l, err := listenControl(dir)
 	must(t, err)
 	served := control{
-		api: http.NotFoundHandler(),
+		api: http.NotFoundHandler(), voice: "gpt at voice.example.com",
 		machines: func(handoff.Grant) []handoff.Machine {
 			return []handoff.Machine{
-				{Name: "bigpc", Address: "ws://127.0.0.1:4500"},
+				{Name: "bigpc"}, // simulated
+				{Name: "local", Address: "codex app-server"}, // of the flag --codex
 				{Name: "loft", Address: "joined", Machine: "loft", Joined: time.Now()},
 				{Name: "mini", Address: "joined", Machine: "mini", Joined: time.Now()},
 			}
@@ -197,7 +199,11 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 		var out strings.Builder
 		d := &doctor{out: &out, look: exec.LookPath, s: s, here: hereClient(dir, "")}
 		d.machines(t.Context())
+		d.voice(t.Context())
 		text := out.String()
+		if !strings.Contains(text, "ok    local          not in these settings; answers") || !strings.Contains(text, "ok    voice          gpt at voice.example.com, of the") {
+			t.Errorf("with %q it does not say what runs:\n%s", settings, text)
+		}
 		if strings.Count(text, "ok    mini ") != 1 || !strings.Contains(text, "mend  loft ") || d.wrong != 1 ||
 			!strings.Contains(text, "not signed in") || strings.Contains(text, "simulated") || strings.Contains(text, "bigpc") {
 			t.Errorf("with %q it says:\n%s", settings, text)

@@ -23,11 +23,11 @@ func healthVerb(ctx context.Context, o *options, env func(string) string) error 
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
 	if state, err := sessions.StatePath(env); err == nil && !o.given["listen"] && serving(state) {
-		base, err := hereClient(state, "").Where(ctx)
+		here, err := hereClient(state, "").Here(ctx)
 		if err != nil {
 			return err
 		}
-		return health(ctx, base)
+		return health(ctx, here.Base)
 	}
 	s, err := loadSettings(o, env)
 	if err != nil {

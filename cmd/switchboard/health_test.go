@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -62,4 +66,19 @@ func TestHealthFindsWhatRuns(t *testing.T) {
 	sh.wants(0, nil, "health", "--listen", strings.TrimPrefix(sh.r.base, "http://"))
 	sh.r.stop()
 	sh.wants(exitFailed, []string{"no Switchboard answers"}, "health", "--listen", strings.TrimPrefix(sh.r.base, "http://"))
+}
+
+// TestListenNext: each reason why a port cannot be listened on has its own advice, also within other errors.
+func TestListenNext(t *testing.T) {
+	for cause, want := range map[error]string{
+		syscall.EADDRINUSE:    "end the program that listens there",
+		syscall.EACCES:        "from 1024 on",
+		syscall.EADDRNOTAVAIL: "has no such address",
+		syscall.EMFILE:        "",
+	} {
+		err := fmt.Errorf("cannot listen on :80: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", cause)})
+		if got := words(err); !strings.HasPrefix(got, err.Error()) || !strings.Contains(got, want) || (got == err.Error()) != (want == "") {
+			t.Errorf("%v: %s", cause, got)
+		}
+	}
 }

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -102,6 +104,9 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 	case "mcp":
 		return mcpPipe(ctx, state, os.Stdin, stdout)
 	case "serve":
+		if err := sessions.Writable(state); err != nil {
+			return err
+		}
 	default: // without this case, a verb that is missing above would start the service
 		return fmt.Errorf("the verb %s is not wired", o.verb)
 	}
@@ -147,12 +152,29 @@ func exitCode(err error, stderr io.Writer) int {
 func words(err error) string {
 	e, ok := errors.AsType[*handoff.Error](err)
 	if !ok {
-		return err.Error()
+		return err.Error() + strings.TrimSuffix("; "+listenNext(err), "; ")
 	}
 	if e.Detail == "" {
 		return e.Spoken()
 	}
 	return e.Spoken() + " (" + e.Detail + ")"
+}
+
+// listenNext says what to do about the error of a port that cannot be listened on; "" for any other error.
+func listenNext(err error) string {
+	op, listens := errors.AsType[*net.OpError](err)
+	switch {
+	case !listens || op.Op != "listen":
+		return ""
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "end the program that listens there, or set another port"
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return "your user may not open that port: set one from 1024 on, with a proxy in front, or allow it " +
+			"(sysctl net.ipv4.ip_unprivileged_port_start)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "this machine has no such address: set one that it has"
+	}
+	return ""
 }
 
 // serve runs the service of a state directory until ctx ends. It prints two lines: which parts are real and which are

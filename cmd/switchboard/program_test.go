@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -203,6 +204,10 @@ func TestProgramRefuses(t *testing.T) {
 	defer silent.Close()
 	dead := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	mistakes := config(t, "listen: 127.0.0.1:8080\nlissten: 1\nmodel: {url: 7}\nservers:\n  - {name: bigpc, kind: codex, url: http://x}\n")
+	sound, err := net.ListenPacket("udp", "127.0.0.1:0")
+	must(t, err)
+	defer sound.Close()
+	openToAll := config(t, "trusted_proxies: [192.0.2.2/32]\nkeys: [{principal: owner, key_sha256: "+strings.Repeat("ab", 32)+"}]\n")
 	held := t.TempDir()
 	runProgram(t, map[string]string{"XDG_STATE_HOME": held}, "--listen", "127.0.0.1:0", "--config", config(t, ""))
 	until(t, "the state directory", func() bool { return glob(held+"/switchboard/*") > 0 })
@@ -220,6 +225,11 @@ func TestProgramRefuses(t *testing.T) {
 		{"redis is not there", nil, []string{"--redis", "redis://:hidden@" + dead + "/0"}, exitFailed, []string{dead, "not answering"}},
 		{"redis is silent", nil, []string{"--redis", "redis://" + silent.Addr().String() + "/0"}, exitFailed, []string{silent.Addr().String()}},
 		{"open to all without a key", nil, []string{"--listen", "0.0.0.0:8080"}, exitSettings, []string{"SWITCHBOARD_KEY", "tls"}},
+		{"a port in use", nil, []string{"--listen", silent.Addr().String()}, exitFailed, []string{silent.Addr().String(), "end the program that listens there"}},
+		{"an address of another machine", nil, []string{"--listen", "192.0.2.1:0", "--config", openToAll}, exitFailed, []string{"192.0.2.1", "this machine has no such address"}},
+		{"a port for sound in use", nil, []string{"--config", config(t, "media: {udp: \""+sound.LocalAddr().String()+"\"}\n")}, exitFailed,
+			[]string{sound.LocalAddr().String(), "for sound", "end the program that listens there"}},
+		{"a state directory below a file", map[string]string{"XDG_STATE_HOME": mistakes}, nil, exitFailed, []string{mistakes + "/switchboard", "set XDG_STATE_HOME"}},
 		{"a held state directory", map[string]string{"XDG_STATE_HOME": held}, nil, exitFailed, []string{held}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

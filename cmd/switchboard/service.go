@@ -56,6 +56,7 @@ type service struct {
 	counted  []metrics.Source      // the parts with metrics
 	real     string                // one line for people: which parts are real and which simulated
 	base     string                // the URL at which this machine reaches the service
+	voice    string                // the voice model and its host; "": simulated
 	address  string                // the URL of the page
 	edge     *web.Server
 	settings *reloading
@@ -77,7 +78,7 @@ func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) 
 func (s *service) build(ctx context.Context, p plan) error {
 	listen, err := net.Listen("tcp", p.Listen)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w; is another Switchboard running there?", p.Listen, err)
+		return fmt.Errorf("cannot listen on %s: %w", p.Listen, err)
 	}
 	s.opened = append(s.opened, listen)
 	if s.store, err = openStore(ctx, p, s.log.Named("sessions")); err != nil {
@@ -375,9 +376,10 @@ func (s *service) close() {
 
 // describe sets the texts that a start prints, and the addresses.
 func (s *service) describe(p plan, simulated bool, specs []servers.Spec, listen net.Addr) {
-	voice := "voice: " + p.Model.Name + " at " + hostOf(p.Model.URL)
-	if simulated {
-		voice = "voice: simulated (set OPENAI_API_KEY for a real one)"
+	voice := "voice: simulated (set OPENAI_API_KEY for a real one)"
+	if !simulated {
+		s.voice = p.Model.Name + " at " + hostOf(p.Model.URL)
+		voice = "voice: " + s.voice
 	}
 	names := strings.Join(namesOf(specs), ", ")
 	machines := "machines: " + names
@@ -396,7 +398,7 @@ func (s *service) describe(p plan, simulated bool, specs []servers.Spec, listen 
 func (s *service) control() control {
 	api := s.edge.Inside(ownerName)
 	return control{
-		link: s.link, test: s.test, machines: s.machines, api: api, base: s.base, keys: s.settings.keys,
+		link: s.link, test: s.test, machines: s.machines, api: api, base: s.base, voice: s.voice, keys: s.settings.keys,
 	}
 }
 

@@ -2,6 +2,7 @@ package rtc
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -70,7 +71,7 @@ func Listen(c Config, log *zap.Logger) (*Engine, error) {
 	}
 	conn, err := net.ListenPacket("udp", c.UDP)
 	if err != nil {
-		return nil, handoff.Fault(handoff.CodeMalformed, "the UDP address for sound", err.Error())
+		return nil, fmt.Errorf("cannot listen on %s for sound: %w", c.UDP, err)
 	}
 	ip := conn.LocalAddr().(*net.UDPAddr).IP
 	local := ip.IsLoopback() || (ip.IsUnspecified() && onlyLoopback())

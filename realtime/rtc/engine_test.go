@@ -1,6 +1,7 @@
 package rtc
 
 import (
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -96,7 +97,9 @@ func TestMediaConfigFaults(t *testing.T) {
 		"advertised name": {Advertise: []string{"example.com"}},
 	} {
 		_, err := Listen(config, zap.NewNop())
-		if err == nil || handoff.AsError(err).Code != handoff.CodeMalformed || handoff.AsError(err).Detail == "" {
+		op, listens := errors.AsType[*net.OpError](err) // the advice follows from it
+		if config.UDP != "" && (!listens || op.Op != "listen" || !strings.Contains(err.Error(), config.UDP)) ||
+			config.UDP == "" && handoff.CodeOf(err) != handoff.CodeMalformed {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

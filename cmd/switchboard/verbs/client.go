@@ -158,13 +158,16 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
-// Where returns the URL at which this machine reaches the service that runs here: http://host:port.
-func (c *Client) Where(ctx context.Context) (string, error) {
-	var answer struct {
-		Base string `json:"base"`
-	}
-	_, err := c.get(ctx, "/here", &answer)
-	return answer.Base, err
+// Here is what a service tells of itself.
+type Here struct {
+	Base  string `json:"base"`  // the URL at which this machine reaches it: http://host:port
+	Voice string `json:"voice"` // the voice model and its host; "": simulated
+}
+
+// Here returns what the service that runs here tells of itself.
+func (c *Client) Here(ctx context.Context) (answer Here, err error) {
+	_, err = c.get(ctx, "/here", &answer)
+	return answer, err
 }
 
 // Login returns a link that logs a principal in to the service that runs here; "" means the owner.
@@ -188,10 +191,11 @@ func (c *Client) own(ctx context.Context, path string, body any) (link string, e
 	return answer.Link, err
 }
 
-// Joined returns the servers of machines that joined the service that runs here, including those for other callers.
-func (c *Client) Joined(ctx context.Context) (names []string, err error) {
-	_, err = c.get(ctx, "/joined", &names)
-	return names, err
+// Machines returns the machines of the service that runs here that are not simulated, by name, and whether each joined;
+// also those for other callers.
+func (c *Client) Machines(ctx context.Context) (joined map[string]bool, err error) {
+	_, err = c.get(ctx, "/machines", &joined)
+	return joined, err
 }
 
 // Test has the service that runs here send a machine a request now, even if the machine is for other callers. It
