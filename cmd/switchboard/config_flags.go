@@ -37,8 +37,11 @@ type options struct {
 		Name   string `arg:"" help:"Who the holder is."`
 		Revoke bool   `help:"Revoke the keys that were made for this name instead."`
 	} `cmd:"" help:"Make a key for programs and print it; only its SHA-256 is kept."`
-	Join     joinVerb     `cmd:"" group:"On another machine" help:"Join a Switchboard elsewhere with this machine and its agents."`
-	Leave    leaveVerb    `cmd:"" group:"On another machine" help:"Leave the Switchboard that was joined."`
+	Join   joinVerb  `cmd:"" group:"On another machine" help:"Join a Switchboard elsewhere with this machine and its agents."`
+	Leave  leaveVerb `cmd:"" group:"On another machine" help:"Leave the Switchboard that was joined."`
+	Backup struct {
+		File string `arg:"" help:"Where the copy goes; nothing may be there yet."`
+	} `cmd:"" help:"Copy what Switchboard remembers to a file, also while it runs."`
 	Audit    auditFlags   `cmd:"" help:"Check that nobody has changed the audit of decisions, and show it."`
 	Simulate simulateVerb `cmd:"" help:"Run the simulated voice and machines alone, for other people's tests."`
 	Health   struct{}     `cmd:"" help:"Say whether the running Switchboard is healthy, for containers."`

@@ -87,7 +87,8 @@ func (c control) serve(h *http.Server) *http.Server {
 	return h
 }
 
-// real replies with the machines that are not simulated, by name, and whether each joined; also those for other callers.
+// real replies with the machines that are not simulated, by name, and whether each joined; also those for other
+// callers.
 func (c control) real(w http.ResponseWriter, _ *http.Request) {
 	all := map[string]bool{}
 	for _, m := range c.machines(handoff.Grant{}) {

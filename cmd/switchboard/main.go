@@ -99,7 +99,9 @@ func do(ctx context.Context, o *options, env func(string) string, stdout, stderr
 		return orNobody(err)
 	case "key":
 		return keyVerb(ctx, s, state, o.Key.Name, o.Key.Revoke, stdout)
-	case "audit": // works while a Switchboard runs, too
+	case "backup": // works while a Switchboard runs, too
+		return backupVerb(ctx, s, state, o.Backup.File, stdout)
+	case "audit": // likewise
 		return auditVerb(state, o.Audit, stdout)
 	case "mcp":
 		return mcpPipe(ctx, state, os.Stdin, stdout)

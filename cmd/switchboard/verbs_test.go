@@ -89,6 +89,16 @@ func TestVerbsLook(t *testing.T) {
 	}
 }
 
+// TestVerbsBackup: what is remembered is copied beside the service, and a Redis has to be backed up by its own means.
+func TestVerbsBackup(t *testing.T) {
+	t.Parallel()
+	sh := openShell(t, nil)
+	to := filepath.Join(t.TempDir(), "copy.db")
+	sh.wants(0, []string{to + " is a whole copy", filepath.Join(sh.env["XDG_STATE_HOME"], "switchboard")}, "backup", to)
+	sh.wants(exitFailed, []string{to, "file exists"}, "backup", to)
+	sh.wants(exitFailed, []string{"redis-cli --rdb"}, "backup", to+"2", "--redis", "redis://127.0.0.1:1/0")
+}
+
 // TestVerbsReach: a verb uses the service that runs here, or the one that is named, with its key.
 func TestVerbsReach(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,8 @@ var schemas embed.FS
 // an older version gets the missing schemas; one of a newer version is refused.
 const schemaVersion = 17
 
-// migrate brings the tables up to date and begins a life. After an unclean end it first checks the whole file.
+// migrate brings the tables up to date and begins a life. After an unclean end it first checks the whole file. A file
+// of an older version is copied first, since that version cannot read the new tables.
 func (f *file) migrate(ctx context.Context, unclean bool) error {
 	var version int
 	if err := f.write.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
@@ -37,6 +38,14 @@ func (f *file) migrate(ctx context.Context, unclean bool) error {
 		}
 		if result != "ok" {
 			return f.unusable(fmt.Errorf("it is damaged: %s", result))
+		}
+	}
+	if version > 0 && version < schemaVersion {
+		if err := f.copyTo(ctx, formerName(version)); err != nil {
+			return fmt.Errorf("copy %s before its tables are changed: %w; make room in the state directory", f.path, err)
+		}
+		for older := range version { // of updates before
+			_ = f.dir.Root().Remove(formerName(older)) // usually there is none
 		}
 	}
 	return f.change(ctx, func(ctx context.Context, tx transaction) error {
@@ -104,11 +113,20 @@ func Look(dir string) error {
 	return tooNew(path, int(binary.BigEndian.Uint32(head[headUser:])))
 }
 
+// formerName returns the file name of the copy that is made before a file of a version is changed.
+func formerName(version int) string { return fmt.Sprintf("%s.v%d", fileName, version) }
+
 // tooNew returns an error for the file of a newer version.
 func tooNew(path string, version int) error {
 	if version <= schemaVersion {
 		return nil
 	}
-	return fmt.Errorf("%s was written by a newer Switchboard (version %d, this one reads %d): "+
-		"start that one, or move the file away to begin with nothing remembered", path, version, schemaVersion)
+	next := "move the file away to begin with nothing remembered"
+	former := filepath.Join(filepath.Dir(path), formerName(schemaVersion))
+	if _, err := os.Stat(former); err == nil {
+		next = fmt.Sprintf("go back to what was there before that one (cp %s %s, and remove %s-wal and %s-shm)", former,
+			path, path, path)
+	}
+	return fmt.Errorf("%s was written by a newer Switchboard (version %d, this one reads %d): start that one, or %s", path,
+		version, schemaVersion, next)
 }

@@ -1,10 +1,14 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +35,8 @@ func TestOlderFile(t *testing.T) {
 		must(t, err)
 	}
 	must(t, s.Close())
+	was, err := os.ReadFile(filepath.Join(dir, fileName))
+	must(t, err)
 	for life := range 3 {
 		s, err := Open(t.Context(), Config{Dir: dir})
 		must(t, err)
@@ -42,8 +48,72 @@ func TestOlderFile(t *testing.T) {
 		}
 		must(t, s.Close())
 	}
+	former := filepath.Join(dir, formerName(1)) // what a Switchboard of that version can read
+	if err := pragma(t.Context(), former, "SELECT iif(user_version = 1, 'ok', 'no') FROM pragma_user_version"); err != nil {
+		t.Errorf("the copy from before: %v", err)
+	}
+	if copied, err := os.ReadFile(former); err != nil || len(copied) > len(was) || len(copied) == 0 {
+		t.Errorf("the copy from before has %d bytes, %v", len(copied), err)
+	}
 	if files, err := filepath.Glob("schema_*.sql"); err != nil || len(files) != schemaVersion {
 		t.Errorf("version %d has the tables of %q, %v", schemaVersion, files, err)
+	}
+}
+
+// TestWayBack: a file of a newer version is refused with the copy that was made before its tables were changed, if there
+// is one.
+func TestWayBack(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), Config{Dir: dir})
+	must(t, err)
+	_, err = s.write.ExecContext(t.Context(), fmt.Sprint("PRAGMA user_version = ", schemaVersion+1))
+	must(t, err)
+	must(t, s.Close())
+	for _, next := range []string{"move the file away", "cp " + filepath.Join(dir, formerName(schemaVersion))} {
+		if _, err := Open(t.Context(), Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), next) {
+			t.Errorf("%v, want %q", err, next)
+		}
+		must(t, os.WriteFile(filepath.Join(dir, formerName(schemaVersion)), nil, fileMode))
+	}
+}
+
+// TestBackup: a backup is made while the store is used and while it is not, has all that was written, replaces nothing,
+// and is none of a damaged file.
+func TestBackup(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	if err := Backup(t.Context(), dir, filepath.Join(to, "none")); err == nil {
+		t.Error("a backup of nothing was made")
+	}
+	s, err := Open(t.Context(), Config{Dir: dir})
+	must(t, err)
+	var all []ledger.Entry
+	for _, name := range []string{"in use", "closed"} {
+		e, err := s.Advance(t.Context(), newStep(name))
+		must(t, err)
+		all = append(all, e)
+		if name == "closed" {
+			must(t, s.Close())
+		}
+		there := filepath.Join(to, name)
+		must(t, os.Mkdir(there, 0o700))
+		must(t, Backup(t.Context(), dir, filepath.Join(there, fileName)))
+		if err := Backup(t.Context(), dir, filepath.Join(there, fileName)); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("over another file: %v", err)
+		}
+		restored, err := Open(t.Context(), Config{Dir: there})
+		must(t, err)
+		if got, err := restored.OpenAll(t.Context()); err != nil || !slices.Equal(got, all) {
+			t.Errorf("%s: restored are %+v, %v", name, got, err)
+		}
+		must(t, restored.Close())
+	}
+	damaged, bad := filepath.Join(dir, fileName), filepath.Join(to, "bad")
+	must(t, os.WriteFile(damaged, []byte("SQLite format 3\x00 and nothing"), fileMode))
+	if err := Backup(t.Context(), dir, bad); err == nil || !strings.Contains(err.Error(), damaged) {
+		t.Errorf("of a damaged file: %v", err)
+	}
+	if _, err := os.Stat(bad); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half a copy stays: %v", err)
 	}
 }
 

@@ -170,14 +170,14 @@ func today() string { return time.Now().UTC().Format(time.DateOnly) }
 func copyOf(day string) string { return copyPrefix + day + copySuffix }
 
 // copyTo writes a copy to a file name, whole or not at all.
-func (s *upkeep) copyTo(ctx context.Context, name string) error {
-	root := s.dir.Root()
+func (f *file) copyTo(ctx context.Context, name string) error {
+	root := f.dir.Root()
 	temp, err := root.OpenFile(copyTemp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode) // VACUUM INTO accepts an empty file
 	if err != nil {
 		return err
 	}
 	defer func() { _ = temp.Close() }() // only synced
-	_, err = s.checkpointer.ExecContext(ctx, "VACUUM INTO ?", filepath.Join(s.dir.Path, copyTemp))
+	_, err = f.checkpointer.ExecContext(ctx, "VACUUM INTO ?", filepath.Join(f.dir.Path, copyTemp))
 	if err == nil {
 		err = temp.Sync()
 	}

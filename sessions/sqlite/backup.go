@@ -1,0 +1,54 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+)
+
+// Backup writes a copy of the file of a state directory to a path where nothing is yet, and checks the copy. It may be
+// used whether a service runs or not; the copy has what was written before the call.
+func Backup(ctx context.Context, dir, to string) (err error) {
+	path := filepath.Join(dir, fileName)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("there is nothing to back up: %w", err)
+	}
+	made, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode) // VACUUM INTO accepts an empty file
+	if err != nil {
+		return fmt.Errorf("make the backup: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, made.Close()); err != nil {
+			_ = os.Remove(to) // half a copy is none
+		}
+	}()
+	if err := pragma(ctx, path, "VACUUM INTO ?", to); err != nil {
+		return fmt.Errorf("copy %s: %w", path, err)
+	}
+	if err := pragma(ctx, to, "PRAGMA quick_check(1)"); err != nil {
+		return fmt.Errorf("check the copy of %s: %w", path, err)
+	}
+	return made.Sync()
+}
+
+// pragma runs one statement on a connection of its own to a file. A row that it returns must be "ok".
+func pragma(ctx context.Context, path, text string, args ...any) error {
+	q := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds())}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // nothing was written to the file
+	result := "ok"
+	if err := db.QueryRowContext(ctx, text, args...).Scan(&result); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if result != "ok" {
+		return errors.New("it is damaged: " + result)
+	}
+	return nil
+}
