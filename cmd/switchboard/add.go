@@ -26,7 +26,7 @@ import (
 
 type addVerb struct {
 	Name    string   `arg:"" help:"What you call the machine."`
-	Where   []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, unix:PATH of its socket on this machine, ssh:me@mini.local of another machine with Codex, or with the agent of kind acp whose program follows, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server."`
+	Where   []string `arg:"" help:"The address of its agent server, ws:// or wss:// of a codex app-server, unix:PATH of its socket on this machine, ssh:me@mini.local of another machine with Codex, or with the agent of kind acp whose program follows, http:// or https:// of an API like OpenAI's; or the program that is one, such as codex app-server or claude-agent-acp."`
 	Install bool     `help:"For ssh: copy this program there first, as ~/.local/bin/switchboard; its system and processor must be the same."`
 	Set     []string `sep:"none" placeholder:"SETTING=VALUE" help:"A setting of the machine, as under servers in the file; may be given again."`
 }
@@ -77,12 +77,16 @@ func (a addVerb) do(ctx context.Context, o *options, env func(string) string, st
 	return err
 }
 
-// check connects to a machine that is reached by ssh before it is added. Other machines are not checked here.
+// check connects to a machine that is reached by ssh before it is added, and looks for a program on this machine. Other
+// machines are not checked here.
 func (a addVerb) check(ctx context.Context, all []servers.Spec, stdout io.Writer) error {
 	i := slices.IndexFunc(all, func(s servers.Spec) bool { return s.Name == a.Name })
 	if i >= 0 {
 		if way, ok := overSSH(all[i]); ok {
 			return checkSSH(ctx, all[i], way, a.Install, stdout)
+		}
+		if program := all[i].Program; program != "" && !installed(program) {
+			return typed("there is no program " + program + " on this machine")
 		}
 	}
 	if a.Install {
@@ -118,7 +122,7 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 	case slices.ContainsFunc(a.Where,
 		func(word string) bool { return word == "--set" || strings.HasPrefix(word, "--set=") }):
 		return nil, typed("--set stands before the --: what comes after it is the command of " + a.Name)
-	case row == "ssh" && len(a.Where) > 1 && setKind != codex.Name:
+	case row == "ssh" && len(a.Where) > 1 && cmp.Or(setKind, kindOfCommand(a.Where[1:])) != codex.Name:
 		kind, value, agent = acp.Name, scalar(value), "["+scalars(a.Where[1:])+"]"
 	case row != "" && len(a.Where) > 1:
 		return nil, typed("an address stands alone: " + strings.Join(a.Where[1:], " ") + " is too much")
@@ -128,7 +132,10 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 		return nil, typed(where + " is no address, as ws://bigpc:4500, unix:PATH, ssh:bigpc and https://api.openai.com/v1 are, and no " +
 			"program on this machine")
 	default:
-		row, value = "command", "["+scalars(a.Where)+"]"
+		row, value, kind = "command", "["+scalars(a.Where)+"]", cmp.Or(setKind, kindOfCommand(a.Where))
+	}
+	if kind == "" {
+		return nil, typed("what " + strings.Join(a.Where, " ") + " speaks is not known: say it with --set kind=codex or --set kind=acp")
 	}
 	if setKind == "" {
 		add("kind", kind)
@@ -148,6 +155,19 @@ func (a addVerb) entry(kinds []servers.Kind) ([]string, error) {
 		add(name, value)
 	}
 	return lines, nil
+}
+
+// kindOfCommand returns the kind of the agent that a command starts, by its words; "": they do not tell.
+func kindOfCommand(command []string) string {
+	for _, word := range command {
+		switch name := filepath.Base(word); {
+		case name == "app-server":
+			return codex.Name
+		case name == "acp", strings.HasSuffix(name, "-acp"):
+			return acp.Name
+		}
+	}
+	return ""
 }
 
 // installed reports whether a word names a program on this machine.

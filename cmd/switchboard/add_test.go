@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"switchboard/servers/acp"
 	"switchboard/servers/codex"
 	"switchboard/servers/responses"
 	"switchboard/servers/transport"
@@ -104,15 +106,27 @@ func TestAdd(t *testing.T) {
 			}
 		}
 	}
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	for _, program := range []string{"codex", "claude-agent-acp", "opencode", "mystery"} {
+		must(t, os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\n"), 0o700))
+	}
 	add(0, []string{"added bigpc to switchboard.yaml", "simulated machines are gone", "switchboard doctor"}, "bigpc", "ws://127.0.0.1:4500", "--set", "cwd=/home/me/src", "--set", "aliases=[big pc, desk]", "--set", "projects={api: /home/me/src/api}")
 	add(0, []string{"added laptop"}, "laptop", "--", "codex", "app-server", "-c", "x={a,b}")
 	add(0, []string{"added box"}, "box", "unix:///run/codex.sock")
 	notes := t.TempDir()
 	add(0, []string{"added helper"}, "helper", "http://127.0.0.1:1/v1", "--set", "model=m 1", "--set", "workspace="+notes, "--set", "trusted=true")
+	add(0, []string{"added cl"}, "cl", "claude-agent-acp")
+	add(0, []string{"added open"}, "open", "opencode", "acp", "--set", "mode=build")
+	add(0, []string{"added odd"}, "odd", "mystery", "serve", "--set", "kind=acp")
 	good, err := os.ReadFile("switchboard.yaml")
 	must(t, err)
 	add(exitSettings, []string{"notaurl is no address", "no program on this machine"}, "y", "notaurl")
 	add(exitSettings, []string{"bigpc:4500 is no address"}, "y", "bigpc:4500")
+	add(exitSettings, []string{"no program gone-acp"}, "y", "--", "gone-acp", "--fast")
+	add(exitSettings, []string{"no program gone"}, "y", "gone", "app-server", "--set", "kind=codex")
+	add(exitSettings, []string{"--set kind=codex", "--set kind=acp"}, "y", "mystery", "serve")
+	add(exitSettings, []string{"is too much"}, "far", "ssh:me@far", "codex", "app-server")
 	add(exitSettings, []string{"left as it is", "is already a name"}, "bigpc", "ws://127.0.0.1:4501")
 	add(exitSettings, []string{"left as it is", "in the clear"}, "far", "ws://10.0.0.5:4500")
 	add(exitSettings, []string{"left as it is", "colour"}, "far", "ws://127.0.0.1:2", "--set", "colour=red")
@@ -127,10 +141,15 @@ func TestAdd(t *testing.T) {
 		t.Errorf("mode %v, %v", about.Mode(), err)
 	}
 	s, err := file(string(good)).load(t)
-	if err != nil || len(s.Servers) != 4 {
+	if err != nil || len(s.Servers) != 7 {
 		t.Fatalf("%v in\n%s", err, good)
 	}
 	b, l, x, h := s.Servers[0], s.Servers[1], s.Servers[2].Own.(*codex.Config), s.Servers[3].Own.(*responses.Settings)
+	for i, command := range []string{"[claude-agent-acp]", "[opencode acp]", "[mystery serve]"} {
+		if own, is := s.Servers[4+i].Own.(*acp.Config); !is || fmt.Sprint(own.Way.(*transport.Child).Command) != command {
+			t.Errorf("%s is %+v", command, s.Servers[4+i])
+		}
+	}
 	child := l.Own.(*codex.Config).Way.(*transport.Child)
 	if len(b.Aliases) != 2 || b.Projects["api"] == "" || child.Command[3] != "x={a,b}" ||
 		x.Way.(*transport.Unix).Path != "/run/codex.sock" || h.Model != "m 1" || !h.Trusted {
