@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -186,5 +187,45 @@ func TestDeploymentOfSeveral(t *testing.T) {
 			t.Fatalf("while one ends (%v): %d %s", ending, status, body)
 		}
 		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestCaddyGivesUpAFrozenInstance: what was handed to an instance that is frozen is given up after a while. Work may take
+// as long as it takes.
+func TestCaddyGivesUpAFrozenInstance(t *testing.T) {
+	t.Parallel()
+	working, done := make(chan struct{}), make(chan struct{})
+	instance := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/responses":
+			close(working)
+			<-done
+		case "/fleet/handoffs": // as if it were frozen
+			<-done
+		}
+	}))
+	defer instance.Close()
+	site := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
+	caddy(t, deployed+"several/Caddyfile", "SITE=http://"+site, "HEALTH_HOST="+site,
+		"UPSTREAMS="+instance.Listener.Addr().String(), "ANSWER_WITHIN=1s")
+	client := &http.Client{Timeout: patience}
+	post := func(path string) int {
+		resp, err := client.Post("http://"+site+path, "application/json", http.NoBody)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	worked := make(chan int, 1)
+	go func() { worked <- post("/v1/responses") }()
+	<-working
+	if status := post("/fleet/handoffs"); status != http.StatusGatewayTimeout {
+		t.Errorf("a frozen instance: %d", status)
+	}
+	close(done)
+	if status := <-worked; status != http.StatusOK {
+		t.Errorf("work: %d", status)
 	}
 }

@@ -60,8 +60,8 @@ func TestOlderFile(t *testing.T) {
 	}
 }
 
-// TestWayBack: a file of a newer version is refused with the copy that was made before its tables were changed, if there
-// is one.
+// TestWayBack: a file of a newer version is refused with the copy that was made before its tables were changed, if
+// there is one.
 func TestWayBack(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), Config{Dir: dir})
