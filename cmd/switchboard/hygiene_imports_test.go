@@ -138,7 +138,7 @@ func libraries() []libraryRule {
 		{"google.golang.org/protobuf/proto", []string{"cmd/switchboard tests"}, "what is sent is read back by tests"},
 		{"go.opentelemetry.io/", []string{"cmd/switchboard/traces"}, "traces leave in one place; everybody else has a context"},
 		{"golang.org/x/sync/semaphore", []string{"web"}, "how much of requests is in memory is bounded there"},
-		{"golang.org/x/time/rate", []string{"handoff/router", "web/oauth"}, "how often work may be given, and tokens asked for, is counted there"},
+		{"golang.org/x/time/rate", []string{"handoff/router", "web/oauth", "servers/joined"}, "how often work may be given, tokens asked for, and reports made, is counted there"},
 		{"github.com/prometheus/client_golang/", []string{"web/metrics", "cmd/switchboard tests"}, "what is counted is known where it happens, the format in one place"},
 		{"github.com/evanw/esbuild/pkg/api", []string{"web"}, "the page is bundled when the process starts, and nothing has to be built by hand"},
 		{"github.com/yuin/goldmark", []string{"handoff/speakable", "web"}, "what may be said is decided there; the page shows its help"},

@@ -5,10 +5,12 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,6 +160,53 @@ func TestInvitationOutlivesRefusal(t *testing.T) {
 	v.Key = newKey(t)
 	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedCode) {
 		t.Errorf("used again: %v", err)
+	}
+}
+
+// TestManyReports: a machine that reports other agents all the time, also on new lines, changes the fleet and the store
+// now and then only, and is remembered with few names. Its connections go on.
+func TestManyReports(t *testing.T) {
+	t.Parallel()
+	s, key := fresh(t), newKey(t)
+	var changes atomic.Int64
+	s.memory.mu.Lock()
+	s.memory.changing = func(string) { changes.Add(1) }
+	s.memory.mu.Unlock()
+	began := time.Now()
+	about := func(n int) About {
+		all := About{}
+		for i := range maxAgents {
+			all.Agents = append(all.Agents, Agent{Name: fmt.Sprintf("a-%d-%d", n, i), Kind: "codex"})
+		}
+		return all
+	}
+	v := Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex}
+	for n := range 2 * reportsAtOnce {
+		door := s.open(t, v)
+		v.Invitation, v.Service, v.Name, v.About = nil, door.Service, "mini", about(n)
+		serve(t, door)
+		if n+1 < 2*reportsAtOnce {
+			must(t, door.Close())
+			continue
+		}
+		for n := range 100 {
+			must(t, door.Tell(about(1000+n)))
+		}
+		ping, err := door.session.Ping() // what came before has come
+		if err != nil {
+			t.Errorf("after %v: %v", ping, err)
+		}
+	}
+	taken := int64(maxAgents) * int64(reportsAtOnce+2+int(time.Since(began)/reportsEvery)) // with the one that joined
+	if got := changes.Load(); got > taken {
+		t.Errorf("%d servers were made, more than %d", got, taken)
+	}
+	d := details{Servers: map[string]string{"codex": ""}}
+	for n := range 1000 {
+		d = d.withAgents(about(n))
+	}
+	if suffix, kept := d.Servers["codex"]; !kept || suffix != "" || len(d.Servers) > maxNames {
+		t.Errorf("%d names are remembered, of codex: %t", len(d.Servers), kept)
 	}
 }
 

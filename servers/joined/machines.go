@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"switchboard/handoff"
 	"switchboard/servers"
@@ -110,8 +112,9 @@ type Machines struct {
 type machine struct {
 	Record
 	details details
-	line    *line     // nil: it is not connected
-	seen    time.Time // when its last line was lost; zero: it had none since the service started
+	reports *rate.Limiter // of all its lines
+	line    *line         // nil: it is not connected
+	seen    time.Time     // when its last line was lost; zero: it had none since the service started
 	// connecting is closed when the handshake that changed the machine has led to a line or failed; nil: no handshake
 	// has changed it.
 	connecting <-chan struct{}
@@ -138,6 +141,15 @@ const (
 	maxRefusals = 30 // audited and logged in an hour, beyond which they are only counted
 )
 
+// Bounds of what a machine reports.
+const (
+	reportsAtOnce = 5 // and then one each reportsEvery
+	reportsEvery  = 10 * time.Second
+	maxNames      = 64 // of the servers of its agents, also of those that it has no more
+)
+
+func newReports() *rate.Limiter { return rate.NewLimiter(rate.Every(reportsEvery), reportsAtOnce) }
+
 var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
 
 // Open reads the machines in the store. Lines are taken until [Machines.Run] has ended.
@@ -157,7 +169,7 @@ func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
 		return nil, err
 	}
 	for _, r := range records {
-		one := &machine{Record: r}
+		one := &machine{Record: r, reports: newReports()}
 		if err := json.Unmarshal(r.Body, &one.details); err != nil {
 			return nil, fmt.Errorf("what is known of the machine %s cannot be read: %w", r.Name, err)
 		}
@@ -245,6 +257,12 @@ func (d details) withAgents(about About) details {
 		servers[a.Name] = a.Name
 		if !taken {
 			servers[a.Name], taken = "", true
+		}
+	}
+	for _, agent := range slices.Sorted(maps.Keys(servers)) { // those that are gone lose their names
+		gone := !slices.ContainsFunc(about.Agents, func(a Agent) bool { return a.Name == agent })
+		if gone && len(servers) > maxNames && servers[agent] != "" {
+			delete(servers, agent)
 		}
 	}
 	d.Servers, d.About = servers, about

@@ -151,7 +151,8 @@ func (m *Machines) admit(ctx context.Context, key ed25519.PublicKey, h hello) (*
 	case was != nil && h.Name != "" && h.Name != was.Name && !slices.Contains(was.details.Former, h.Name):
 		return nil, RefusedName
 	}
-	is := machine{Record: Record{Key: key, Name: i.Name, Joined: time.Now().UTC().Truncate(time.Millisecond)}}
+	is := machine{Record: Record{Key: key, Name: i.Name, Joined: time.Now().UTC().Truncate(time.Millisecond)},
+		reports: newReports()}
 	spent := false
 	join := func() error { // once nothing speaks against the machine
 		err := m.audit(ctx, "machine "+hex.EncodeToString(key[:8]), i.Name, "joined")
@@ -165,7 +166,7 @@ func (m *Machines) admit(ctx context.Context, key ed25519.PublicKey, h hello) (*
 		is, join = *was, nil
 	}
 	is.details, is.connecting = is.details.withAgents(h.About), ctx.Done()
-	if was != nil && !m.differ(was, &is) {
+	if was != nil && (!m.differ(was, &is) || !was.reports.Allow()) { // its first report on the line says it again
 		return was, nil
 	}
 	if err := m.replace(ctx, was, is, join); err != nil {
@@ -208,6 +209,9 @@ func (m *Machines) serveLine(one *machine, session *yamux.Session, settled func(
 			if err := readFrame(stream, &about); err != nil {
 				break
 			}
+			if pause := one.reports.Reserve().Delay(); pause > 0 && !waits(pause, session.CloseChan()) {
+				break
+			}
 			m.update(one.Key, about.bounded())
 		}
 		_ = stream.Close()
@@ -215,6 +219,18 @@ func (m *Machines) serveLine(one *machine, session *yamux.Session, settled func(
 	m.counts.lines.Add(-1)
 	m.disconnect(one.Key, own)
 	m.cfg.Log.Info("machine lost", zap.String("machine", one.Name))
+}
+
+// waits waits, and reports false if end is closed before.
+func waits(pause time.Duration, end <-chan struct{}) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-end:
+		return false
+	}
 }
 
 // connect makes own the line of its machine, and has the fleet dial the machine's agents. It returns false if the

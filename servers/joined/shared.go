@@ -49,7 +49,10 @@ func (m *Machines) read(ctx context.Context) {
 		if was != nil && was.Name == r.Name && bytes.Equal(was.Body, r.Body) {
 			continue
 		}
-		is := machine{Record: r}
+		is := machine{Record: r, reports: newReports()}
+		if was != nil {
+			is.reports = was.reports
+		}
 		err := json.Unmarshal(r.Body, &is.details)
 		if err == nil {
 			err = m.install(was, is, func() error { return nil })

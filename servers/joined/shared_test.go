@@ -56,7 +56,10 @@ func TestSharedMachines(t *testing.T) {
 func TestRemovedElsewhereStaysAway(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(s *service, door *Door, key []byte) error{
-		"a report": func(s *service, door *Door, _ []byte) error { return door.Tell(About{}) },
+		"a report": func(_ *service, door *Door, _ []byte) error {
+			_ = door.Tell(About{}) // the line may end under it
+			return nil
+		},
 		"a rename": func(s *service, _ *Door, _ []byte) error {
 			if err := s.Rename(t.Context(), handoff.Caller{}, "mini", "studio"); handoff.CodeOf(err) != handoff.CodeTakenOver {
 				t.Errorf("renamed: %v", err)
