@@ -2,6 +2,8 @@ package handoff
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"iter"
 	"time"
 )
@@ -27,6 +29,10 @@ type Request struct {
 	// Again means that an earlier life of the process may have had the request. Start then waits until the work of that
 	// life is taken up, for some seconds at most, or returns [CodeStoreDown]. Finished work is found, too.
 	Again bool
+	// Print identifies a request that has no key of its own, by the front, the tool and all arguments; see [PrintOf]. A
+	// request with the print of the caller's work is that work for 24 hours, until who asked has the answer. But work
+	// that was not begun begins with it. "": every request is new work.
+	Print string
 	// Target has the names as they were asked for. A Server "bigpc/api" is the same as Server "bigpc" and Project
 	// "api".
 	Target  Target
@@ -55,6 +61,12 @@ type Request struct {
 	Instead RunID
 	// Origin is the program that asks; the zero Origin is a person, in a call or on the page.
 	Origin Origin
+}
+
+// PrintOf returns the [Request].Print of a request with these parts: the SHA-256 of their JSON.
+func PrintOf(parts ...any) string {
+	sum := sha256.Sum256([]byte(Encode(parts)))
+	return hex.EncodeToString(sum[:])
 }
 
 // An Origin is the program that asks for work, as it describes itself: it is shown, and proves nothing.

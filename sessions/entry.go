@@ -15,7 +15,7 @@ var EntryNames = strings.Fields("key principal user owner args status inherited 
 func EntryFields(to []any, e *ledger.Entry) []any {
 	return append(to,
 		&e.Key, &e.Caller.Principal, &e.Caller.User, &e.Owner, &e.Args, (*string)(&e.Status), &e.Inherited, &e.Attempt,
-		&e.CallID, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread,
+		&e.Print, &e.ClientID, &e.Target.Server, &e.Target.Project, &e.Target.Thread,
 		(*string)(&e.Watermark), (*string)(&e.Turn), &e.Prompt, &e.Title, &e.Why, (*string)(&e.Outcome),
 		(*string)(&e.Code), &e.Spoken, &e.Accepted, &e.Ended, (*string)(&e.Tests), &e.Unkept, &e.Asker,
 		(*string)(&e.Parent), &e.Giver,

@@ -46,7 +46,7 @@ func (s Step) Check() (Step, error) {
 		return bad("without a time")
 	}
 	for _, id := range []string{
-		s.Key, s.Owner, s.Args, s.Caller.Principal, s.Caller.User, s.Set.CallID, s.Set.ClientID,
+		s.Key, s.Owner, s.Args, s.Caller.Principal, s.Caller.User, s.Set.Print, s.Set.ClientID,
 		s.Set.Target.Server, s.Set.Target.Project, s.Set.Target.Thread,
 		string(s.Set.Watermark), string(s.Set.Turn), s.Set.Why, string(s.Set.Tests),
 	} {

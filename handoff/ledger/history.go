@@ -85,9 +85,9 @@ func (e Entry) Told() string {
 	return e.Spoken
 }
 
-// History returns the entry as it is kept when it is history: without CallID and Watermark, and with shorter texts.
+// History returns the entry as it is kept when it is history: without Watermark, and with shorter texts.
 func (e Entry) History() Entry {
-	e.CallID, e.Watermark = "", ""
+	e.Watermark = ""
 	e.Prompt, e.Title = handoff.Cut(e.Prompt, HistoryPrompt), handoff.Cut(e.Title, HistoryTitle)
 	e.Spoken = handoff.Cut(e.Spoken, HistorySpoken)
 	return e

@@ -56,7 +56,8 @@ type Entry struct {
 // Facts are the details of an entry. A step replaces those that it has and keeps the others. But a step to dispatching
 // always replaces Watermark and Turn, since a new thread has none.
 type Facts struct {
-	CallID    string // from [Hash]: of the request's key, for the log
+	// Print is the print of the request (see [handoff.Request]); "": it has none. [Answered] replaces it.
+	Print     string
 	ClientID  string // the [handoff.Turn.ID] that the start carries
 	Target    handoff.Target
 	Watermark handoff.TurnID // the thread's newest turn before the start
@@ -96,6 +97,9 @@ type Step struct {
 func (s Step) Keeps() bool {
 	return s.Adopt || s.To == handoff.StatusAccepted || s.To == handoff.StatusCompleted && s.Set.Code.Asks()
 }
+
+// Answered is the [Facts].Print of work whose asker has the answer: the same request is new work then.
+const Answered = "-"
 
 // Key returns the key of a handoff: 20 letters and digits [a-z2-7], the same in every life of the router. A call_id is
 // unique only in its session.
@@ -203,7 +207,7 @@ func (f Facts) Merge(s Step) Facts {
 		f.Watermark, f.Turn = "", ""
 	}
 	return Facts{
-		CallID: cmp.Or(n.CallID, f.CallID), ClientID: cmp.Or(n.ClientID, f.ClientID), Target: cmp.Or(n.Target, f.Target),
+		Print: cmp.Or(n.Print, f.Print), ClientID: cmp.Or(n.ClientID, f.ClientID), Target: cmp.Or(n.Target, f.Target),
 		Watermark: cmp.Or(n.Watermark, f.Watermark), Turn: cmp.Or(n.Turn, f.Turn), Prompt: cmp.Or(n.Prompt, f.Prompt),
 		Title: cmp.Or(n.Title, f.Title), Why: cmp.Or(n.Why, f.Why), Outcome: cmp.Or(n.Outcome, f.Outcome),
 		Tests: cmp.Or(n.Tests, f.Tests), Code: cmp.Or(n.Code, f.Code), Spoken: cmp.Or(n.Spoken, f.Spoken),

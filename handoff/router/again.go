@@ -1,7 +1,10 @@
 package router
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -69,7 +72,12 @@ func (c *caller) openKeyed(
 	if same != "" || err != nil {
 		return same, err
 	}
+	same, unbegun := c.registry.repeated(w.req.Print)
+	if same != "" {
+		return same, nil
+	}
 	former, notBegun := c.registry.formerOf(k)
+	notBegun = cmp.Or(notBegun, unbegun)
 	if e := may(former); e != nil {
 		return "", e
 	}
@@ -79,10 +87,64 @@ func (c *caller) openKeyed(
 	c.open(rec, w)
 	c.registry.setKey(rec.ID, k)
 	c.registry.closePaused(string(w.req.Instead), rec.ID)
-	if by != nil {
-		c.registry.with(rec.ID, func(rec *recordState) { rec.offered, rec.attendedBy = true, by })
-	}
+	c.registry.with(rec.ID, func(rec *recordState) {
+		if rec.print = w.req.Print; by != nil {
+			rec.offered, rec.attendedBy = true, by
+		}
+	})
 	return "", nil
+}
+
+// findPrinted returns the id of the work that a request with a print repeats, also if that is of an earlier life; "":
+// there is none, and the request begins one.
+func (c *caller) findPrinted(ctx context.Context, print string) (string, error) {
+	if err := c.router.Recovered(ctx, storeTimeout); err != nil {
+		return "", err
+	}
+	if err := c.router.Recall(ctx, c.who); err != nil { // work that somebody else was told of is history
+		return "", handoff.Because(handoff.CodeStoreDown, "", err)
+	}
+	same, _ := c.registry.repeated(print)
+	return same, nil
+}
+
+// repeated returns the id of the newest record with a print, or the one that was begun in its place. If such a record
+// was not begun, and may be begun by a repetition, repeated returns its id as unbegun. Both are "" if there is none.
+func (g *registry) repeated(print string) (same, unbegun string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, rec := range slices.Backward(g.records) {
+		switch {
+		case print == "" || rec.print != print || !rec.repeatable():
+			continue
+		case !rec.free():
+			return cmp.Or(rec.begunAs, rec.ID), ""
+		case rec.NotBegun():
+			return "", rec.ID
+		}
+		break
+	}
+	return "", ""
+}
+
+// repeatable reports whether the request of the record can be repeated by its print.
+func (r *recordState) repeatable() bool {
+	return r.print != "" && time.Since(r.CreatedAt) < ledger.KeyFor
+}
+
+// Answered notes that who asked for work has the answer, whatever that is: the same request is new work then.
+func (v Service) Answered(c handoff.Caller, id handoff.RunID) {
+	printed, g := false, &v.of(c).registry
+	g.with(string(id), func(rec *recordState) { printed, rec.print = rec.print != "", "" })
+	if printed {
+		g.writer(string(id)).setPrint(ledger.Answered)
+	}
+}
+
+// Told is Answered and Heard: who asked was told the outcome.
+func (v Service) Told(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
+	v.Answered(c, id)
+	return v.Heard(ctx, c, id)
 }
 
 // open adds a record. If that removes a record whose outcome was not heard, its ledger entry is released at once, so
@@ -143,9 +205,17 @@ func (g *registry) setKey(id string, k ledgerKey) {
 	g.with(id, func(rec *recordState) { rec.key, g.byKey[k.key] = k, id })
 }
 
-// restored sets the fields of a record that were restored from its entry: the key, the number of attempts, and that the
-// ledger has it.
+// printOf returns the print of an entry, or "" if its asker has the answer.
+func printOf(e ledger.Entry) string {
+	if e.Print == ledger.Answered {
+		return ""
+	}
+	return e.Print
+}
+
+// restored sets the fields of a record that were restored from its entry: the key, the print, the number of attempts,
+// and that the ledger has it.
 func (g *registry) restored(id string, e ledger.Entry) {
 	g.setKey(id, ledgerKey{e.Key, e.Args})
-	g.with(id, func(rec *recordState) { rec.attempts, rec.log.noted = e.Attempt, true })
+	g.with(id, func(rec *recordState) { rec.attempts, rec.log.noted, rec.print = e.Attempt, true, printOf(e) })
 }

@@ -144,6 +144,16 @@ func (l *ledgerWriter) dispatch(ctx context.Context, attempt int, facts ledger.F
 	return l.writeNow(ctx, l.newStep(handoff.StatusDispatching, attempt, facts))
 }
 
+// setPrint sets the print of the request, or [ledger.Answered], for all later steps.
+func (l *ledgerWriter) setPrint(print string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.facts.Print = print
+}
+
 // adopt becomes the owner of an entry of an earlier life of the router.
 func (l *ledgerWriter) adopt(ctx context.Context) (ledger.Entry, error) {
 	e, err := l.caller.router.cfg.Ledger.Advance(ctx, ledger.Step{
@@ -224,6 +234,7 @@ func (l *ledgerWriter) delivered(spoken string) ack {
 	s := l.newStep(handoff.StatusDelivered, 0, ledger.Facts{Spoken: spoken})
 	begin := false
 	l.mu.Lock()
+	s.Set.Print = l.facts.Print
 	known, first := l.known, !l.delivering
 	if l.delivering = true; first {
 		l.unwritten, l.body = nil, ledger.Body{} // pending steps have copies

@@ -113,15 +113,16 @@ func (v Service) Recall(ctx context.Context, c handoff.Caller) error {
 		return err
 	}
 	records := make([]handoff.Record, 0, len(page.Entries))
+	var prints []string
 	for _, e := range page.Entries {
 		rec, err := state.pastRecord(ctx, e)
 		if err != nil {
 			log.Warn("history not read", zap.Error(err))
 			return err
 		}
-		records = append(records, rec)
+		records, prints = append(records, rec), append(prints, printOf(e))
 	}
-	state.registry.setPast(records)
+	state.registry.setPast(records, prints...)
 	return nil
 }
 

@@ -36,6 +36,10 @@ func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
 	for try := 0; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		adopted, err := l.adopt(limited)
+		var body ledger.Body
+		if err == nil {
+			body, err = c.body(limited, adopted)
+		}
 		cancel()
 		switch {
 		case err == nil && adopted.Status == handoff.StatusDelivered: // heard since the entries were read
@@ -50,7 +54,7 @@ func (c *caller) adoptOne(ctx context.Context, e ledger.Entry) {
 			if adopted.Status != handoff.StatusCompleted {
 				c.readStickies(ctx)
 			}
-			c.restore(adopted, c.body(ctx, adopted), l)
+			c.restore(adopted, body, l)
 			return
 		case !retryable(err):
 			c.router.cfg.Log.Info("an entry of the ledger is not ours", zap.String("handoff", e.ClientID), zap.Error(err))
@@ -94,19 +98,18 @@ func (c *caller) closeUnkept(ctx context.Context, e ledger.Entry, l *ledgerWrite
 	l.delivered("").wait(ctx)
 }
 
-// body reads the body of an entry that was not begun, so that it can be begun, or that has ended. It is empty if it
-// cannot be read.
-func (c *caller) body(ctx context.Context, e ledger.Entry) ledger.Body {
-	if c.router.past == nil || e.Status != handoff.StatusAccepted && e.Status != handoff.StatusCompleted {
-		return ledger.Body{}
+// body reads the whole words of an entry. An error means that they were not read, and is to be tried again: what goes
+// on without them would be written over them.
+func (c *caller) body(ctx context.Context, e ledger.Entry) (ledger.Body, error) {
+	if c.router.past == nil || e.Status == handoff.StatusDelivered || e.Unkept {
+		return ledger.Body{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	body, _, err := c.router.past.Body(ctx, e.Caller, e.Key)
 	if err != nil {
 		c.router.cfg.Log.Warn("whole words not read", zap.String("handoff", e.ClientID), zap.Error(err))
+		err = handoff.Because(handoff.CodeUnreachable, "the store", err)
 	}
-	return body
+	return body, err
 }
 
 // restore makes a record of an entry, and a run if it is not over.

@@ -9,7 +9,8 @@ import (
 )
 
 // Bounds of a caller's records. When there are too many records, the oldest whose outcome was heard is removed; when a
-// record has too many items, its oldest item. Records whose outcome was not heard have a bound of their own; beyond it
+// record has too many items, its oldest item. Records whose outcome was not heard, or whose asker has no answer, have a
+// bound of their own; beyond it
 // the oldest is removed, and a later call finds it in the ledger.
 const (
 	maxRecords = 100
@@ -48,6 +49,7 @@ type recordState struct {
 	notified   bool          // a notice of its outcome was sent outside of calls
 	begunAs    string        // the id of the run that was begun in place of this one; "": none
 	key        ledgerKey     // of its request
+	print      string        // of its request, until who asked has the answer; "": none
 	attempts   int           // how often its start may have been sent
 	request    string        // the whole request while it waits or is paused, see [encodeRequest]; ""
 }
@@ -57,7 +59,7 @@ type recordState struct {
 func (g *registry) open(rec handoff.Record, w *run) (removed *recordState) {
 	g.mu.Lock()
 	if len(g.records) >= maxRecords {
-		i := slices.IndexFunc(g.records, func(r *recordState) bool { return r.heard() })
+		i := slices.IndexFunc(g.records, func(r *recordState) bool { return r.heard() && !r.repeatable() })
 		if i < 0 && len(g.records) >= maxUnheard {
 			i = slices.IndexFunc(g.records, func(r *recordState) bool { return r.Outcome != "" })
 		}
@@ -355,17 +357,22 @@ func (g *registry) hasPast() bool {
 	return g.recalled
 }
 
-// setPast adds the records of earlier lives, once, sorted by CreatedAt. Records that are there already stay.
-func (g *registry) setPast(past []handoff.Record) {
+// setPast adds the records of earlier lives, once, sorted by CreatedAt. Records that are there already stay. prints are
+// those of past, in the same order; there may be fewer.
+func (g *registry) setPast(past []handoff.Record, prints ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.recalled {
 		return
 	}
 	g.recalled = true
-	for _, rec := range past {
+	for i, rec := range past {
 		if len(g.records) < maxRecords && g.findLocked(rec.ID) == nil {
-			g.records = append(g.records, &recordState{Record: rec})
+			added := &recordState{Record: rec}
+			if i < len(prints) {
+				added.print = prints[i]
+			}
+			g.records = append(g.records, added)
 		}
 	}
 	slices.SortStableFunc(g.records, func(x, y *recordState) int { return x.CreatedAt.Compare(y.CreatedAt) })

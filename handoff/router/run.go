@@ -351,7 +351,7 @@ func (r *run) advance(s handoff.Status) {
 // facts returns what the ledger is to know of the run now, with t as its target.
 func (r *run) facts(t handoff.Target) ledger.Facts {
 	return ledger.Facts{
-		CallID: ledger.Hash(r.req.Key), ClientID: r.ID, Target: t, Prompt: handoff.InputText(r.req.Input),
+		ClientID: r.ID, Target: t, Prompt: handoff.InputText(r.req.Input),
 		Title: r.rec.Title, Why: r.rec.Why, Giver: r.rec.Key, Asker: r.rec.Client, Parent: r.rec.Parent, Unkept: r.req.Unkept,
 	}
 }

@@ -62,7 +62,7 @@ func (r *run) finish(fault *handoff.Error) {
 		}
 		r.writer.setBody(body)
 		facts := r.facts(r.target)
-		facts.CallID, facts.Outcome, facts.Code, facts.Spoken = "", r.state.Outcome, codeOf(fault), r.rec.Spoken
+		facts.Outcome, facts.Code, facts.Spoken = r.state.Outcome, codeOf(fault), r.rec.Spoken
 		facts.Tests = tests
 		r.outcomeAck = r.writer.completed(facts)
 	}

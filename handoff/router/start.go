@@ -52,6 +52,11 @@ func (r *Router) startAs(
 			return handoff.RunID(same), err
 		}
 	}
+	if req.Print != "" {
+		if same, err := c.findPrinted(ctx, req.Print); same != "" || err != nil {
+			return handoff.RunID(same), err
+		}
+	}
 	if begun, err := c.registry.fillInstead(g, &req); err != nil {
 		return begun, err
 	}
@@ -90,6 +95,7 @@ func (r *Router) startAs(
 			}
 			if !req.Unkept || req.Again { // else the request is never repeated, and nothing is to be kept
 				w.writer = c.newLedgerWriter(k.key, w.ID, args, req.Again)
+				w.writer.setPrint(req.Print)
 				w.writer.takeOver(former)
 			}
 			return nil
@@ -161,7 +167,7 @@ func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 		return handoff.Fault(handoff.CodeMalformed, "only a new session can go on from another one", "")
 	case max(len(t.Server), len(t.Thread), len(req.From.Server), len(req.From.Thread)) > maxName:
 		return handoff.Fault(handoff.CodeTooLarge, "a name", "")
-	case len(req.Key) > maxKey:
+	case max(len(req.Key), len(req.Print)) > maxKey:
 		return handoff.Fault(handoff.CodeTooLarge, "the key of the request", "")
 	case g.Caller.Nameless() && req.By == nil: // nobody could ever hear its outcome
 		return handoff.Fault(handoff.CodeNotGranted, "work outside of a call needs a named caller", "")

@@ -20,7 +20,7 @@ func LedgerStep(key, by string, to handoff.Status) ledger.Step {
 		s.Adopt = true
 	case handoff.StatusAccepted:
 		s.New = true
-		s.Set = ledger.Facts{CallID: "call", ClientID: key, Prompt: "fix it", Title: "auth refactor", Why: "continued"}
+		s.Set = ledger.Facts{Print: "call", ClientID: key, Prompt: "fix it", Title: "auth refactor", Why: "continued"}
 	case handoff.StatusDispatching:
 		s.New, s.Attempt = true, 1
 		s.Set = ledger.Facts{
@@ -238,7 +238,7 @@ func testLedgerWords(t *testing.T, l Store) {
 	s := LedgerStep("key", "a\r\nDEL key", handoff.StatusDispatching)
 	odd := "quote \" \\ \x00 \xff 日本語 , ,started, -1\r\n"
 	s.Set = ledger.Facts{
-		CallID: odd, ClientID: odd, Target: handoff.Target{Server: odd, Project: odd, Thread: odd},
+		Print: odd, ClientID: odd, Target: handoff.Target{Server: odd, Project: odd, Thread: odd},
 		Watermark: handoff.TurnID(odd),
 		Turn:      handoff.TurnID(odd), Prompt: odd, Title: odd, Why: odd, Code: handoff.Code(odd), Spoken: odd,
 		Asker: odd, Parent: handoff.RunID(odd), Giver: odd,
