@@ -133,18 +133,18 @@ func (r *recordState) repeatable() bool {
 }
 
 // Answered notes that who asked for work has the answer, whatever that is: the same request is new work then.
-func (v Service) Answered(c handoff.Caller, id handoff.RunID) {
-	printed, g := false, &v.of(c).registry
-	g.with(string(id), func(rec *recordState) { printed, rec.print = rec.print != "", "" })
+func (v Service) Answered(g handoff.Grant, id handoff.RunID) {
+	printed, records := false, &v.of(g.Caller).registry
+	records.with(string(id), func(rec *recordState) { printed, rec.print = rec.print != "", "" })
 	if printed {
-		g.writer(string(id)).setPrint(ledger.Answered)
+		records.writer(string(id)).setPrint(ledger.Answered)
 	}
 }
 
 // Told is Answered and Heard: who asked was told the outcome.
-func (v Service) Told(ctx context.Context, c handoff.Caller, id handoff.RunID) error {
-	v.Answered(c, id)
-	return v.Heard(ctx, c, id)
+func (v Service) Told(ctx context.Context, g handoff.Grant, id handoff.RunID) error {
+	v.Answered(g, id)
+	return v.Heard(ctx, g, id)
 }
 
 // open adds a record. If that removes a record whose outcome was not heard, its ledger entry is released at once, so

@@ -132,11 +132,11 @@ func TestRepeatedRequest(t *testing.T) {
 					case "restart":
 						life()
 					case "heard":
-						err = r.Heard(t.Context(), ladderCaller, first)
+						err = r.Heard(t.Context(), ladderGrant, first)
 					case "told":
-						err = r.Told(t.Context(), ladderCaller, first)
+						err = r.Told(t.Context(), ladderGrant, first)
 					case "answered":
-						r.Answered(ladderCaller, first)
+						r.Answered(ladderGrant, first)
 					}
 					if err != nil {
 						t.Fatalf("%s: %v", act, err)
@@ -222,7 +222,7 @@ func testReadInPart(t *testing.T, status handoff.Status) {
 	if got := b.bodies["k"].Request; got != kept.Request {
 		t.Errorf("%s: the store has %q, want %q", status, got, kept.Request)
 	}
-	_ = r.Heard(t.Context(), ladderCaller, "r1")
+	_ = r.Heard(t.Context(), ladderGrant, "r1")
 	synctest.Wait()
 	if got := b.bodies["k"].Text; got != kept.Text {
 		t.Errorf("%s: the store has the answer %q", status, got)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,8 +13,8 @@ import (
 
 // An agent's question can be shown to the client's user as a form with one field (elicitation). The answer counts as an
 // answer by the API, because some clients answer by themselves, without a person. So the form is used only for a grant
-// whose yes by the API counts, and only for questions that do not need the page. A form that is declined or cancelled
-// leaves the question open.
+// whose yes by the API counts, and only for questions that do not need the page. Declining the form declines the
+// question; a form that is put away leaves it open.
 
 // mayAsk reports whether this call shows a question to the client's user. A call does so once.
 func (c *call) mayAsk(q handoff.RecordQuestion) bool {
@@ -26,8 +27,8 @@ func (c *call) mayAsk(q handoff.RecordQuestion) bool {
 		len(c.req.Params.InputResponses) == 0 && c.grant.May(handoff.ActAllow) == nil && q.Tap == "" && q.Risk != "high" && len(q.Asks) <= 1
 }
 
-// ask returns the result that shows the form. The client repeats the call with the answer in it; for clients that
-// cannot, the library shows the form and repeats the call.
+// ask returns the result that shows the form. The client repeats the call with the answer and the id of the work in it;
+// for clients that cannot, the library shows the form and repeats the call.
 func (c *call) ask() *mcp.CallToolResult {
 	q := c.asked
 	message := fmt.Sprintf("%s asks: %s", q.Server, strings.TrimSpace(q.Text))
@@ -51,6 +52,7 @@ func (c *call) ask() *mcp.CallToolResult {
 		"required":   []string{answerField},
 	}
 	return &mcp.CallToolResult{
+		RequestState: q.Handoff,
 		InputRequests: mcp.InputRequestMap{
 			string(q.ID): &mcp.ElicitParams{Mode: "form", Message: handoff.Clip(message, maxAsked), RequestedSchema: form},
 		},
@@ -63,26 +65,41 @@ const answerField = "answer"
 // maxAsked bounds the text of a form, in bytes.
 const maxAsked = 2000
 
-// takeAnswer passes on the answers of the client's user. Each names its question, which the grant must allow.
-func (c *call) takeAnswer(ctx context.Context) error {
+// takeAnswer passes on the answers of the client's user, and returns the work that asked. Each answer names its
+// question, which the grant must allow.
+func (c *call) takeAnswer(ctx context.Context) (handoff.RunID, error) {
+	work := handoff.RunID(c.req.Params.RequestState)
 	for id, response := range c.req.Params.InputResponses {
-		form, ok := response.(*mcp.ElicitResult)
-		if !ok || form.Action != "accept" {
-			continue
-		}
-		words, _ := form.Content[answerField].(string)
 		q, err := c.front.cfg.Backend.Questions.Question(c.grant, id)
-		if err != nil {
-			return err
-		}
-		if q.Shown.Words {
-			err = c.front.cfg.Backend.Decisions.Reply(ctx, c.grant, q.Shown.ID, words)
-		} else {
-			err = c.front.cfg.Backend.Decisions.Decide(ctx, c.grant, q.Shown.ID, handoff.Decision(words))
+		if err == nil {
+			work = cmp.Or(work, handoff.RunID(q.Shown.Handoff))
+			err = c.decide(ctx, q.Shown, response)
 		}
 		if err != nil && handoff.AsError(err).Code != handoff.CodeNotPending { // it was answered elsewhere
-			return err
+			return "", err
 		}
 	}
-	return nil
+	if work == "" {
+		return "", handoff.Fault(handoff.CodeMalformed, "requestState is missing", "")
+	}
+	return work, nil
+}
+
+// decide answers a question as its form was answered.
+func (c *call) decide(ctx context.Context, q handoff.RecordQuestion, response mcp.InputResponse) error {
+	form, ok := response.(*mcp.ElicitResult)
+	if !ok {
+		return nil
+	}
+	words, _ := form.Content[answerField].(string)
+	decisions := c.front.cfg.Backend.Decisions
+	switch {
+	case form.Action == "decline":
+		return decisions.Decide(ctx, c.grant, q.ID, handoff.DecisionDecline)
+	case form.Action != "accept": // put away
+		return nil
+	case q.Words:
+		return decisions.Reply(ctx, c.grant, q.ID, words)
+	}
+	return decisions.Decide(ctx, c.grant, q.ID, handoff.Decision(words))
 }

@@ -61,8 +61,11 @@ func waitTool() *mcp.Tool {
 	}
 }
 
-// handler returns the handler of a tool of the table for the holder of a grant.
-func (f *Front) handler(began handoff.Grant, t tools.Tool) mcp.ToolHandler {
+// recoverWithin is how long a call waits for the work of an earlier process to be read.
+const recoverWithin = 5 * time.Second
+
+// handler returns the handler of a tool of the table for who began the session.
+func (f *Front) handler(began asker, t tools.Tool) mcp.ToolHandler {
 	return f.serving(began, t.Name, func(ctx context.Context, c *call) (tools.Result, error) {
 		args, err := t.Parse(string(c.req.Params.Arguments))
 		if err != nil {
@@ -81,8 +84,7 @@ func (f *Front) handler(began handoff.Grant, t tools.Tool) mcp.ToolHandler {
 }
 
 // waitHandler returns the handler of [Wait].
-func (f *Front) waitHandler(began handoff.Grant) mcp.ToolHandler {
-	limit := tools.Tool{Limit: handoff.MaxAnswerJSON}
+func (f *Front) waitHandler(began asker) mcp.ToolHandler {
 	return f.serving(began, Wait, func(ctx context.Context, c *call) (tools.Result, error) {
 		var args struct {
 			Work string `json:"work_id"`
@@ -98,7 +100,7 @@ func (f *Front) waitHandler(began handoff.Grant) mcp.ToolHandler {
 		if err != nil {
 			return nil, err
 		}
-		return limit.Bounded(result), nil
+		return outcomeOnly.Bounded(result), nil
 	})
 }
 
@@ -117,13 +119,14 @@ type call struct {
 
 // serving returns a handler that runs do for each call. An error becomes a result, too, so that the model reads it.
 func (f *Front) serving(
-	began handoff.Grant, tool string, do func(context.Context, *call) (tools.Result, error),
+	began asker, tool string, do func(context.Context, *call) (tools.Result, error),
 ) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		c := &call{front: f, req: req, tool: tool, grant: began}
-		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil { // this request's, which may allow less
-			c.grant, _ = extra.TokenInfo.Extra["grant"].(handoff.Grant)
+		who := began
+		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil { // of this request, which may be allowed less
+			who, _ = extra.TokenInfo.Extra[askerName].(asker)
 		}
+		c := &call{front: f, req: req, tool: tool, grant: who.grant}
 		outcome := callRefused
 		defer func() { f.calls.add(tool, outcome, c.origin().Client) }()
 		if !c.grant.AllowsTool(tool) && tool != Wait {
@@ -132,23 +135,45 @@ func (f *Front) serving(
 		stop := c.progress(ctx)
 		defer stop()
 		c.Direct = tools.Direct{Backend: f.cfg.Backend, Wait: f.cfg.Patience, Complete: c.complete, Progress: c.happened}
-		if err := c.takeAnswer(ctx); err != nil {
-			return c.failed(err), nil
-		}
-		result, err := do(ctx, c)
+		result, err := c.answered(ctx, do)
 		outcome = c.outcome(result, err)
-		if c.work != "" && ctx.Err() == nil { // otherwise nobody reads the result, and the outcome is told again
-			_ = f.cfg.Work.Heard(ctx, c.grant, c.work) // on failure, the outcome is told again
-		}
+		var answer *mcp.CallToolResult
 		switch {
 		case err != nil:
-			return c.failed(err), nil
+			answer = c.failed(err)
 		case c.asked != nil:
-			return c.ask(), nil
+			answer = c.ask()
+		default:
+			answer = c.toolResult(result)
 		}
-		return c.toolResult(result), nil
+		if c.work != "" && who.telling != nil {
+			who.telling.expect(c.grant, c.work, answer)
+		}
+		return answer, nil
 	}
 }
+
+// answered carries out a call. A call that is repeated with the answer to a form passes that on, and then only waits
+// for the work that asked.
+func (c *call) answered(
+	ctx context.Context, do func(context.Context, *call) (tools.Result, error),
+) (tools.Result, error) {
+	if len(c.req.Params.InputResponses) == 0 {
+		return do(ctx, c)
+	}
+	work, err := c.takeAnswer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.await(ctx, c.grant, work)
+	if err != nil {
+		return nil, err
+	}
+	return outcomeOnly.Bounded(result), nil
+}
+
+// outcomeOnly bounds a result that has only work.
+var outcomeOnly = tools.Tool{Limit: handoff.MaxAnswerJSON}
 
 // toolResult returns a result as text and as structure. Each is complete, because clients pass on only one of them.
 func (c *call) toolResult(result tools.Result) *mcp.CallToolResult {
@@ -175,20 +200,36 @@ func (c *call) failed(err error) *mcp.CallToolResult {
 	}
 }
 
-// Give implements [tools.Front]. It recognises repeated requests: see [Front.begin].
+// Give implements [tools.Front]. Clients whose connection broke repeat a request without a mark that it is a repetition,
+// so it is recognised by all that it says.
 func (c *call) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (tools.Result, error) {
 	ctx, span := c.front.cfg.Trace.Begin(ctx, "request", c.traceHeader())
-	id, again, err := c.front.begin(ctx, c, req)
+	began := time.Now()
+	id, err := c.begin(ctx, g, req)
 	var result tools.Result
 	if err == nil {
 		result, err = c.await(ctx, g, id)
 	}
 	if w, ok := result.(tools.WorkResult); ok {
-		w.Again = again
+		w.Again = w.Record.CreatedAt.Before(began)
 		result = w
 	}
 	span.End(handoff.CodeOf(err), "route", "POST /mcp", "tool", c.tool)
 	return result, err
+}
+
+// begin gives work, or returns the work that the same call gave before.
+func (c *call) begin(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+	if err := c.front.cfg.Work.Recovered(ctx, recoverWithin); err != nil {
+		return "", err
+	}
+	var args any // with sorted names and without blanks
+	if err := json.Unmarshal(c.req.Params.Arguments, &args); err != nil {
+		return "", handoff.Fault(handoff.CodeMalformed, "the arguments are no JSON", err.Error())
+	}
+	req.Print = handoff.PrintOf("mcp", g.Caller, g.Key, c.tool, args)
+	c.complete(&req)
+	return c.front.cfg.Backend.Runs.Start(ctx, g, req)
 }
 
 // traceHeader returns the W3C trace context of the call: from the header of its request, or from its _meta, where

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -20,10 +21,12 @@ type fleet struct {
 	decided   []string
 	followers int
 	changed   chan struct{}
-	parents   []string // of the spans in which work was begun
+	parents   []string          // of the spans in which work was begun
+	prints    map[string]string // ids of work whose asker was not told, by caller and print
+	told      int
 }
 
-func newFleet() *fleet { return &fleet{changed: make(chan struct{})} }
+func newFleet() *fleet { return &fleet{changed: make(chan struct{}), prints: map[string]string{}} }
 
 func (f *fleet) change(do func()) {
 	f.mu.Lock()
@@ -107,14 +110,20 @@ func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request)
 	}
 	prompt := handoff.InputText(req.Input)
 	var id string
+	again := false
 	f.change(func() {
+		print := g.Caller.String() + " " + req.Print
+		if id, again = f.prints[print]; again {
+			return
+		}
+		f.prints[print] = fmt.Sprintf("w-%d", len(f.records)+1)
 		f.parents = append(f.parents, handoff.SpanOf(ctx).Parent())
 		id = fmt.Sprintf("w-%d", len(f.records)+1)
 		f.records = append(
 			f.records,
 			handoff.Record{
 				ID: id, Server: "bigpc", Title: g.Caller.String(), Prompt: prompt, Client: req.Origin.Client,
-				State: handoff.StatusStarted,
+				State: handoff.StatusStarted, CreatedAt: time.Now(),
 			},
 		)
 		if verb, _, _ := strings.Cut(prompt, " "); verb == "ask" || verb == "danger" {
@@ -128,8 +137,8 @@ func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request)
 			f.questions = append(f.questions, q)
 		}
 	})
-	switch verb, _, _ := strings.Cut(prompt, " "); verb {
-	case "wait", "ask", "danger":
+	switch verb, _, _ := strings.Cut(prompt, " "); {
+	case again, verb == "wait", verb == "ask", verb == "danger":
 	default:
 		f.finish(id, handoff.OutcomeResult, "Done: "+prompt)
 	}
@@ -172,8 +181,10 @@ func (f *fleet) Follow(
 	}
 }
 
-func (f *fleet) Heard(_ context.Context, _ handoff.Grant, id handoff.RunID) error {
+func (f *fleet) Told(_ context.Context, _ handoff.Grant, id handoff.RunID) error {
 	f.change(func() {
+		f.told++
+		maps.DeleteFunc(f.prints, func(_, of string) bool { return of == string(id) })
 		for i := range f.records {
 			if f.records[i].ID == string(id) {
 				f.records[i].State = handoff.StatusDelivered
@@ -216,3 +227,5 @@ func (f *fleet) count() int {
 	defer f.mu.Unlock()
 	return len(f.records)
 }
+
+func (f *fleet) Heard(context.Context, handoff.Grant, handoff.RunID) error { return nil }

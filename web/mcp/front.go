@@ -8,8 +8,9 @@
 //
 // Several clients give up after 60 seconds without an answer, so every call is answered within [patience]: with the
 // outcome if there is one, or else with the id of the work, for the tool wait. A client that leaves or cancels ends its
-// wait, but not the work. Models repeat their request when a connection broke, so the same words for the same machine
-// are one piece of work until the client has got its outcome.
+// wait, but not the work. Models repeat their request when a connection broke, so the same call is the same work for 24
+// hours, until its outcome was written to the client. A call that is repeated with the answer of the client's user to a
+// form only waits for the work that asked.
 //
 // Some clients give their model only the structured result, others only the text, so each of them is complete. Versions
 // of the protocol up to 2025-11-25 have sessions, 2026-07-28 has none; one address serves both, by the header
@@ -45,8 +46,8 @@ const (
 
 // Work is what the front needs beside the tools.
 type Work interface {
-	// Heard records that the caller knows the outcome.
-	Heard(ctx context.Context, g handoff.Grant, id handoff.RunID) error
+	// Told records that the client that asked for work was told its outcome.
+	Told(ctx context.Context, g handoff.Grant, id handoff.RunID) error
 	// Recovered waits until the work of an earlier process has been read, for at most within.
 	Recovered(ctx context.Context, within time.Duration) error
 }
@@ -74,8 +75,7 @@ type Front struct {
 	cfg      Config       // Set once
 	sessions http.Handler // Set once: for versions of the protocol with sessions
 	requests http.Handler // Set once: for versions without
-	recent   recentWork
-	calls    tally // safe for concurrent use
+	calls    tally        // safe for concurrent use
 
 	mu   sync.Mutex
 	open map[*mcp.Server]session // Guarded by mu: the open sessions, at most maxSessions for each caller
@@ -114,14 +114,23 @@ func New(cfg Config) *Front {
 // serverKey is the context key of the server for a request that begins a session, or has none.
 type serverKey struct{}
 
-// grantKey is the context key of a request's grant.
-type grantKey struct{}
+// An asker is who sent a request.
+type asker struct {
+	grant   handoff.Grant
+	telling *telling // of the answer
+}
+
+// askerKey is the context key of the [asker] of an HTTP request, and its name in a request of the library.
+type askerKey struct{}
+
+const askerName = "asker"
 
 // bound binds sessions to the key and caller that began them: nobody else can use a session's id.
 func bound(h http.Handler) http.Handler {
 	verify := func(_ context.Context, _ string, r *http.Request) (*auth.TokenInfo, error) {
-		g, _ := r.Context().Value(grantKey{}).(handoff.Grant)
-		return &auth.TokenInfo{UserID: g.Key + " " + g.Caller.String(), Extra: map[string]any{"grant": g}}, nil
+		who, _ := r.Context().Value(askerKey{}).(asker)
+		user := who.grant.Key + " " + who.grant.Caller.String()
+		return &auth.TokenInfo{UserID: user, Extra: map[string]any{askerName: who}}, nil
 	}
 	return auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(h)
 }
@@ -131,7 +140,8 @@ func (f *Front) Patterns() []string { return []string{"POST /mcp", "GET /mcp", "
 
 // Serve answers a request that the edge has authorised.
 func (f *Front) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	ctx, server, handler := context.WithValue(r.Context(), grantKey{}, g), f.server(g), f.sessions
+	who := asker{g, new(telling)}
+	ctx, server, handler := context.WithValue(r.Context(), askerKey{}, who), f.server(who), f.sessions
 	if r.Header.Get("Mcp-Protocol-Version") >= sessionless {
 		handler = f.requests
 	} else if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" { // the request begins a session
@@ -142,18 +152,23 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	}
 	r = r.Clone(context.WithValue(ctx, serverKey{}, server))
 	r.Header.Set("Authorization", "Bearer known") // the library requires one; the edge has checked the key
-	handler.ServeHTTP(w, r)
+	answer := &watchedAnswer{ResponseWriter: w, telling: who.telling}
+	handler.ServeHTTP(answer, r)
+	f.told(context.WithoutCancel(ctx), answer.outcomes(r))
 	return nil
 }
 
 // Pipe serves one session over a connection with one message in each line, until the connection or ctx ends.
 func (f *Front) Pipe(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error {
-	server := f.server(g)
+	who := asker{g, new(telling)}
+	server := f.server(who)
 	if err := f.keep(server, g.Caller); err != nil {
 		return err
 	}
 	defer f.begun(server)
-	return server.Run(ctx, &mcp.IOTransport{Reader: conn, Writer: conn})
+	told := func(works map[handoff.RunID]handoff.Grant) { f.told(context.WithoutCancel(ctx), works) }
+	watched := watchedPipe{conn, who.telling, told}
+	return server.Run(ctx, &mcp.IOTransport{Reader: watched, Writer: watched})
 }
 
 // keep adds the server of a session that begins. It fails if the caller has too many sessions.
@@ -217,8 +232,8 @@ func (f *Front) newSessionID() string {
 	return f.cfg.Instance + "_" + rand.Text()
 }
 
-// server returns a server with the tools of a grant, for one session, or for one request without a session.
-func (f *Front) server(g handoff.Grant) *mcp.Server {
+// server returns a server with the tools of who asks, for one session, or for one request without a session.
+func (f *Front) server(who asker) *mcp.Server {
 	s := mcp.NewServer(
 		&mcp.Implementation{Name: "switchboard", Title: "Switchboard", Version: f.cfg.Version},
 		&mcp.ServerOptions{
@@ -228,12 +243,12 @@ func (f *Front) server(g handoff.Grant) *mcp.Server {
 		},
 	)
 	for _, t := range tools.All() {
-		if g.AllowsTool(t.Name) && !t.InCall {
-			s.AddTool(describe(t), f.handler(g, t))
+		if who.grant.AllowsTool(t.Name) && !t.InCall {
+			s.AddTool(describe(t), f.handler(who, t))
 		}
 	}
-	if g.AllowsTool(tools.Status) {
-		s.AddTool(waitTool(), f.waitHandler(g))
+	if who.grant.AllowsTool(tools.Status) {
+		s.AddTool(waitTool(), f.waitHandler(who))
 	}
 	return s
 }

@@ -25,13 +25,20 @@ func serve(t testing.TB, f *fleet, patience time.Duration) string {
 		Work:    f, Version: "1", Patience: patience, Page: func() string { return "http://page.example/" },
 	})
 	t.Cleanup(front.Close)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serveWith(t, func(w http.ResponseWriter, r *http.Request) error {
 		who := r.Header.Get("X-Who")
 		g := handoff.Grant{Caller: handoff.Caller{Principal: who}, Key: who, Approve: handoff.ApproveAll}
 		if who == "guest" {
 			g.Approve, g.Tools = handoff.ApproveNone, []string{tools.ListServers, tools.Codex, tools.Status}
 		}
-		if err := front.Serve(w, r, g); err != nil {
+		return front.Serve(w, r, g)
+	})
+}
+
+// serveWith serves requests over HTTP, and returns the address.
+func serveWith(t testing.TB, serve func(http.ResponseWriter, *http.Request) error) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := serve(w, r); err != nil {
 			handoff.AsError(err).Reply(w, false)
 		}
 	}))
@@ -271,6 +278,7 @@ func TestSameWords(t *testing.T) {
 		!strings.Contains(got, "the same request, made") {
 		t.Errorf("asked after its end: %s", got)
 	}
+	f.until(func() bool { return f.told == 1 }) // a moment after the client has it
 	say(t, first, "codex", ask)
 	if n := f.count(); n != 3 {
 		t.Errorf("asked after the outcome was told: %d works", n)
@@ -310,13 +318,14 @@ func TestGoneClient(t *testing.T) {
 	}
 }
 
-// TestForms: a client with forms gets those questions that an API may answer; a form that is declined without a
-// decision decides nothing; only the page answers dangerous ones.
+// TestForms: a client with forms gets those questions that an API may answer; a form that is declined
+// declines, and one that is put away decides nothing; only the page answers dangerous ones.
 func TestForms(t *testing.T) {
 	allow := func(*sdk.ElicitParams) *sdk.ElicitResult {
 		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "accept"}}
 	}
 	decline := func(*sdk.ElicitParams) *sdk.ElicitResult { return &sdk.ElicitResult{Action: "decline"} }
+	putAway := func(*sdk.ElicitParams) *sdk.ElicitResult { return &sdk.ElicitResult{Action: "cancel"} }
 	for _, version := range versions() {
 		for _, tc := range []struct {
 			name, prompt string
@@ -327,7 +336,8 @@ func TestForms(t *testing.T) {
 			says         []string
 		}{
 			{"allowed", "ask", "owner", allow, 1, "accept", []string{"It was accepted."}},
-			{"declined by the program", "ask", "owner", decline, 1, "", []string{"q1", "go test", "work_id: w-1"}},
+			{"declined", "ask", "owner", decline, 1, "decline", []string{"It was declineed."}},
+			{"put away", "ask", "owner", putAway, 1, "", []string{"q1", "go test", "work_id: w-1"}},
 			{"no forms", "ask", "owner", nil, 0, "", []string{"q1", "go test", "answer_agent"}},
 			{"a key whose yes does not count", "ask", "guest", allow, 0, "", []string{
 				"q1", "go test", "A yes counts only on the page: this key may not answer for you.", "http://page.example/",
@@ -355,6 +365,9 @@ func TestForms(t *testing.T) {
 					if !strings.Contains(got, want) {
 						t.Errorf("%q is missing in: %s", want, got)
 					}
+				}
+				if strings.Contains(got, "nothing was begun") {
+					t.Errorf("its own work counts as a repetition: %s", got)
 				}
 				if asked != tc.asked || strings.Join(f.decided, " ") != tc.decided || f.count() != 1 {
 					t.Errorf("asked %d times, decided %q, %d works", asked, f.decided, f.count())
