@@ -93,7 +93,7 @@ func (r *Router) startAs(
 			if e := r.cfg.Rates.take(g, w.askedAt); e != nil {
 				return e
 			}
-			if !req.Unkept || req.Again { // else the request is never repeated, and nothing is to be kept
+			if !req.Unkept || req.Key != w.ID { // else the request is never repeated, and nothing is to be kept
 				w.writer = c.newLedgerWriter(k.key, w.ID, args, req.Again)
 				w.writer.setPrint(req.Print)
 				w.writer.takeOver(former)

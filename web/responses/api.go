@@ -25,7 +25,8 @@ const (
 const (
 	maxLive     = 1024                // responses in memory; when none of them has ended, no more are begun
 	keptFor     = 30 * 24 * time.Hour // how long responses and conversations are stored
-	retriedFor  = 10 * time.Minute    // how long a repeated request gets the response of the first one
+	retriedFor  = 24 * time.Hour      // how long a repeated request gets the response of the first one
+	lostFor     = 10 * time.Minute    // the same for one whose answer was written, but may be lost
 	storeWithin = 5 * time.Second
 	recovering  = 5 * time.Second // how long after the start the router may not know earlier work yet
 )
@@ -169,7 +170,11 @@ func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *
 func (a *API) resume(g handoff.Grant, doc document) (document, *liveResponse, *fault) {
 	doc.Seq, doc.Streamed = 0, false // the log of its events is lost
 	l := a.newLive(g, doc, true)
-	if !a.knows(g, doc.Run) { // its outcome was heard, or it never began
+	known, err := a.knows(g, doc.Run)
+	if err != nil {
+		return document{}, nil, faultOf(err)
+	}
+	if !known { // its outcome was heard, or it never began
 		l.kept = false // do not store the failure, in case the run becomes known after all
 		l.begin()
 		l.apply(func(m *emitter) []event {
@@ -198,14 +203,17 @@ func (a *API) resume(g handoff.Grant, doc document) (document, *liveResponse, *f
 }
 
 // knows reports whether a run is known. Shortly after the start it waits, because the router may still be reading
-// earlier work.
-func (a *API) knows(g handoff.Grant, run handoff.RunID) bool {
+// earlier work. An error means that it cannot be told yet.
+func (a *API) knows(g handoff.Grant, run handoff.RunID) (bool, error) {
 	for {
-		if _, err := a.cfg.Work.Handoff(g, string(run)); err == nil {
-			return true
-		}
-		if time.Since(a.began) > recovering {
-			return false
+		switch _, err := a.cfg.Work.Handoff(g, string(run)); {
+		case err == nil:
+			return true, nil
+		case time.Since(a.began) <= recovering:
+		case handoff.AsError(err).Code == handoff.CodeStoreDown:
+			return false, err
+		default:
+			return false, nil
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

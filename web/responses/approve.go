@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"switchboard/handoff"
@@ -65,8 +66,9 @@ func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request
 	l := a.newLive(g, next, doc.Response.Store)
 	if !req.Background {
 		by := a.listeners.enter(g)
-		l.reportsHeard, l.unfollow = true, func() { a.listeners.exit(g, by, doc.Run) }
+		l.expected, l.unfollow = true, sync.OnceFunc(func() { a.listeners.exit(g, by, doc.Run) })
 	}
+	l.settled = a.attempts.settler(g.Caller, p)
 	return a.place(ctx, l, next, p)
 }
 

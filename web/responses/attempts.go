@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchboard/handoff"
@@ -15,16 +16,18 @@ import (
 // An attempt is a request to create a response. Its result is kept, so that a repetition of the request gets the same
 // response.
 type attempt struct {
-	at    time.Time     // Set once
 	ready chan struct{} // closed when the result is known
 	live  *liveResponse // Set once, before ready is closed; nil if it failed
 	name  string        // Set once: see [retryName]
 	body  [32]byte      // Set once: the SHA-256 of the body
+	kept  bool          // Set once: something of its work is stored beyond its end
 	keyed bool          // Set once: it has an Idempotency-Key, and may be repeated as long as its response is stored
+	given atomic.Bool   // who asked has an answer, or has given up
 
 	// Owned by the handler of the first request, until ready is closed.
 
 	key      string // of its run; "": nothing about the request is stored
+	again    bool   // it repeats a request of an earlier process, or may do so
 	stored   bool   // the store has the request under its name
 	response string // id of the response that it began in an earlier process, or is about to begin; "": unknown
 	// keepLong says that the response cannot be found again by the key of the run: a repetition would continue another
@@ -32,7 +35,7 @@ type attempt struct {
 	keepLong bool
 }
 
-// attempts has the requests of the last minutes.
+// attempts has the requests whose responses are in memory. The others are in the store.
 type attempts struct {
 	documents *documents // Set once
 
@@ -40,99 +43,148 @@ type attempts struct {
 	all map[string]*attempt // Guarded by mu: by name
 }
 
-// register returns the attempt that a request repeats, or else adds the request as the first. The key of its run is
+// register returns the attempt that a request repeats, or else adds the request, p, as the first. The key of its run is
 // stored before the run begins, so that a repetition finds the run even after the process was killed.
 func (s *attempts) register(
-	ctx context.Context, g handoff.Grant, req *request, now attempt, again bool,
-) (p *attempt, first bool, f *fault) {
+	ctx context.Context, g handoff.Grant, p *attempt, repeats repetition,
+) (same *attempt, first bool, f *fault) {
 	s.mu.Lock()
-	if p = s.all[now.name]; p != nil && again && time.Since(p.at) <= retriedFor && !p.wasHandedOver() {
-		s.mu.Unlock()
-		return p, false, nil
+	maps.DeleteFunc(s.all, func(_ string, p *attempt) bool { return p.isOver() })
+	before := s.all[p.name]
+	if before != nil && before.wasHandedOver() {
+		before = nil
 	}
-	p = &now
-	p.at, p.ready, p.key = time.Now(), make(chan struct{}), "response "+p.name
+	if before != nil && (repeats == repeated || repeats == mayRepeat && before.unread()) {
+		s.mu.Unlock()
+		return before, false, nil
+	}
+	p.ready, p.key = make(chan struct{}), "response "+p.name
 	s.all[p.name] = p
-	maps.DeleteFunc(s.all, func(_ string, p *attempt) bool { return time.Since(p.at) > retriedFor })
 	s.mu.Unlock()
-	if g.Caller.Nameless() || !req.store() && !p.keyed {
+	if g.Caller.Nameless() {
 		p.key = ""
 		return p, true, nil
 	}
-	if again {
+	if repeats == repeated || repeats == mayRepeat && before == nil {
 		d, ok, err := s.documents.Document(ctx, g.Caller, "retry_"+p.name)
-		switch {
-		case err != nil: // with another key the work might run twice
+		if err != nil { // with another key the work might run twice
 			close(p.ready)
 			s.forget(p)
 			return nil, false, s.documents.fault(err)
-		case ok:
-			var sum string
-			p.key, sum, _ = strings.Cut(string(d.Body), "\n")
-			if sum, p.response, _ = strings.Cut(sum, "\n"); sum != "" && sum != hex.EncodeToString(p.body[:]) {
-				close(p.ready)
-				s.forget(p)
-				return nil, false, reused()
-			}
 		}
-		return p, true, nil
+		was, sum, response, given := parseAttempt(d.Body)
+		switch {
+		case ok && sum != "" && sum != hex.EncodeToString(p.body[:]):
+			close(p.ready)
+			s.forget(p)
+			return nil, false, reused()
+		case ok && (repeats == repeated || !given):
+			p.key, p.response, p.again = was, response, true
+			return p, true, nil
+		case repeats == repeated:
+			p.again = true
+			return p, true, nil
+		}
 	}
 	s.rename(g.Caller, p)
 	return p, true, nil
+}
+
+// parseAttempt parses what [attempts.keep] stores.
+func parseAttempt(body []byte) (key, sum, response string, given bool) {
+	parts := append(strings.Split(string(body), "\n"), "", "", "")
+	return parts[0], parts[1], parts[2], parts[3] != ""
+}
+
+// settler returns what is called when who asked has the answer to a request, or has given up. Then an equal request is
+// a new one, unless it says that it is a repetition: the bytes of the answer may have been lost on their way.
+func (s *attempts) settler(c handoff.Caller, p *attempt) func(told bool) {
+	return func(told bool) {
+		if p.keyed || p.given.Swap(true) {
+			return
+		}
+		select {
+		case <-p.ready: // from here on nobody changes p
+		case <-time.After(storeWithin):
+			return
+		}
+		switch {
+		case !p.kept:
+			s.documents.drop(c, "retry_"+p.name)
+		case told:
+			s.keep(c, p, lostFor)
+		default:
+			s.keep(c, p, retriedFor)
+		}
+	}
 }
 
 // rename gives the run of a request a new key, and stores the key for repetitions of the request.
 func (s *attempts) rename(c handoff.Caller, p *attempt) {
 	if p.key != "" {
 		p.key, p.response = "response "+p.name+" "+rand.Text(), ""
-		s.keep(c, p)
+		s.keep(c, p, retriedFor)
 	}
 }
 
 // setResponse stores which response a request is about to begin.
 func (s *attempts) setResponse(c handoff.Caller, p *attempt, id string) {
 	p.response = id
-	s.keep(c, p)
-}
-
-// keep stores the key of a request's run, the hash of the body, and the response if it is known. Documents without the
-// last two are of failed requests, or of earlier versions.
-func (s *attempts) keep(c handoff.Caller, p *attempt) {
-	if p.key == "" {
-		return
-	}
-	body := p.key + "\n" + hex.EncodeToString(p.body[:])
-	if p.response != "" {
-		body += "\n" + p.response
-	}
 	keep := retriedFor
 	if p.keyed && p.keepLong { // otherwise the response is found by the key of its run
 		keep = keptFor
 	}
-	p.stored = s.documents.store(c, "retry_"+p.name, []byte(body), keep) == nil
+	s.keep(c, p, keep)
+}
+
+// keep stores the key of a request's run, the hash of the body, the response if it is known, and whether who asked has
+// the answer. Documents without the last three are of failed requests, or of earlier versions.
+func (s *attempts) keep(c handoff.Caller, p *attempt, keep time.Duration) {
+	if p.key == "" {
+		return
+	}
+	parts := []string{p.key, hex.EncodeToString(p.body[:]), p.response, ""}
+	if p.given.Load() {
+		parts[3] = "given"
+	}
+	p.stored = s.documents.store(c, "retry_"+p.name, []byte(strings.Join(parts, "\n")), keep) == nil
 }
 
 // responseID returns the id of the response that the request began, or "".
 func (p *attempt) responseID() string {
-	select {
-	case <-p.ready:
-		if p.live != nil {
-			return p.live.id
-		}
-	default:
+	if l := p.known(); l != nil {
+		return l.id
 	}
 	return ""
+}
+
+// known returns the response of the request once it is known; nil: it is not, or the request failed.
+func (p *attempt) known() *liveResponse {
+	select {
+	case <-p.ready:
+		return p.live
+	default:
+		return nil
+	}
 }
 
 // wasHandedOver reports whether the response of the request was handed over to another process or instance. Its run is
 // then found by its key; a request without one keeps its response, because another run would begin.
 func (p *attempt) wasHandedOver() bool {
-	select {
-	case <-p.ready:
-		return p.key != "" && p.live != nil && p.live.wasHandedOver()
-	default:
-		return false
-	}
+	l := p.known()
+	return p.key != "" && l != nil && l.wasHandedOver()
+}
+
+// unread reports whether who made the request has left without an answer, so that an equal request repeats it.
+func (p *attempt) unread() bool {
+	l := p.known()
+	return l != nil && !p.given.Load() && l.unread()
+}
+
+// isOver reports whether the response of the request ended long ago, so that only the store still has the request.
+func (p *attempt) isOver() bool {
+	l := p.known()
+	return l != nil && l.overFor(lostFor)
 }
 
 // forget removes a request that failed, so that a repetition is a new request.

@@ -86,7 +86,7 @@ func (a *API) catchUp(ctx context.Context, g handoff.Grant, id string) {
 
 // awaitEnd waits shortly for the end of a response whose run has ended.
 func (a *API) awaitEnd(g handoff.Grant, l *liveResponse) {
-	rec, err := a.cfg.Work.Handoff(g, string(l.run))
+	rec, err := a.cfg.Work.Handoff(g, string(l.run()))
 	if err != nil || rec.Outcome == "" {
 		return
 	}

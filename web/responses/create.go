@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"switchboard/handoff"
@@ -29,10 +30,12 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 	if f != nil {
 		return f
 	}
-	name, again := retryName(r.Header, g, body)
+	name, repeats := retryName(r.Header, g, body)
 	sum := sha256.Sum256(body)
 	p, first, f := a.attempts.register(
-		r.Context(), g, req, attempt{name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != ""}, again,
+		r.Context(), g, &attempt{
+			name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != "", kept: req.store(),
+		}, repeats,
 	)
 	switch {
 	case f != nil:
@@ -52,7 +55,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 		a.counts.repeated.Add(1)
 		return a.answer(w, r, p.live, req)
 	}
-	l, f := a.make(r.Context(), g, req, p, again)
+	l, f := a.make(r.Context(), g, req, p)
 	p.live = l
 	close(p.ready)
 	if f != nil {
@@ -70,18 +73,33 @@ func reused() *fault {
 	return bad("idempotency_key_reused", "", "That Idempotency-Key came with another request.")
 }
 
-// retryName returns the name under which repetitions of a request are recognised. again reports whether the request may
-// be a repetition: SDKs repeat a POST whose connection broke, most of them without an Idempotency-Key.
-func retryName(h http.Header, g handoff.Grant, body []byte) (name string, again bool) {
+// A repetition says whether a request repeats an equal one.
+type repetition int
+
+const (
+	isFirst   repetition = iota
+	mayRepeat            // most clients do not say so; then it does if who made the first has no answer
+	repeated
+)
+
+// retryName returns the name under which repetitions of a request are recognised, and whether the request is one: SDKs
+// repeat a POST whose connection broke, most of them without an Idempotency-Key.
+func retryName(h http.Header, g handoff.Grant, body []byte) (string, repetition) {
 	sum := sha256.New()
 	sum.Write([]byte(encode([]string{g.Caller.String(), g.Key})))
 	if key := h.Get(idempotencyKey); key != "" {
 		sum.Write([]byte("key " + key))
-		return hex.EncodeToString(sum.Sum(nil)[:16]), true
+		return hex.EncodeToString(sum.Sum(nil)[:16]), repeated
 	}
 	sum.Write(body)
-	n, _ := strconv.Atoi(h.Get("X-Stainless-Retry-Count"))
-	return hex.EncodeToString(sum.Sum(nil)[:16]), n > 0
+	name, count := hex.EncodeToString(sum.Sum(nil)[:16]), h.Get("X-Stainless-Retry-Count")
+	switch n, err := strconv.Atoi(count); {
+	case err != nil:
+		return name, mayRepeat
+	case n > 0:
+		return name, repeated
+	}
+	return name, isFirst
 }
 
 // fresh returns a new response without output.
@@ -111,14 +129,14 @@ func fresh(id string, req *request, at time.Time) response {
 
 // make begins a response, or returns the one that an earlier process began for the same request. After an error,
 // nothing has begun.
-func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attempt, again bool) (*liveResponse, *fault) {
+func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*liveResponse, *fault) {
 	if p.response != "" {
 		switch l, f := a.existing(ctx, g, p.response); {
 		case f != nil:
 			return nil, f
 		case l == nil:
 			p.response = ""
-		case a.begun(g, l.run):
+		case a.begun(g, l.run()):
 			return l, nil
 		default: // an earlier process promised the run and never began it, so it begins now
 			a.live.drop(g.Caller, p.response)
@@ -137,7 +155,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 			handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""),
 		)
 	}
-	run := handoff.Request{Key: p.key, Again: again, Target: target, Input: req.input.parts, Context: req.context()}
+	run := handoff.Request{Key: p.key, Again: p.again, Target: target, Input: req.input.parts, Context: req.context()}
 	run.Unkept = !req.store() || g.Caller.Nameless()
 	switch {
 	case len(req.input.approvals) > 0:
@@ -263,8 +281,12 @@ func (a *API) begin(
 	}
 	l := a.newLive(g, doc, !run.Unkept)
 	if by != nil {
-		l.reportsHeard, l.unfollow = true, func() { a.listeners.exit(g, by, id) }
+		l.expected, l.unfollow = true, sync.OnceFunc(func() { a.listeners.exit(g, by, id) })
 	}
+	if run.Key != "" {
+		l.request = &run
+	}
+	l.settled = a.attempts.settler(g.Caller, p)
 	return a.place(ctx, l, doc, p)
 }
 
@@ -316,6 +338,7 @@ func (a *API) ended(g handoff.Grant, doc document) *liveResponse {
 	resp := doc.Response
 	status, output := resp.Status, resp.Output
 	l.emit.resp.Output = []item{}
+	l.outcome = len(doc.Asked) == 0
 	l.begin()
 	l.apply(func(m *emitter) []event {
 		for i := range output {
@@ -356,10 +379,10 @@ func (a *API) place(ctx context.Context, l *liveResponse, doc document, p *attem
 	}
 	a.live.drop(l.grant.Caller, l.id)
 	if l.kept {
-		ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
-		defer cancel()
-		_, _ = a.documents.DropDocument(ctx, l.grant.Caller, l.id) // on failure, the store has a failed response
+		a.documents.drop(l.grant.Caller, l.id)
 	}
 	a.attempts.rename(l.grant.Caller, p) // so that a repetition of the request begins another run
-	return nil, faultOf(startFault)
+	f := faultOf(startFault)
+	f.replied = func(told bool) { l.settle(func() { l.told, l.expected = told, false }) }
+	return nil, f
 }

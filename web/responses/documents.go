@@ -41,6 +41,13 @@ func (d *documents) store(c handoff.Caller, id string, body []byte, keep time.Du
 	return err
 }
 
+// drop removes a document. On failure it stays until its time is over.
+func (d *documents) drop(c handoff.Caller, id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
+	defer cancel()
+	_, _ = d.DropDocument(ctx, c, id)
+}
+
 // fault returns the fault for an error of the store. Only the log has the details.
 func (d *documents) fault(err error) *fault {
 	d.log.Warn("the store does not answer", zap.Error(err))

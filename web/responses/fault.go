@@ -11,13 +11,14 @@ import (
 
 // A fault is an error in the form of OpenAI's API.
 type fault struct {
-	Status  int           `json:"-"`
-	Message string        `json:"message"`
-	Type    string        `json:"type"`
-	Param   *string       `json:"param"`
-	Code    *string       `json:"code"`
-	Final   bool          `json:"-"` // repeating the request would not help, so SDKs are told not to
-	Retry   time.Duration `json:"-"` // when repeating may help; 0: unknown
+	Status  int             `json:"-"`
+	Message string          `json:"message"`
+	Type    string          `json:"type"`
+	Param   *string         `json:"param"`
+	Code    *string         `json:"code"`
+	Final   bool            `json:"-"` // repeating the request would not help, so SDKs are told not to
+	Retry   time.Duration   `json:"-"` // when repeating may help; 0: unknown
+	replied func(told bool) // called after the reply, with whether the client got it; nil: nothing
 }
 
 // bad returns a fault for an invalid request. param and code may be "".

@@ -37,6 +37,7 @@ type world struct {
 	life    *life                        // Guarded by mu: of the newest API
 	stopped []string                     // Guarded by mu
 	heard   []handoff.RunID              // Guarded by mu
+	left    int                          // Guarded by mu: how many listeners have left
 }
 
 // scripted is a run.
@@ -116,7 +117,8 @@ func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (
 		return "", w.refuse
 	}
 	if i := slices.IndexFunc(w.runs, func(r *scripted) bool {
-		free := r.rec.Fault != nil && r.rec.Fault.Code == handoff.CodeNotBegun
+		free := r.rec.Fault != nil &&
+			(r.rec.Fault.Code == handoff.CodeNotBegun || r.rec.Fault.Code == handoff.CodeStoreDown)
 		return req.Key != "" && r.req.Key == req.Key && !free
 	}); i >= 0 {
 		defer w.mu.Unlock()
@@ -261,7 +263,13 @@ func (w *world) HeardForGood(ctx context.Context, g handoff.Grant, id handoff.Ru
 	return w.Heard(ctx, g, id)
 }
 
-func (w *world) Attend(handoff.Grant, handoff.Listener) func() { return func() {} }
+func (w *world) Attend(handoff.Grant, handoff.Listener) func() {
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.left++
+	}
+}
 
 func (w *world) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
 	_, r := w.find(g.Caller, id)
@@ -360,6 +368,25 @@ type answer struct {
 	t     *testing.T
 	leave context.CancelCauseFunc
 	done  chan struct{} // closed when the request is over
+
+	atWrite func() error // called at each write from now on, which fails with its error; nil: nothing
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.atWrite != nil {
+		if err := a.atWrite(); err != nil {
+			return 0, err
+		}
+	}
+	return a.ResponseRecorder.Write(p)
+}
+
+// FlushError fails as the last write has.
+func (a *answer) FlushError() error {
+	if a.atWrite != nil {
+		return a.atWrite()
+	}
+	return nil
 }
 
 // asks sends a request and does not wait for its end, nor for anything but what happens without time passing.
@@ -371,7 +398,7 @@ func (w *world) asks(method, path, body string, headers ...string) *answer {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	a := &answer{httptest.NewRecorder(), w.t, cancel, make(chan struct{})}
+	a := &answer{ResponseRecorder: httptest.NewRecorder(), t: w.t, leave: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
 		w.mux.ServeHTTP(a, r)

@@ -40,33 +40,38 @@ type document struct {
 
 // A liveResponse is a response with its events in memory. Only [liveResponse.drive] follows its run.
 type liveResponse struct {
-	api      *API          // Set once
-	grant    handoff.Grant // Set once
-	id       string        // Set once
-	run      handoff.RunID // Set once
-	after    uint64        // Set once: the last event of the run that an earlier response followed
-	kept     bool          // Set once: the response is stored
-	unfollow func()        // Set once: called when the run is no longer followed; may be nil
+	api      *API            // Set once
+	grant    handoff.Grant   // Set once
+	id       string          // Set once
+	after    uint64          // Set once: the last event of the run that an earlier response followed
+	kept     bool            // Set once: the response is stored
+	unfollow func()          // Set once: called once when nobody reads the outcome of the run any more; may be nil
+	settled  func(told bool) // Set once: called when who asked has the answer, or has given up; may be nil
 
 	isPlaced func() // Set once: closes placed
 
 	applying sync.Mutex // held while events are made and an end is stored; locked before mu
 
-	mu           sync.Mutex
-	emit         *emitter       // Guarded by mu
-	doc          document       // Guarded by mu; without Response, which emit has
-	frames       [][]byte       // Guarded by mu: the newest events
-	base         int            // Guarded by mu: the number of the first of frames
-	bytes        int            // Guarded by mu: the size of frames
-	changed      chan struct{}  // Guarded by mu: closed at the next event
-	shown        bool           // Guarded by mu: the end of the response is in frames
-	ended        time.Time      // Guarded by mu: when the end was added to frames
-	placed       chan struct{}  // closed when the run is in the ledger, or has ended
-	startFault   *handoff.Error // Guarded by mu: why the run ended before it was in the ledger
-	reportsHeard bool           // Guarded by mu: a reader of the response gets the outcome, so no call needs to tell it
-	readers      int            // Guarded by mu
-	handedOver   bool           // Guarded by mu: see [liveResponse.handOver]
-	idle         *time.Timer    // Guarded by mu: stops the run when it has no reader for too long; nil: not started
+	mu         sync.Mutex
+	emit       *emitter         // Guarded by mu
+	doc        document         // Guarded by mu; without Response, which emit has
+	frames     [][]byte         // Guarded by mu: the newest events
+	base       int              // Guarded by mu: the number of the first of frames
+	bytes      int              // Guarded by mu: the size of frames
+	changed    chan struct{}    // Guarded by mu: closed at the next event
+	shown      bool             // Guarded by mu: the end of the response is in frames
+	ended      time.Time        // Guarded by mu: when the end was added to frames
+	placed     chan struct{}    // closed when the run is in the ledger, or has ended
+	startFault *handoff.Error   // Guarded by mu: why the run ended before it was in the ledger
+	outcome    bool             // Guarded by mu: the end of the response tells the outcome of the run
+	driven     bool             // Guarded by mu: the run is not followed any more
+	expected   bool             // Guarded by mu: the request that began the response is about to read it
+	told       bool             // Guarded by mu: the end of the response was written to a client
+	heard      bool             // Guarded by mu: the outcome was reported as heard
+	readers    int              // Guarded by mu
+	request    *handoff.Request // Guarded by mu: of the run, until its turn has begun; nil: it is not begun again
+	handedOver bool             // Guarded by mu: see [liveResponse.handOver]
+	idle       *time.Timer      // Guarded by mu: stops the run when it has no reader for too long; nil: not started
 }
 
 func (a *API) newLive(g handoff.Grant, doc document, kept bool) *liveResponse {
@@ -80,34 +85,111 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *liveResponse {
 	}
 	doc.Response = response{}
 	l := &liveResponse{
-		api: a, grant: g, id: e.resp.ID, run: doc.Run, kept: kept, emit: e, doc: doc, after: doc.Seq,
+		api: a, grant: g, id: e.resp.ID, kept: kept, emit: e, doc: doc, after: doc.Seq,
 		changed: make(chan struct{}), placed: make(chan struct{}),
 	}
 	l.isPlaced = sync.OnceFunc(func() { close(l.placed) })
 	return l
 }
 
-// drive follows the run until the response has ended, and reports the outcome as heard. Its end never affects the run.
+// drive follows the run until the response has ended. Its end never affects the run.
 func (l *liveResponse) drive(ctx context.Context) {
+	defer l.settle(func() { l.driven = true })
 	defer l.isPlaced()
-	if l.unfollow != nil {
-		defer l.unfollow()
-	}
-	var last handoff.Record
-	for e, err := range l.api.cfg.Runs.Follow(ctx, l.grant, l.run, l.after) {
-		if err != nil {
+	for {
+		last, err := l.follow(ctx)
+		switch {
+		case err != nil:
 			l.lost(ctx, err)
 			return
-		}
-		last = e.Record
-		l.took(e)
-		if l.waits() { // another response continues the run after the answer
+		case l.waits(): // another response continues the run after the answer
 			return
+		case l.beginAgain(ctx, last):
+			continue
+		}
+		// This changes nothing unless the end of the run was missing in the log.
+		l.apply(func(m *emitter) []event { return m.take(handoff.RunEnded{}, last) })
+		l.settle(func() { l.outcome = !l.handedOver })
+		return
+	}
+}
+
+// follow follows the run until its end, or until the response ends with questions. It returns the last record.
+func (l *liveResponse) follow(ctx context.Context) (last handoff.Record, err error) {
+	for e, err := range l.api.cfg.Runs.Follow(ctx, l.grant, l.run(), l.after) {
+		if err != nil {
+			return last, err
+		}
+		if last = e.Record; l.unbegun(e) {
+			return last, nil
+		}
+		if l.took(e); l.waits() {
+			return last, nil
 		}
 	}
-	// This changes nothing unless the end of the run was missing in the log.
-	l.apply(func(m *emitter) []event { return m.take(handoff.RunEnded{}, last) })
-	l.finished()
+	return last, nil
+}
+
+// run returns the run that the response follows.
+func (l *liveResponse) run() handoff.RunID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.doc.Run
+}
+
+// A run that was promised may end before it began because the store hesitates at that moment. Clients of a stream would
+// take that for the end, so such a run is begun again.
+const (
+	maxBegins   = 5
+	beginsAfter = 200 * time.Millisecond // before the second try; each pause is twice the one before
+)
+
+// unbegun reports whether an event is the end of a promised run that is begun again.
+func (l *liveResponse) unbegun(e handoff.RunEvent) bool {
+	_, over := e.Kind.(handoff.RunEnded)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Record.TurnID != "" {
+		l.request = nil
+	}
+	return over && e.Noted && l.request != nil && len(l.emit.resp.Output) == 0 && e.Record.Fault != nil &&
+		e.Record.Fault.Code == handoff.CodeStoreDown
+}
+
+// beginAgain begins the run again under its key, if it ended before it began.
+func (l *liveResponse) beginAgain(ctx context.Context, last handoff.Record) bool {
+	l.mu.Lock()
+	req, was := l.request, l.doc.Run
+	l.mu.Unlock()
+	if req == nil || last.Fault == nil || last.Fault.Code != handoff.CodeStoreDown {
+		return false
+	}
+	again := *req
+	again.Again = true
+	for try := range maxBegins {
+		select {
+		case <-time.After(beginsAfter << try):
+		case <-ctx.Done():
+			return false
+		}
+		id, err := l.api.cfg.Runs.Start(ctx, l.grant, again)
+		if err != nil {
+			continue
+		}
+		l.mu.Lock()
+		l.doc.Run = id
+		if try == maxBegins-1 {
+			l.request = nil
+		}
+		doc := l.documentLocked()
+		l.mu.Unlock()
+		if l.kept {
+			l.api.documents.put(l.grant.Caller, doc)
+		}
+		l.hear(was) // there is nothing to tell of it
+		return true
+	}
+	return false
 }
 
 // lost ends a response whose run cannot be followed any more. At the end of the process, a response in the background
@@ -160,17 +242,53 @@ func (l *liveResponse) background() bool {
 	return l.emit.resp.Background
 }
 
-// finished reports the outcome as heard, if a reader of the response gets it.
-func (l *liveResponse) finished() {
+// settle makes a change, under the lock, and does what follows from it: an outcome that a client was told was heard. Once
+// nobody is to read it any more, it is left to calls.
+func (l *liveResponse) settle(change func()) {
 	l.mu.Lock()
-	reports := l.reportsHeard
+	change()
+	heard := l.outcome && l.told && !l.heard
+	l.heard = l.heard || heard
+	over := l.driven && (l.told || l.readers == 0 && !l.expected)
+	run := l.doc.Run
 	l.mu.Unlock()
-	if !reports {
-		return
+	if heard {
+		l.hear(run)
 	}
-	if err := l.api.cfg.Runs.Heard(context.Background(), l.grant, l.run); err != nil {
+	if over && l.unfollow != nil {
+		l.unfollow()
+	}
+}
+
+// hear reports the outcome of a run as heard.
+func (l *liveResponse) hear(run handoff.RunID) {
+	if err := l.api.cfg.Runs.Heard(context.Background(), l.grant, run); err != nil {
 		l.api.cfg.Log.Debug("an outcome is not known any more", zap.Error(err))
 	}
+}
+
+// wasTold notes that the end of the response was written to a client. The end of one that was handed over is not the
+// answer.
+func (l *liveResponse) wasTold() {
+	if l.wasHandedOver() {
+		return
+	}
+	l.settle(func() { l.told = true })
+	l.wasAnswered()
+}
+
+// wasAnswered notes that who asked has an answer: the whole response, or the id of one in the background.
+func (l *liveResponse) wasAnswered() {
+	if l.settled != nil {
+		l.settled(true)
+	}
+}
+
+// unread reports whether the response goes on without anybody who reads it or has its id.
+func (l *liveResponse) unread() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.readers == 0 && !l.expected && !l.told
 }
 
 // enter counts a reader of the response.
@@ -178,6 +296,7 @@ func (l *liveResponse) enter() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.readers++
+	l.expected = false
 	if l.idle != nil {
 		l.idle.Stop()
 		l.idle = nil
@@ -187,28 +306,30 @@ func (l *liveResponse) enter() {
 // exit stops counting a reader. A response that is not in the background is stopped soon after its last reader has
 // left; the delay is for SDKs that repeat a request whose connection broke.
 func (l *liveResponse) exit() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.readers--; l.readers > 0 || l.shown || l.emit.resp.Background {
-		return
-	}
-	l.idle = time.AfterFunc(abandoned, l.stop)
+	l.settle(func() {
+		if l.readers--; l.readers > 0 || l.shown || l.emit.resp.Background {
+			return
+		}
+		l.idle = time.AfterFunc(abandoned, func() {
+			if l.settled != nil {
+				l.settled(false)
+			}
+			l.stop()
+		})
+	})
 }
 
 // stop stops the run: nobody reads it any more, or a grant that may stop it asked for that.
 func (l *liveResponse) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
-	if err := l.api.cfg.Work.Stop(ctx, handoff.Grant{Caller: l.grant.Caller}, string(l.run)); err != nil {
+	if err := l.api.cfg.Work.Stop(ctx, handoff.Grant{Caller: l.grant.Caller}, string(l.run())); err != nil {
 		l.api.cfg.Log.Debug("a run is not stopped", zap.Error(err))
 	}
 }
 
 // cancel ends the response and stops its run. Later events of the run are ignored.
 func (l *liveResponse) cancel() {
-	l.mu.Lock()
-	l.reportsHeard = true
-	l.mu.Unlock()
 	l.apply((*emitter).cancel)
 	l.stop()
 }
@@ -244,9 +365,10 @@ func (l *liveResponse) took(e handoff.RunEvent) {
 
 // ask ends the response with the questions of the run that are open already.
 func (l *liveResponse) ask() {
+	run := l.run()
 	open := slices.DeleteFunc(
 		l.api.cfg.Questions.Questions(l.grant),
-		func(q handoff.RecordQuestion) bool { return q.Handoff != string(l.run) },
+		func(q handoff.RecordQuestion) bool { return q.Handoff != string(run) },
 	)
 	l.apply(func(m *emitter) []event {
 		if len(open) == 0 || !m.canAsk || m.over() {
@@ -273,6 +395,9 @@ func (l *liveResponse) apply(step func(*emitter) []event) {
 	events := step(l.emit)
 	over := l.emit.over() && !l.shown
 	stored := over && !l.handedOver
+	if over && l.handedOver && l.emit.resp.Background { // it has not failed: its client gets it from who goes on with it
+		events = nil
+	}
 	doc := l.documentLocked()
 	l.mu.Unlock()
 	if stored {
@@ -296,7 +421,7 @@ func (l *liveResponse) apply(step func(*emitter) []event) {
 		l.frames = append([][]byte(nil), l.frames[half:]...)
 		l.base += half
 	}
-	if len(events) > 0 {
+	if len(events) > 0 || over {
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
@@ -319,6 +444,13 @@ func (l *liveResponse) now() document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.documentLocked()
+}
+
+// overFor reports whether the end of the response has been in the log for some time.
+func (l *liveResponse) overFor(d time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shown && time.Since(l.ended) > d
 }
 
 // over reports whether the end of the response is in the log.

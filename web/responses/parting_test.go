@@ -2,6 +2,7 @@ package responses
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"switchboard/handoff"
@@ -54,6 +55,27 @@ func TestRunOutlivesProcess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStreamOutlivesProcess: the stream of a response in the background that goes on elsewhere is cut off, without an
+// event that says it failed.
+func TestStreamOutlivesProcess(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.begun(backgroundStream)
+		w.does(1, handoff.RunYielded{})
+		if frames, _ := a.frames(); strings.Contains(strings.Join(frames, ""), failed) {
+			t.Errorf("%s", frames)
+		}
+		r := w.run(1)
+		w.mu.Lock()
+		r.log = nil
+		w.mu.Unlock()
+		w.does(1, handoff.RunNoted{})
+		w.ends(1, handoff.OutcomeResult, "hello")
+		if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != completed {
+			t.Errorf("read again it is %v", got)
+		}
+	})
 }
 
 // TestEndsWithItsProcess: the response of work that ends with the process fails for good.

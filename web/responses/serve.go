@@ -70,7 +70,9 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	}
 	extend(w)
 	if f := routes[r.Pattern](a, w, r, g, r.PathValue("id"), body); f != nil {
-		f.reply(w)
+		if f.reply(w); f.replied != nil {
+			f.replied(handoff.Written(w, r))
+		}
 	}
 	return nil
 }
@@ -97,7 +99,14 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, l *liveResponse, re
 	case req.Stream:
 		return a.stream(w, r, l, 0)
 	case req.Background:
-		writeJSON(w, http.StatusOK, l.now().Response)
+		doc := l.now()
+		writeJSON(w, http.StatusOK, doc.Response)
+		switch told := handoff.Written(w, r); {
+		case told && ended(doc.Response.Status):
+			l.wasTold()
+		case told:
+			l.wasAnswered()
+		}
 		return nil
 	}
 	return a.await(w, r, l)
@@ -114,6 +123,9 @@ func (a *API) await(w http.ResponseWriter, r *http.Request, l *liveResponse) *fa
 		if over {
 			extend(w)
 			writeJSON(w, http.StatusOK, l.now().Response)
+			if handoff.Written(w, r) {
+				l.wasTold()
+			}
 			return nil
 		}
 		select {
@@ -181,8 +193,14 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, fr
 			}
 		}
 		from += len(frames)
-		if control.Flush() != nil || over {
+		switch written := handoff.Written(w, r); {
+		case over && written:
+			l.wasTold()
 			return nil
+		case over, control.Flush() != nil:
+			return nil
+		case written && l.background():
+			l.wasAnswered()
 		}
 		select {
 		case <-changed:
@@ -240,8 +258,8 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id st
 		return f
 	}
 	if !params.Stream {
-		a.markHeard(r, g, doc)
 		writeJSON(w, http.StatusOK, doc.Response)
+		a.markHeard(w, r, g, doc)
 		return nil
 	}
 	if !doc.Streamed || !doc.Response.Background {
@@ -263,9 +281,10 @@ func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id st
 	return a.stream(w, r, l, from)
 }
 
-// markHeard records that the outcome of a response in the background was read, so that no call tells it.
-func (a *API) markHeard(r *http.Request, g handoff.Grant, doc document) {
-	if doc.Response.Background && doc.Response.Store && ended(doc.Response.Status) && len(doc.Asked) == 0 {
+// markHeard records that the outcome of a response was read, so that no call tells it. It is called when the answer to
+// the request was written.
+func (a *API) markHeard(w http.ResponseWriter, r *http.Request, g handoff.Grant, doc document) {
+	if doc.Response.Store && ended(doc.Response.Status) && len(doc.Asked) == 0 && handoff.Written(w, r) {
 		_ = a.cfg.Work.HeardForGood(r.Context(), g, doc.Run) // fails if the outcome was heard long ago
 	}
 }
@@ -279,7 +298,6 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 	case !ended(doc.Response.Status):
 		return bad("response_in_progress", "", "Cannot delete a response that is in progress.")
 	}
-	a.markHeard(r, g, doc)
 	if l != nil {
 		l.applying.Lock() // so that the end of the response is not stored after this
 		defer l.applying.Unlock()
@@ -291,6 +309,7 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 	a.attempts.drop(id)
 	a.live.drop(g.Caller, id)
 	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
+	a.markHeard(w, r, g, doc)
 	return nil
 }
 
@@ -314,6 +333,9 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id
 		}
 	}
 	writeJSON(w, http.StatusOK, doc.Response)
+	if l != nil && handoff.Written(w, r) {
+		l.wasTold()
+	}
 	return nil
 }
 
