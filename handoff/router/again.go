@@ -102,7 +102,7 @@ func (c *caller) findPrinted(ctx context.Context, print string) (string, error) 
 		return "", err
 	}
 	if err := c.router.Recall(ctx, c.who); err != nil { // work that somebody else was told of is history
-		return "", handoff.Because(handoff.CodeStoreDown, "", err)
+		return "", handoff.StoreDown(err)
 	}
 	same, _ := c.registry.repeated(print)
 	return same, nil
