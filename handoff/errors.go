@@ -367,8 +367,8 @@ func (e *Error) NextStep() string {
 
 // About returns what the sentence about the error is about; "" has no name.
 func (e *Error) About() string {
-	if e.Code == CodeStoreDown { // in a record of an earlier life the reason is not known any more
-		return cmp.Or(e.Subject, WhyStoreAway)
+	if e.Code == CodeStoreDown && storeNext[e.Subject] == "" { // of an earlier life, whose reason is not known any more
+		return WhyStoreAway
 	}
 	return e.Subject
 }

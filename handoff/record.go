@@ -86,6 +86,23 @@ func (r Record) Behind(first Record) bool {
 	return r.Waits != "" && first.Waits == "" && first.Why != WhyMerged && r.Server == first.Server && same
 }
 
+// Crashed reports whether the work ended because its agent's program did: nobody stopped it.
+func (r Record) Crashed() bool {
+	return r.Outcome != OutcomeResult && (r.Error != nil && r.Error.Code == CodeAgentEnded ||
+		r.Fault != nil && r.Fault.Code == CodeAgentEnded)
+}
+
+// Failed reports whether the work ended without a result and nobody stopped it, or left tests that fail.
+func (r Record) Failed() bool {
+	switch r.Outcome {
+	case OutcomeResult:
+		return r.Tests() == TestsFailed
+	case OutcomeFailed, OutcomeUnknown:
+		return !r.Paused
+	}
+	return r.Crashed()
+}
+
 // NotBegun reports whether the work was waiting when the process was restarted, or when the work before it was stopped.
 // The caller is asked whether to begin it.
 func (r Record) NotBegun() bool {

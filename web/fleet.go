@@ -178,6 +178,7 @@ type lastWork struct {
 	Outcome  handoff.Outcome `json:"outcome,omitempty"`
 	Tests    handoff.Tests   `json:"tests,omitempty"`
 	Declined bool            `json:"declined,omitempty"`
+	Crashed  bool            `json:"crashed,omitempty"`
 	Said     string          `json:"said,omitempty"` // one line: its result, or while it runs its prompt
 	EndedAt  *time.Time      `json:"ended_at,omitempty"`
 }
@@ -204,7 +205,7 @@ func withWork(found tools.SessionsResult, all []handoff.Record) sessionPage {
 				}
 			}
 			line, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
-			row.Last = &lastWork{r.ID, r.State, r.Outcome, b.Tests, b.Declined, handoff.Clip(line, maxSaid), r.EndedAt}
+			row.Last = &lastWork{r.ID, r.State, r.Outcome, b.Tests, b.Declined, b.Crashed, handoff.Clip(line, maxSaid), r.EndedAt}
 		}
 		page.Items = append(page.Items, row)
 	}

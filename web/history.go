@@ -30,7 +30,8 @@ type pastInfo struct {
 	Why      string          `json:"why,omitempty"`    // as in [handoff.Record]; "added": to other work
 	Prompt   string          `json:"prompt"`
 	Outcome  handoff.Outcome `json:"outcome"`
-	Tests    handoff.Tests   `json:"tests,omitempty"` // as in [brief]
+	Tests    handoff.Tests   `json:"tests,omitempty"`   // as in [brief]
+	Crashed  bool            `json:"crashed,omitempty"` // as in [brief]
 	Spoken   string          `json:"spoken,omitempty"`
 	At       time.Time       `json:"at"`
 	Ended    time.Time       `json:"ended,omitzero"`
@@ -72,7 +73,7 @@ func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 		out.Items = append(out.Items, pastInfo{
 			ID: e.Key, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title,
 			Why: e.Why, Client: e.Asker, Prompt: e.Prompt,
-			Outcome: e.Outcome, Tests: e.Tests, Spoken: e.Told(), At: e.Accepted, Ended: e.Ended,
+			Outcome: e.Outcome, Tests: e.Tests, Crashed: e.Code == handoff.CodeAgentEnded, Spoken: e.Told(), At: e.Accepted, Ended: e.Ended,
 		})
 	}
 	return writeJSON(w, http.StatusOK, out)

@@ -42,6 +42,7 @@ type brief struct {
 	Tests     handoff.Tests `json:"tests,omitempty"`      // the result of the last test run
 	Edits     *editSum      `json:"edits,omitempty"`
 	Declined  bool          `json:"declined,omitempty"` // its last question was declined
+	Crashed   bool          `json:"crashed,omitempty"`  // it ended because its agent's program did
 	Step      *step         `json:"step,omitempty"`     // its latest item; nil once it has ended
 }
 
@@ -62,7 +63,7 @@ func briefOf(r handoff.Record) brief {
 		}
 	}
 	b.Tests, b.Edits = r.Tests(), editsOf(r.Items)
-	b.Declined = r.Declined()
+	b.Declined, b.Crashed = r.Declined(), r.Crashed()
 	if n := len(r.Items); n > 0 && r.Outcome == "" {
 		b.Step = &step{Kind: r.Items[n-1].Kind, Text: handoff.Clip(r.Items[n-1].Text, maxStep)}
 	}
@@ -110,6 +111,9 @@ func (wk work) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 			return handoff.Fault(handoff.CodeMalformed, "before is the id of work in this list; read it from its beginning", "")
 		}
 		all = all[at+1:]
+	}
+	if r.URL.Query().Get("failed") == "true" {
+		all = slices.DeleteFunc(all, func(rec handoff.Record) bool { return !rec.Failed() })
 	}
 	n := min(cmp.Or(limit, defaultPage), len(all))
 	page := workPage{list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n,

@@ -190,8 +190,8 @@ func TestDeploymentOfSeveral(t *testing.T) {
 	}
 }
 
-// TestCaddyGivesUpAFrozenInstance: what was handed to an instance that is frozen is given up after a while. Work may take
-// as long as it takes.
+// TestCaddyGivesUpAFrozenInstance: what was handed to an instance that is frozen is given up after a while. Work may
+// take as long as it takes.
 func TestCaddyGivesUpAFrozenInstance(t *testing.T) {
 	t.Parallel()
 	working, done := make(chan struct{}), make(chan struct{})

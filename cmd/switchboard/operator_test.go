@@ -198,14 +198,15 @@ func TestCutOff(t *testing.T) {
 		end       func(id string)
 		want, not string
 	}{
-		{"stopped", func(id string) { sh.wants(0, nil, "handoff", "--stop", id) }, "stopped", "cut off"},
+		{"stopped", func(id string) { sh.wants(0, nil, "handoff", "--stop", id) }, "stopped", "crashed"},
 		{"killed", func(string) {
 			text, err := os.ReadFile(pid)
 			var n int
 			if _, scan := fmt.Sscan(string(text), &n); err != nil || scan != nil || syscall.Kill(n, syscall.SIGKILL) != nil {
 				t.Errorf("no pid: %v %q", err, text)
 			}
-		}, "its program ended: signal: killed", "stopped"},
+		}, "crashed: I lost bigpc while it was working, and its work ended with it. Ask for the rest again; the session tells " +
+			"how far it came. (its program ended: signal: killed)", "stopped"},
 	} {
 		before := len(sh.r.handoffs())
 		shown, code := sh.begin(t.Context(), "handoff", "bigpc", "--thread", "new", "slow 60 "+tc.how)
@@ -214,5 +215,18 @@ func TestCutOff(t *testing.T) {
 		if got := <-code; got == 0 || !strings.Contains(shown.String(), tc.want) || strings.Contains(shown.String(), tc.not) {
 			t.Errorf("%s: exit code %d, %s", tc.how, got, shown)
 		}
+	}
+	if out := sh.wants(0, []string{"Crashed"}, "work"); strings.Count(out, "Stopped") != 1 {
+		t.Errorf("work: %s", out)
+	}
+	if out := sh.wants(0, []string{"slow 60 killed"}, "work", "--failed"); strings.Contains(out, "slow 60 stopped") {
+		t.Errorf("work --failed: %s", out)
+	}
+	sh.wants(0, []string{"Crashed"}, "sessions")
+	if out := sh.wants(0, nil, "status", "--json"); !strings.Contains(out, `"outcome":"crashed"`) || !strings.Contains(out, `"outcome":"stopped"`) {
+		t.Errorf("status: %s", out)
+	}
+	if page := items[struct{ Crashed bool }](sh.r, "/fleet/handoffs?failed=true"); len(page) != 1 || !page[0].Crashed {
+		t.Errorf("the page is given %+v", page)
 	}
 }

@@ -107,17 +107,18 @@ type workVerb struct {
 	reachFlags
 	Server string `arg:"" optional:"" name:"machine" help:"The machine whose work to show; else all."`
 	Limit  int    `default:"10" placeholder:"N" help:"How much finished work to show."`
+	Failed bool   `help:"Only what failed, crashed or was lost on the way, or whose tests fail."`
 }
 
 // Help shows examples.
 func (workVerb) Help() string {
-	return examples("switchboard work", "switchboard work bigpc --limit 50") +
+	return examples("switchboard work", "switchboard work bigpc --limit 50", "switchboard work --failed") +
 		"\n\nWork is named by its id, by the beginning of it, or by the number at its end: \"switchboard stop 3\" stops " +
 		"2m2vm344-3."
 }
 
 func (v workVerb) ask(ctx context.Context, t *verbs.Terminal) error {
-	return t.Work(ctx, v.Server, v.Limit)
+	return t.Work(ctx, v.Server, v.Limit, v.Failed)
 }
 
 type statusVerb struct {

@@ -84,7 +84,7 @@ func status(
 			len(ended) < maxFinished:
 			ended = append(ended, rec)
 			out.Finished = append(out.Finished,
-				StatusWork{Work: rec.ID, Server: rec.Server, Session: rec.Title, Outcome: wording.OutcomeWord(rec.Outcome),
+				StatusWork{Work: rec.ID, Server: rec.Server, Session: rec.Title, Outcome: wording.OutcomeWord(rec),
 					Ago: handoff.Ago(now, *rec.EndedAt), Said: handoff.Clip(rec.Spoken, 300)})
 		}
 	}

@@ -179,7 +179,7 @@ func ByHandNote(rec handoff.Record, e handoff.RunByHand) string {
 // OutcomeAnswer returns the answer with an outcome that is known before the answer is due.
 func (l Language) OutcomeAnswer(rec handoff.Record) Answer {
 	a := Answer{
-		Status: OutcomeWord(rec.Outcome), Server: rec.Server, Session: session(rec), Why: rec.Why,
+		Status: OutcomeWord(rec), Server: rec.Server, Session: session(rec), Why: rec.Why,
 		Say: l.OutcomeSentence(rec),
 	}
 	if rec.Fault != nil {
@@ -260,15 +260,18 @@ const (
 	WasDropped = "It was dropped; nothing was begun."
 )
 
-// OutcomeWord returns the word for an outcome in results. Work is "stopped" whether or not it had begun.
-func OutcomeWord(o handoff.Outcome) string {
-	switch o {
+// OutcomeWord returns the word for the outcome of work in results. Work is "stopped" whether or not it had begun.
+func OutcomeWord(rec handoff.Record) string {
+	if rec.Crashed() {
+		return "crashed"
+	}
+	switch rec.Outcome {
 	case handoff.OutcomeResult:
 		return "done"
 	case handoff.OutcomeInterrupted, handoff.OutcomeCancelled:
 		return "stopped"
 	}
-	return string(o)
+	return string(rec.Outcome)
 }
 
 // OutcomeSentence says how the work ended, and what its result is. In English it returns the record's own sentence if

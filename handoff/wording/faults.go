@@ -55,7 +55,7 @@ func (l Language) Why(subject string) string {
 // voice model, which can correct its arguments, gets the English sentence as well.
 func (l Language) Refusal(e *handoff.Error) Answer {
 	a := Answer{
-		Status: OutcomeWord(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
+		Status: string(handoff.OutcomeFailed), Code: e.Code, Choices: e.Choices[:min(len(e.Choices), 10)],
 		Say: l.Fault(e), Next: e.NextStep(),
 	}
 	if !l.IsEnglish() && !strings.Contains(a.Say, l.Why(e.About())) {

@@ -47,6 +47,8 @@ func (l Language) tally(
 		how := rec.Outcome
 		if rec.NotBegun() {
 			how = unbegun
+		} else if rec.Crashed() {
+			how = handoff.OutcomeFailed // its line says that it crashed
 		}
 		counts[how]++
 		detail := l.say("tally.line", "server", rec.Server, "how", l.how(rec),
@@ -97,6 +99,9 @@ func (l Language) counted(o handoff.Outcome, n int, first bool) string {
 func (l Language) how(rec handoff.Record) string {
 	if rec.NotBegun() {
 		return l.say("how.not_begun")
+	}
+	if rec.Crashed() {
+		return l.say("how.crashed")
 	}
 	switch rec.Outcome {
 	case handoff.OutcomeResult:

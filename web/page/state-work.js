@@ -156,7 +156,7 @@ export const newestEnd = (work) => Object.values(work.records).filter((r) => ove
 // What a person did not name is found by what they see: the words of the work, where it is, where it stands and what came
 // of it.
 const ends = { result: "done", failed: "failed", unknown: "unclear failed", interrupted: "stopped", cancelled: "stopped" };
-const whereItStands = (r) => (over(r) ? `${ends[r.outcome]}${r.tests === "failed" ? " tests fail failed" : ""}` : r.paused ? "paused" : r.waits ? "waiting" : "working running");
+const whereItStands = (r) => (over(r) ? `${r.crashed ? "crashed failed" : ends[r.outcome]}${r.tests === "failed" ? " tests fail failed" : ""}` : r.paused ? "paused" : r.waits ? "waiting" : "working running");
 const wordsOf = (r) => [r.prompt, ...(r.undelivered ?? []), r.title, r.server, r.project, r.client, whereItStands(r), r.text, r.spoken, r.error?.message].filter(Boolean).join(" ").toLowerCase();
 
 const sessionOf = (r) => [r.server, r.project ?? "", r.thread_id ?? ""].join(" ");

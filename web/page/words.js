@@ -77,7 +77,8 @@ function micDetail(call, mode, simulated) {
 /**
  * Where a piece of work stands: { text, tone: wait | busy | ask | good | bad | flat }. There are five words, Needs
  * you, Working, Waiting, Done and Failed, each with one mark by its tone, the same for work, machines and sessions;
- * what a person stopped is Stopped, what they declined is Declined, and Unclear is what was lost on the way. `seen`:
+ * what a person stopped is Stopped, what they declined is Declined, what ended with its agent's program is Crashed, and
+ * Unclear is what was lost on the way. `seen`:
  * when Switchboard was heard last, in ms, while it is gone.
  */
 export function workWords(record, waiting, stopping, seen) {
@@ -100,6 +101,7 @@ const declined = ({ declined: told, answers }) => told ?? ["decline", "stop"].in
  */
 export function outcomeWords(record) {
   const { outcome, tests, why } = record;
+  if (record.crashed) return { text: "Crashed", tone: "bad" };
   switch (outcome) {
     case "result":
       if (why === "added") return { text: "Added", tone: "plain" }; // its words are part of other work

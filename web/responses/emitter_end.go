@@ -122,7 +122,7 @@ func (e *emitter) end(rec handoff.Record) {
 	switch {
 	case rec.Outcome == handoff.OutcomeResult:
 		e.answer(rec)
-	case rec.Error != nil && rec.Outcome != handoff.OutcomeInterrupted:
+	case rec.Error != nil && (rec.Outcome != handoff.OutcomeInterrupted || rec.Crashed()):
 		e.fail(failureCode(rec.Error.Code), rec.Error.Message)
 	case rec.Outcome == handoff.OutcomeInterrupted, rec.Outcome == handoff.OutcomeCancelled:
 		e.resp.IncompleteDetails = &details{Reason: "interrupted"}

@@ -27,6 +27,7 @@ type piece struct {
 type outcomeFacts struct {
 	Tests    handoff.Tests
 	Declined bool
+	Crashed  bool
 }
 
 // A workPage is one page of work, newest first.
@@ -37,7 +38,10 @@ type workPage struct {
 }
 
 // works returns all work that the service knows, newest first.
-func (t *Terminal) works(ctx context.Context) (all []piece, err error) {
+func (t *Terminal) works(ctx context.Context) ([]piece, error) { return t.worksOf(ctx, false) }
+
+// worksOf is works; failed leaves only the work that failed, crashed or was lost, or whose tests fail.
+func (t *Terminal) worksOf(ctx context.Context, failed bool) (all []piece, err error) {
 	var open struct{ Items []handoff.RecordQuestion }
 	if _, err := t.get(ctx, "/fleet/questions", &open); err != nil {
 		return nil, err
@@ -45,7 +49,7 @@ func (t *Terminal) works(ctx context.Context) (all []piece, err error) {
 	page := workPage{More: 1}
 	for before := ""; page.More > 0; before = page.Items[len(page.Items)-1].ID {
 		page = workPage{}
-		if _, err := t.get(ctx, workPath(maxPage, before), &page); err != nil {
+		if _, err := t.get(ctx, workPath(maxPage, before, failed), &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Items...)
@@ -63,21 +67,24 @@ func (t *Terminal) works(ctx context.Context) (all []piece, err error) {
 }
 
 // workPath returns the path of a page of work; before is the id of the last work on the page before it, or "".
-func workPath(limit int, before string) string {
+func workPath(limit int, before string, failed bool) string {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if before != "" {
 		query.Set("before", before)
+	}
+	if failed {
+		query.Set("failed", "true")
 	}
 	return "/fleet/handoffs?" + query.Encode()
 }
 
 // Work lists the work that needs an answer, runs, waits or is paused, and the newest that has ended, on one machine, or
-// on all machines for "".
-func (t *Terminal) Work(ctx context.Context, server string, limit int) error {
+// on all machines for "". With failed it lists only what failed, crashed or was lost, or whose tests fail.
+func (t *Terminal) Work(ctx context.Context, server string, limit int, failed bool) error {
 	if t.JSON {
-		return t.show(ctx, workPath(min(max(limit, 1), maxPage), ""), &workPage{}, nil)
+		return t.show(ctx, workPath(min(max(limit, 1), maxPage), "", failed), &workPage{}, nil)
 	}
-	works, err := t.works(ctx)
+	works, err := t.worksOf(ctx, failed)
 	if err != nil {
 		return err
 	}
@@ -141,6 +148,8 @@ func (w piece) state() string {
 // outcomeWord returns how work ended, in the words of the page.
 func outcomeWord(o handoff.Outcome, facts outcomeFacts) string {
 	switch {
+	case facts.Crashed:
+		return "Crashed"
 	case o == handoff.OutcomeResult && facts.Declined:
 		return "Declined"
 	case o == handoff.OutcomeResult && facts.Tests == handoff.TestsFailed:

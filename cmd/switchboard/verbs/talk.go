@@ -231,8 +231,8 @@ func (t *talk) end(r handoff.Record) {
 		handoff.OutcomeFailed: "failed", handoff.OutcomeInterrupted: "stopped", handoff.OutcomeCancelled: "not begun",
 		handoff.OutcomeUnknown: "nobody knows what became of it",
 	}[r.Outcome]
-	if r.Error != nil && r.Outcome == handoff.OutcomeInterrupted {
-		line = "cut off"
+	if r.Crashed() {
+		line = "crashed"
 	}
 	if r.Error != nil {
 		line = strings.TrimSpace(line + ": " + r.Error.Message + " " + r.Error.Next)
