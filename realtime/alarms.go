@@ -21,7 +21,6 @@ const (
 	alarmHold     // the client did not come back
 	alarmSideband // the sound that the provider plays must be over
 	alarmCaller   // there was no sign of a caller whom the provider carries
-	alarmGuard    // the key or login of the call is to be checked
 	alarmParting  // the money is used up, and the model has not said so
 	alarmTick     // the next tick of the tick log
 	alarmRenew    // the next step of the renewal
@@ -60,9 +59,6 @@ func (c *Call) ring(now time.Time) {
 			c.hearing.checkPlayed(now)
 		case alarmCaller:
 			c.renewal.spawn(c.checkCaller)
-		case alarmGuard:
-			c.alarms[alarmGuard].at = now.Add(guardStep)
-			c.running.Go(c.guard)
 		case alarmRenew:
 			c.renewal.step(now)
 		case alarmYield:

@@ -100,6 +100,9 @@ func (f *Front) stay(
 	ctx, staying context.Context, grant handoff.Grant, id string, header http.Header, model connection, pass *admission,
 	state *attached, begins func(*handoff.Error),
 ) {
+	staying, leave := context.WithCancel(staying)
+	defer leave()
+	defer guard(f.asks, grant, func(*handoff.Error) { leave() })() // also while it is dialled
 	remembered := func(*Call) {}
 	for in, tries := false, 0; model != nil; {
 		p := newPeer()

@@ -11,8 +11,8 @@ import (
 const maxBeside = 4
 
 // openBeside answers GET /v1/realtime?call_id=: one more socket on a call of this caller. It gets what the client gets,
-// and its events count as the client's. The call goes on without it; it ends with the call. carry returns when the
-// socket or the call has ended.
+// and its events count as the client's. The call goes on without it; it ends with the call, or with what let it in.
+// carry returns when the socket or the call has ended.
 func (f *Front) openBeside(
 	w http.ResponseWriter, r *http.Request, grant handoff.Grant, id string,
 ) (carry func(), fault *handoff.Error) {
@@ -32,6 +32,7 @@ func (f *Front) openBeside(
 		c.do(func() { c.legs.welcome(s) })
 		var running sync.WaitGroup
 		defer running.Wait()
+		defer guard(f.asks, grant, s.End)()
 		running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(s, event) }) }) })
 		select {
 		case <-s.Ending():

@@ -26,8 +26,6 @@ const (
 	beginLimit = 15 * time.Second
 	// serveGrace is how long the router may take to leave a call that has ended before its context ends.
 	serveGrace = 5 * time.Second
-	// guardStep is how often a call checks that its key or login was not taken away.
-	guardStep = 15 * time.Second
 )
 
 // A Call is one live voice call. It implements [handoff.Voice].
@@ -46,7 +44,6 @@ type Call struct {
 	over      atomic.Bool         // the loop has ended, and nothing is said any more
 	past      chan struct{}       // closed when the loop has ended; cause is set before
 	pass      *admission          // Set once, by serve
-	running   *sync.WaitGroup     // Set once, by serve: the goroutines of the call
 	model     string              // Guarded by mu: the voice model's name, as the model said last
 	besides   int                 // Guarded by the registry's mu: sockets beside the client
 	wished    bool                // Owned by run: somebody hung up on purpose
@@ -351,9 +348,6 @@ func (c *Call) look() (awaits, bool) {
 func (c *Call) begin() {
 	c.do(func() {
 		c.alarms[alarmBegin].at = time.Now().Add(beginLimit)
-		if c.grant.Revoked != nil {
-			c.alarms[alarmGuard].at = time.Now().Add(guardStep)
-		}
 		if c.session.opening != nil {
 			c.session.sendOpening(c.session.opening)
 		}
@@ -361,13 +355,6 @@ func (c *Call) begin() {
 			c.legs.toModel(c.mask.Join())
 		}
 	})
-}
-
-// guard ends the call if its key or login was taken away ([handoff.Grant.Revoked]). It may wait for a store.
-func (c *Call) guard() {
-	if err := c.grant.Revoked(); err != nil {
-		c.halt(handoff.AsError(err))
-	}
 }
 
 // loop rings alarms, notices the ends of legs, and gives the router the events that it could not take at once, until

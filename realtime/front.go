@@ -104,6 +104,7 @@ type Front struct {
 	stopped  chan struct{}              // closed by Run when no call may start any more
 	bound    int64                      // Set once: bounds the bytes that wait for a client; tests lower it
 	patient  time.Duration              // Set once: bounds one write to a client; tests lower it
+	asks     time.Duration              // Set once: the step of guard; tests lower it
 
 	buffers sync.Pool // spares a write buffer for each socket: sockets make their frames themselves
 }
@@ -136,7 +137,7 @@ func NewFront(c Config) (*Front, error) {
 	f := &Front{
 		config: c, log: c.Log, media: media, counts: newFrontCounts(), quota: newQuota(c),
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
-		bound: outbound.MaxBytes, patient: writeLimit, live: newRegistry(),
+		bound: outbound.MaxBytes, patient: writeLimit, asks: guardStep, live: newRegistry(),
 	}
 	f.provider = newProvider(c, u, f.counts, &f.buffers)
 	f.carried = newCarried(c, f.provider)
@@ -235,7 +236,8 @@ func (f *Front) admit(
 func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p *admission) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	c.pass, c.running = p, &running
+	c.pass = p
+	defer guard(f.asks, c.grant, c.halt)()
 	during, over := context.WithCancel(ctx)
 	c.renewal.spawn = func(work func(context.Context)) { running.Go(func() { work(during) }) }
 	if c.hearing.attached == nil {

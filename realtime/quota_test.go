@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,31 +176,5 @@ func TestLimitedOnTheWire(t *testing.T) {
 		h.front.quota.mu.Lock()
 		defer h.front.quota.mu.Unlock()
 		return len(h.front.quota.open) == 0
-	})
-}
-
-// TestRevokedCall: a call ends, with the reason, soon after its key or login was taken away.
-func TestRevokedCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var revoked atomic.Bool
-		s := newStage(t)
-		ask := func() error {
-			if !revoked.Load() {
-				return nil
-			}
-			return handoff.Fault(handoff.CodeUnauthorized, "", "")
-		}
-		s.open(freshSession)
-		var looks sync.WaitGroup
-		s.call.do(func() { s.call.grant.Revoked, s.call.running = ask, &looks })
-		s.call.begin()
-		time.Sleep(time.Hour)
-		revoked.Store(true)
-		began := time.Now()
-		if err := <-s.ended; err == nil || handoff.AsError(err).Code != handoff.CodeUnauthorized ||
-			time.Since(began) > guardStep {
-			t.Errorf("it ended with %v after %v", err, time.Since(began))
-		}
-		looks.Wait()
 	})
 }

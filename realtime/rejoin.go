@@ -54,6 +54,17 @@ func (c *Call) place(l leg, parting *sync.WaitGroup) (placed bool) {
 	return placed
 }
 
+// endOf returns a function that ends the call while a leg is its client's.
+func (c *Call) endOf(l leg) func(*handoff.Error) {
+	return func(why *handoff.Error) {
+		c.do(func() {
+			if c.legs.client == l {
+				c.end(why)
+			}
+		})
+	}
+}
+
 // departed handles the end of a leg: the call ends with it, unless the model's session is renewed or the client may
 // come back.
 func (c *Call) departed(l leg) {
@@ -180,6 +191,7 @@ func (f *Front) openRejoined(
 		if !c.place(s, &running) {
 			s.End(noSuchCall())
 		}
+		defer guard(f.asks, grant, c.endOf(s))()
 		s.Run(c.takeFrom(s))
 	}, nil
 }
@@ -221,6 +233,7 @@ func (f *Front) serveReoffer(
 		replyAnswer(w, id, answer)
 		l.Answered()
 	})
+	defer guard(f.asks, grant, c.endOf(l))()
 	l.Run(c.takeFrom(l))
 	return nil
 }

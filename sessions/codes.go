@@ -12,6 +12,7 @@ type Code struct {
 	Sum       [sha256.Size]byte // SHA-256 of its text
 	Principal string
 	Key       [sha256.Size]byte // as Key of [Login]
+	Login     [sha256.Size]byte // Sum of the [Login] that made it, and with which it ends; zero: none
 	Ends      time.Time
 }
 

@@ -24,8 +24,7 @@ type Login struct {
 // Logins stores logins, and what callers spent, for the HTTP edge.
 type Logins interface {
 	loginKeeper
-	// DropLogin forgets a login of a principal, and reports whether there was one with this id.
-	DropLogin(ctx context.Context, principal, id string) (bool, error)
+	loginFinder
 	// Spend adds an amount to the sum of a name and a day ("2006-01-02"), and returns the new sum; amount 0 only reads
 	// it. The name says what is counted and for whom: time in calls in nanoseconds, or money in billionths of a
 	// dollar.
@@ -35,6 +34,14 @@ type Logins interface {
 // A loginKeeper stores logins until they end.
 type loginKeeper interface {
 	PutLogin(ctx context.Context, l Login) error // replaces a login with the same id
+	// UseLogin sets when a login was used last, if it is still there.
+	UseLogin(ctx context.Context, l Login, at time.Time) error
+	// DropLogin forgets a login of a principal, and reports whether there was one with this id.
+	DropLogin(ctx context.Context, principal, id string) (bool, error)
+}
+
+// A loginFinder finds logins.
+type loginFinder interface {
 	// Login returns the login whose token has this sum; false when there is none.
 	Login(ctx context.Context, sum [sha256.Size]byte) (Login, bool, error)
 	// Logins lists the logins of a principal, the most recently used first.
@@ -55,6 +62,7 @@ type Secret struct {
 	Sum       [sha256.Size]byte // of the text
 	Principal string
 	Key       [sha256.Size]byte // SHA-256 of the key it was made with
+	Login     [sha256.Size]byte // Sum of the [Login] it was made with, and with which it ends; zero: none
 	User      string            // the end user that the maker named; "" for none
 	Session   []byte            // the configuration that its calls begin with, a JSON object; nil for none
 	Ends      time.Time

@@ -5,22 +5,23 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
-	"time"
 
 	"switchboard/handoff"
 )
 
-// A grantor is what a request was authorised by, as in [handoff.Grant.By]: a key, or the token of a login. It has only
-// the SHA-256 of the text, which authorises nobody.
+// A grantor is what a request was authorised by, as in [handoff.Grant.By]: a key, or the token of a login. A client
+// secret has that which it was made by, and ends with it. A grantor has only the SHA-256 of the text, which authorises
+// nobody.
 type grantor struct {
 	kind string
 	sum  [sha256.Size]byte
 }
 
 const (
-	grantorKey    = "key"
-	grantorSecret = "secret" // a client secret; the sum is that of the key that made it
-	grantorLogin  = "login"
+	grantorKey         = "key"
+	grantorLogin       = "login"
+	grantorSecret      = "secret"       // a client secret that was made with a key
+	grantorLoginSecret = "login-secret" // one that was made with a login
 )
 
 // sign sets the By of a grant to the grantor.
@@ -46,7 +47,7 @@ func (s *Server) Again(ctx context.Context, by string, c handoff.Caller) (handof
 	if err == nil {
 		g.Revoked = func() error {
 			_, err := s.auth.again(context.WithoutCancel(ctx), by, c)
-			if err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
+			if handoff.CodeOf(err) == handoff.CodeUnauthorized {
 				return err
 			}
 			return nil
@@ -64,14 +65,18 @@ func (a *auth) again(ctx context.Context, by string, c handoff.Caller) (g handof
 		g = key.grant()
 	case e.kind == grantorSecret && known:
 		g = secretGrant(key.grant())
-	case e.kind == grantorLogin:
-		l, there, err := a.logins.Login(ctx, e.sum)
+	case e.kind == grantorLogin, e.kind == grantorLoginSecret:
+		l, there, err := a.validLogin(ctx, e.sum)
 		if err != nil {
 			return g, err
 		}
-		if there && l.Principal == c.Principal && a.isValid(l, time.Now()) {
+		if there && l.Principal == c.Principal {
 			key, _ = a.backingKey(originOf(l))
 			g = key.loginGrant(originOf(l))
+		}
+		if there && e.kind == grantorLoginSecret {
+			key, _ = a.keyOf(key.Sum, c.Principal) // without the yes of a link
+			g = secretGrant(key.grant())
 		}
 	}
 	if g.Caller.Principal == "" || g.Caller != c && !key.NamesCallers {

@@ -203,7 +203,7 @@ func (p apps) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) erro
 	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
-// revoke disconnects a visible app. Its open requests end with their next heartbeat; work that it gave goes on.
+// revoke disconnects a visible app. Its open requests end within 15 s; work that it gave goes on.
 func (p apps) revoke(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	all, err := p.visible(r, g)
 	if err != nil {
@@ -240,12 +240,12 @@ func (a *auth) byApp(r *http.Request, text string) (handoff.Grant, error) {
 	return g, nil
 }
 
-// appRevoked returns an error if the app whose token authorised a request was disconnected since, or its key removed.
-// An expired token is no error: it does not end requests that began before.
-func (a *auth) appRevoked(r *http.Request, text string) error {
-	app, ok, err := a.apps.Standing(r.Context(), text)
+// appStands returns an error if the app whose token authorised a request was disconnected since, or its key removed. An
+// expired token is no error: it does not end requests that began before.
+func (a *auth) appStands(ctx context.Context, text string) error {
+	app, ok, err := a.apps.Standing(ctx, text)
 	if err != nil {
-		return nil // unknown, so the request goes on
+		return err
 	}
 	if _, known := a.backingKey(origin{app.Principal, app.Key}); !ok || !known {
 		return handoff.Fault(handoff.CodeUnauthorized, "", "the program was disconnected")

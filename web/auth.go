@@ -23,7 +23,9 @@ const protocolKey = "openai-insecure-api-key."
 // Logins finds logins by the SHA-256 of their token, and stores them. It does not find expired ones.
 type Logins interface {
 	Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error)
-	PutLogin(ctx context.Context, l sessions.Login) error // makes or replaces, by its ID
+	PutLogin(ctx context.Context, l sessions.Login) error
+	// UseLogin sets when a login was used last, if it is still there.
+	UseLogin(ctx context.Context, l sessions.Login, at time.Time) error
 }
 
 // LoginList lists the logins of a principal, newest use first, and ends them.
@@ -58,7 +60,7 @@ func (s *Server) NewCode(ctx context.Context, principal string) (string, error) 
 			"nobody is called %s: name them in keys, or make them a key with `switchboard key %s`", principal, principal,
 		)
 	}
-	return s.auth.codes.make(ctx, origin{principal: principal}, time.Now())
+	return s.auth.codes.make(ctx, origin{principal: principal}, [sha256.Size]byte{}, time.Now())
 }
 
 // SetKeys replaces the keys. Logins of removed keys end.
@@ -134,12 +136,18 @@ func (a *auth) isValid(l sessions.Login, now time.Time) bool {
 	return ok && now.Before(l.Ends)
 }
 
+// validLogin returns the login whose token has a sum, if it is valid.
+func (a *auth) validLogin(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
+	l, ok, err := a.logins.Login(ctx, sum)
+	return l, ok && err == nil && a.isValid(l, time.Now()), err
+}
+
 // grant returns what the sender of a request may do.
 func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	text, ok := carriedKey(r)
 	if !ok {
 		if inside(r) {
-			return a.insideGrant(r)
+			return a.insideGrant(r.Context())
 		}
 		return handoff.Grant{}, handoff.Fault(handoff.CodeNoKey, whereKeyIs(r), "")
 	}
@@ -168,23 +176,28 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 		return handoff.Grant{}, err
 	}
 	if now.Sub(l.Used) >= loginUsed {
-		l.Used = now
-		if err := a.logins.PutLogin(r.Context(), l); err != nil {
+		if err := a.logins.UseLogin(r.Context(), l, now); err != nil {
 			a.log.Warn("use of a login not written", zap.Error(err)) // the login is still valid
 		}
 	}
 	return grantor{grantorLogin, l.Sum}.sign(key.loginGrant(originOf(l)), nil)
 }
 
-// revoked returns an error if the key, login or token that authorised a request is known to have ended since.
-func (a *auth) revoked(r *http.Request) error {
+// revoked returns the Revoked of the grant of a request, which is asked after the request has ended, too.
+func (a *auth) revoked(r *http.Request, g handoff.Grant) func() error {
+	ctx := context.WithoutCancel(r.Context())
+	stands := func() error { _, err := a.again(ctx, g.By, g.Caller); return err }
 	if text, _ := carriedKey(r); a.isAppToken(text) {
-		return a.appRevoked(r, text)
+		stands = func() error { return a.appStands(ctx, text) }
+	} else if g.By == "" {
+		stands = func() error { _, err := a.insideGrant(ctx); return err }
 	}
-	if _, err := a.grant(r, time.Now()); err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized {
-		return err
+	return func() error {
+		if err := stands(); handoff.CodeOf(err) == handoff.CodeUnauthorized {
+			return err
+		}
+		return nil // also if the store does not tell
 	}
-	return nil
 }
 
 // whereKeyIs describes where a request without a bearer header may have its key instead: clients of other services send
@@ -246,8 +259,8 @@ func inside(r *http.Request) bool {
 }
 
 // insideGrant returns the grant of a request that came by [Server.Inside] without a key.
-func (a *auth) insideGrant(r *http.Request) (handoff.Grant, error) {
-	principal, _ := r.Context().Value(insideKey{}).(string)
+func (a *auth) insideGrant(ctx context.Context) (handoff.Grant, error) {
+	principal, _ := ctx.Value(insideKey{}).(string)
 	key, ok := a.firstKey(principal)
 	if !ok {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeUnauthorized, "", "there is no key of that name any more")

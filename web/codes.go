@@ -22,11 +22,11 @@ const (
 // instance that shares the store.
 type codes struct{ store sessions.Codes }
 
-// make returns a new code of [codeLength] letters.
-func (c codes) make(ctx context.Context, by origin, now time.Time) (string, error) {
+// make returns a new code of [codeLength] letters, which ends with the login that asked for it; zero: none did.
+func (c codes) make(ctx context.Context, by origin, login [sha256.Size]byte, now time.Time) (string, error) {
 	text := newCode()
 	return text, c.store.PutCode(ctx, sessions.Code{
-		Sum: sha256.Sum256([]byte(text)), Principal: by.principal, Key: by.key, Ends: now.Add(codeLife),
+		Sum: sha256.Sum256([]byte(text)), Principal: by.principal, Key: by.key, Login: login, Ends: now.Add(codeLife),
 	})
 }
 
@@ -58,12 +58,11 @@ func codeTyped(text string) string {
 	return text
 }
 
-// spend uses up a code, and returns its origin. ok is false if there is no such code.
-func (c codes) spend(ctx context.Context, text string) (by origin, ok bool, err error) {
+// spend uses up a code, and returns it. ok is false if there is no such code.
+func (c codes) spend(ctx context.Context, text string) (made sessions.Code, ok bool, err error) {
 	text = codeTyped(text)
 	if text == "" {
-		return origin{}, false, nil
+		return made, false, nil
 	}
-	made, ok, err := c.store.SpendCode(ctx, sha256.Sum256([]byte(text)))
-	return origin{made.Principal, made.Key}, ok, err
+	return c.store.SpendCode(ctx, sha256.Sum256([]byte(text)))
 }

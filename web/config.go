@@ -250,8 +250,8 @@ func New(cfg Config) (*Server, error) {
 	s.SetKeys(cfg.Keys)
 	s.refused = handoff.NewTally(slices.Collect(maps.Keys(handoff.Vocabulary))...)
 	s.streams = &streams{
-		router: cfg.Router, auth: &s.auth, times: &s.times, closed: s.closed,
-		life: rand.Text()[:8], open: map[handoff.Caller]int{},
+		router: cfg.Router, times: &s.times, closed: s.closed,
+		life: rand.Text()[:8], open: map[streamShare]int{},
 	}
 	s.secrets = &clientSecrets{auth: &s.auth, store: cfg.Store, model: cfg.Voice.Model}
 	s.routes(cfg)

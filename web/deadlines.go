@@ -17,6 +17,7 @@ type deadlines struct {
 	unkeyed time.Duration // between two requests of a connection that has had none with a key or a login
 	event   time.Duration // for one write to a stream
 	beat    time.Duration // between two heartbeats of a quiet stream; proxies cut quiet ones after 30 s or more
+	asks    time.Duration // see [Server.whileGranted]; what it ends is to end within 15 s
 }
 
 // usual are the deadlines outside of tests. answer is long enough for the slowest handler, which asks every machine,
@@ -24,7 +25,7 @@ type deadlines struct {
 var usual = deadlines{
 	header: 10 * time.Second, body: 15 * time.Second, rest: time.Second, answer: 2 * time.Minute,
 	idle: 2 * time.Minute, unkeyed: 5 * time.Second,
-	event: 10 * time.Second, beat: 15 * time.Second,
+	event: 10 * time.Second, beat: 15 * time.Second, asks: 10 * time.Second,
 }
 
 // apply sets the timeouts of net/http. Its read timeout counts from the first byte of a request, and also bounds a body

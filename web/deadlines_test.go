@@ -19,7 +19,7 @@ import (
 // hasty are deadlines that a test sees pass. The pulse of a stream is none: what keeps it is not its pulse.
 var hasty = deadlines{
 	header: 150 * time.Millisecond, body: 50 * time.Millisecond, rest: 50 * time.Millisecond, answer: 200 * time.Millisecond, idle: 200 * time.Millisecond, unkeyed: time.Hour,
-	event: 150 * time.Millisecond, beat: time.Hour,
+	event: 150 * time.Millisecond, beat: time.Hour, asks: time.Hour,
 }
 
 // serveHasty serves a world with hasty deadlines; wrap may be nil.

@@ -28,7 +28,7 @@
 // # Signs of life
 //
 // A quiet event stream sends a heartbeat every 15 s (beat in deadlines.go, and in responses/serve.go for the Responses
-// API), and ends then if its login or key was revoked. The verbs give up a stream after three missing heartbeats
+// API). The verbs give up a stream after three missing heartbeats
 // (silentFor in cmd/switchboard/verbs/follow.go). The sockets of calls have their own pings (realtime/socket.go).
 //
 // # Concurrency

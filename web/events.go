@@ -12,40 +12,61 @@ import (
 	"switchboard/handoff"
 )
 
-// maxStreams is how many event streams one caller may have open: enough for several tabs on several devices. More are
-// refused, so that a page that does not close its streams cannot take all connections.
-const maxStreams = 16
+// Bounds of open event streams. More are refused, so that a page that does not close its streams cannot take all
+// connections.
+const (
+	maxStreams = 16   // of a caller: enough for several tabs on several devices. Each key has its own, and so has the page
+	maxOfKey   = 1000 // of all callers of a key
+)
+
+// A streamShare is what may have [maxStreams] event streams, so that no program takes those of a person: a caller with
+// one key, or with logins by that key, or by links. Without a caller, it is all of a key.
+type streamShare struct {
+	caller        handoff.Caller
+	key           string
+	login, linked bool
+}
 
 // streams serves the event streams: that of all the caller's work, and those of single pieces of work.
 type streams struct {
 	router Router        // Set once
-	auth   *auth         // Set once
 	times  *deadlines    // Set once
 	closed chan struct{} // Set once: closed when the server closes
 	life   string        // Set once: random, so that event ids of another process never match
 
 	mu      sync.Mutex
-	open    map[handoff.Caller]int // Guarded by mu
-	refused uint64                 // Guarded by mu: streams refused because there were too many
+	open    map[streamShare]int // Guarded by mu
+	refused uint64              // Guarded by mu: streams refused because there were too many
 }
 
-// enter counts a new stream of a caller, and reports whether the caller may have one more.
-func (s *streams) enter(c handoff.Caller) bool {
+// sharesOf returns what a stream of a grant counts to: a caller's share, and that of the key.
+func sharesOf(g handoff.Grant) (mine, all streamShare) {
+	login := strings.HasPrefix(g.By, grantorLogin+" ")
+	return streamShare{g.Caller, g.Key, login, g.Linked}, streamShare{key: g.Key}
+}
+
+// enter counts a new stream, and reports whether the holder of the grant may have one more.
+func (s *streams) enter(g handoff.Grant) bool {
+	mine, all := sharesOf(g)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[c] >= maxStreams {
+	if s.open[mine] >= maxStreams || !mine.login && s.open[all] >= maxOfKey {
 		s.refused++
 		return false
 	}
-	s.open[c]++
+	s.open[mine]++
+	s.open[all]++
 	return true
 }
 
-func (s *streams) leave(c handoff.Caller) {
+func (s *streams) leave(g handoff.Grant) {
+	mine, all := sharesOf(g)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[c]--; s.open[c] == 0 {
-		delete(s.open, c)
+	for _, share := range []streamShare{mine, all} {
+		if s.open[share]--; s.open[share] == 0 {
+			delete(s.open, share)
+		}
 	}
 }
 
@@ -63,10 +84,10 @@ func (s *streams) parse(id string) (uint64, bool) {
 // last event. If it has none, or the backlog does not reach back to it, the stream begins with `event: reset`, which
 // tells the client to read everything again.
 func (s *streams) feed(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	if !s.enter(g.Caller) {
+	if !s.enter(g) {
 		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
 	}
-	defer s.leave(g.Caller)
+	defer s.leave(g)
 	sub, start, missed := s.subscribe(s.router.Feed(g), r.Header.Get("Last-Event-ID"))
 	defer sub.Stop()
 

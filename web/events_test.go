@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -249,4 +250,37 @@ func TestEventsHeartbeat(t *testing.T) {
 			t.Error("the listener stayed")
 		}
 	})
+}
+
+// TestStreamsOfAKeyStarveNobody: a key that takes all its event streams leaves the page and other keys theirs; all
+// callers of a key together have a bound, too.
+func TestStreamsOfAKeyStarveNobody(t *testing.T) {
+	who, linked := handoff.Caller{Principal: "owner"}, handoff.Grant{Key: "limited", By: grantorLogin + " 1", Linked: true}
+	s := &streams{open: map[streamShare]int{}}
+	limited := handoff.Grant{Caller: who, Key: "limited", By: grantorKey + " 2", Tools: []string{"status"}}
+	for n := range maxStreams + 1 {
+		if s.enter(limited) != (n < maxStreams) {
+			t.Errorf("stream %d of a key: %v", n, n >= maxStreams)
+		}
+	}
+	linked.Caller = who
+	for name, g := range map[string]handoff.Grant{
+		"a page": linked, "another key": {Caller: who, Key: "other", By: grantorKey + " 3"},
+		"a login of the key": {Caller: who, Key: "limited", By: grantorLogin + " 4"},
+	} {
+		if !s.enter(g) {
+			t.Errorf("%s has no stream", name)
+		}
+	}
+	s.leave(limited)
+	if !s.enter(limited) {
+		t.Error("a stream that ended counts")
+	}
+	many := &streams{open: map[streamShare]int{}}
+	for n := range maxOfKey + 1 {
+		of := handoff.Grant{Caller: handoff.Caller{Principal: "shop", User: strconv.Itoa(n)}, Key: "shop"}
+		if many.enter(of) != (n < maxOfKey) {
+			t.Errorf("stream %d of a key: %v", n, n >= maxOfKey)
+		}
+	}
 }

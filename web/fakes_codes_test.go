@@ -38,3 +38,14 @@ func (w *world) SpendCode(_ context.Context, sum [sha256.Size]byte) (sessions.Co
 	}
 	return sessions.Code{}, false, w.failLogins
 }
+
+func (w *world) UseLogin(_ context.Context, l sessions.Login, at time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.kept, func(k sessions.Login) bool { return k.ID == l.ID })
+	if i >= 0 && w.failLogins == nil {
+		l.Used = at
+		w.kept = slices.Insert(slices.Delete(w.kept, i, i+1), 0, l)
+	}
+	return w.failLogins
+}

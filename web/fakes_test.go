@@ -46,6 +46,7 @@ type world struct {
 	mostSecrets int                                   // Guarded by mu: how many are kept
 	apps        []sessions.App                        // Guarded by mu
 	failLogins  error                                 // Guarded by mu: what the store of logins returns
+	endRead     bool                                  // Guarded by mu: a login ends right after it was read
 	desk        desk                                  // Guarded by mu
 	archived    []handoff.SessionInfo                 // Guarded by mu
 	happened    []handoff.RunKind                     // Guarded by mu: to the only run
@@ -206,6 +207,9 @@ func (w *world) Login(_ context.Context, sum [sha256.Size]byte) (sessions.Login,
 	defer w.mu.Unlock()
 	for _, l := range w.kept {
 		if l.Sum == sum {
+			if w.endRead {
+				w.kept = slices.DeleteFunc(w.kept, func(k sessions.Login) bool { return k.ID == l.ID })
+			}
 			return l, true, w.failLogins
 		}
 	}

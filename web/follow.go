@@ -22,10 +22,10 @@ func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	if err != nil {
 		return err
 	}
-	if !s.enter(g.Caller) {
+	if !s.enter(g) {
 		return handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many event streams")
 	}
-	defer s.leave(g.Caller)
+	defer s.leave(g)
 	after, _ := s.parse(r.Header.Get("Last-Event-ID")) // 0, the beginning, for an id of another process
 	ctx, cancel := context.WithCancel(r.Context())
 	var reading sync.WaitGroup
@@ -60,8 +60,8 @@ func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	return nil
 }
 
-// pass writes the first events, then those of the channel, until it is closed, the client takes no more, the login ends
-// or the server closes.
+// pass writes the first events, then those of the channel, until it is closed, the client takes no more, the request
+// ends or the server closes.
 func pass[E any](s *streams, r *http.Request, out eventWriter, first []E, events <-chan E, write func(E) bool) {
 	for _, e := range first {
 		if !write(e) {
@@ -77,7 +77,7 @@ func pass[E any](s *streams, r *http.Request, out eventWriter, first []E, events
 				return
 			}
 		case <-tick.C:
-			if s.auth.revoked(r) != nil || !out.raw(": alive\n\n") {
+			if !out.raw(": alive\n\n") {
 				return
 			}
 		case <-r.Context().Done():

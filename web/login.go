@@ -72,11 +72,15 @@ func (p logins) create(w http.ResponseWriter, r *http.Request, _ handoff.Grant) 
 	case body.Key != "" && body.Code != "":
 		return handoff.Fault(handoff.CodeMalformed, "there is either a key or a code", "")
 	case body.Code != "":
-		var err error
-		if made, ok, err = p.auth.codes.spend(r.Context(), body.Code); err != nil {
+		code, there, err := p.auth.codes.spend(r.Context(), body.Code)
+		if there && err == nil && code.Login != ([sha256.Size]byte{}) {
+			_, there, err = p.auth.validLogin(r.Context(), code.Login)
+		}
+		if err != nil {
 			p.wrong.wasRight(from) // nobody knows
 			return err
 		}
+		made, ok = origin{code.Principal, code.Key}, there
 		if !ok {
 			return handoff.Fault(handoff.CodeLoginOver, "", "code is spent, old or unknown")
 		}
@@ -185,7 +189,7 @@ func (p logins) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	return writeJSON(w, http.StatusOK, listOf(items))
 }
 
-// logout ends a visible login. Its event streams end with their next heartbeat.
+// logout ends a visible login. What it opened ends within 15 s.
 func (p logins) logout(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	all, err := p.visible(r, g)
 	if err != nil {
@@ -207,7 +211,7 @@ func (p logins) deviceCode(w http.ResponseWriter, r *http.Request, _ handoff.Gra
 	case !ok:
 		return handoff.Fault(handoff.CodeNotGranted, "a device is added from the page", "")
 	}
-	text, err := p.auth.codes.make(r.Context(), originOf(l), time.Now())
+	text, err := p.auth.codes.make(r.Context(), originOf(l), l.Sum, time.Now())
 	if err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func TestCodesOfOthersStay(t *testing.T) {
 	}
 	tokenOf(t, s, `{"code":"`+link+`"}`, nil)
 	s.SetKeys([]Key{full})
-	last, err := s.auth.codes.make(t.Context(), origin{"owner", program.Sum}, time.Now())
+	last, err := s.auth.codes.make(t.Context(), origin{"owner", program.Sum}, [32]byte{}, time.Now())
 	must(t, err)
 	if rec := logIn(s, `{"code":"`+last+`"}`, nil); codeOf(t, rec) != handoff.CodeLoginOver {
 		t.Errorf("a code outlives its key: %d %s", rec.Code, rec.Body)

@@ -25,8 +25,10 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request, g handoff.Grant
 func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 	s.streams.mu.Lock()
 	open, refused := 0, s.streams.refused
-	for _, n := range s.streams.open {
-		open += n
+	for of, n := range s.streams.open {
+		if of.caller == (handoff.Caller{}) {
+			open += n
+		}
 	}
 	s.streams.mu.Unlock()
 	return handoff.JoinMetrics(
@@ -37,7 +39,7 @@ func (s *Server) Metrics() iter.Seq[handoff.Metric] {
 			handoff.NewMetric("switchboard_http_body_bytes", "Memory for the bodies of requests, twice their size, without those of up to 64 KiB.", s.bodies.held.Load()),
 			handoff.NewMetric("switchboard_http_bodies_refused_total", "Requests that were refused because too much of other requests was in memory.", s.bodies.refused.Load()),
 			handoff.NewMetric("switchboard_event_streams_open", "Event streams of pages that are open.", open),
-			handoff.NewMetric("switchboard_event_streams_refused_total", "Event streams that were refused because their caller had too many.", refused),
+			handoff.NewMetric("switchboard_event_streams_refused_total", "Event streams that were refused because their caller or key had too many.", refused),
 		}),
 	)
 }

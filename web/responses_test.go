@@ -45,7 +45,7 @@ func TestRevokedKeyEndsRequests(t *testing.T) {
 			}
 			if revoke {
 				s.SetKeys([]Key{NewKey("owner", "another key")})
-				time.Sleep(s.times.beat)
+				time.Sleep(s.times.asks)
 			} else {
 				leave()
 			}

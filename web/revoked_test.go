@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -20,36 +22,95 @@ func (f *callGrants) ServeWebSocket(_ http.ResponseWriter, _ *http.Request, g ha
 	f.grants = append(f.grants, g)
 }
 
-// TestCallKnowsItIsRevoked: a call can check whether the key or login that authorised it is still valid. A client
-// secret expires without ending its calls.
-func TestCallKnowsItIsRevoked(t *testing.T) {
-	front := &callGrants{world: newWorld()}
-	s := newServer(t, front.world, func(c *Config) { c.Front = front })
-	login := tokenOf(t, s, byKey(ownerKey), nil)
-	for _, key := range []string{ownerKey, login.Token, mint(t, s, "{}", nil).Value} {
-		by(s, "GET", "/v1/realtime", "", key)
+// TestWhatCredentialsOpened: what was opened with a key, a login or a client secret is over once that ended, or what it
+// was made with. A secret that expires ends no call.
+func TestWhatCredentialsOpened(t *testing.T) {
+	type made struct {
+		text   string // of the credential
+		logins []tokenAnswer
 	}
-	if len(front.grants) != 3 || front.grants[2].Revoked != nil {
-		t.Fatalf("%+v", front.grants)
+	login := func(t *testing.T, s *Server) made {
+		l := tokenOf(t, s, byKey(ownerKey), nil)
+		return made{l.Token, []tokenAnswer{l}}
 	}
-	byKey, byLogin := front.grants[0], front.grants[1]
-	revoked := func(g handoff.Grant) bool {
-		err := g.Revoked()
-		return err != nil && handoff.AsError(err).Code == handoff.CodeUnauthorized
+	linked := func(t *testing.T, s *Server) made {
+		code, err := s.NewCode(t.Context(), "owner")
+		must(t, err)
+		l := tokenOf(t, s, `{"code":"`+code+`"}`, nil)
+		return made{l.Token, []tokenAnswer{l}}
 	}
-	if revoked(byKey) || revoked(byLogin) {
-		t.Error("revoked from the start")
+	secretOf := func(make func(*testing.T, *Server) made) func(*testing.T, *Server) made {
+		return func(t *testing.T, s *Server) made {
+			m := make(t, s)
+			m.text = mint(t, s, "{}", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+m.text) }).Value
+			return m
+		}
 	}
-	if rec := ask(s, "DELETE", "/login/"+login.ID, "", nil); rec.Code != http.StatusNoContent {
-		t.Fatalf("%d %s", rec.Code, rec.Body)
+	key := func(*testing.T, *Server) made { return made{text: ownerKey} }
+	for name, make := range map[string]func(*testing.T, *Server) made{
+		"a key": key, "a login by a key": login, "a login by a link": linked,
+		"a secret": secretOf(key), "a secret of a login": secretOf(login), "a secret of a login by a link": secretOf(linked),
+	} {
+		for _, end := range []string{"the key", "the login"} {
+			t.Run(name+", without "+end, func(t *testing.T) {
+				front := &callGrants{world: newWorld()}
+				s := newServer(t, front.world, func(c *Config) { c.Front = front })
+				m := make(t, s)
+				by(s, "GET", "/v1/realtime", "", m.text)
+				if len(front.grants) != 1 || front.grants[0].Revoked == nil {
+					t.Fatalf("it opened %+v", front.grants)
+				}
+				revoked := front.grants[0].Revoked
+				if err := revoked(); err != nil {
+					t.Errorf("over from the start: %v", err)
+				}
+				over := true
+				if end == "the key" {
+					s.SetKeys([]Key{NewKey("another", "another key")})
+				} else {
+					over = len(m.logins) > 0
+					for _, l := range m.logins {
+						if rec := by(s, "DELETE", "/login/"+l.ID, "", l.Token); rec.Code != http.StatusNoContent {
+							t.Fatalf("%d %s", rec.Code, rec.Body)
+						}
+					}
+				}
+				if err := revoked(); (handoff.CodeOf(err) == handoff.CodeUnauthorized) != over {
+					t.Errorf("what it opened ends with %v", err)
+				}
+				if rec := by(s, "GET", "/v1/realtime", "", m.text); (rec.Code == http.StatusUnauthorized) != over {
+					t.Errorf("it opens something else: %d", rec.Code)
+				}
+			})
+		}
 	}
-	if revoked(byKey) || !revoked(byLogin) {
-		t.Errorf("a login was ended: key %v, login %v", byKey.Revoked(), byLogin.Revoked())
+}
+
+// TestCodeOfAnEndedLogin: a login that was ended lets no device in any more, by a code that it made before.
+func TestCodeOfAnEndedLogin(t *testing.T) {
+	s := newServer(t, newWorld(), nil)
+	l := tokenOf(t, s, byKey(ownerKey), nil)
+	code := codeBy(t, s, l.Token)
+	ask(s, "DELETE", "/login/"+l.ID, "", nil)
+	if rec := logIn(s, `{"code":"`+code+`"}`, nil); codeOf(t, rec) != handoff.CodeLoginOver {
+		t.Errorf("it let a device in: %d %s", rec.Code, rec.Body)
 	}
-	s.SetKeys([]Key{NewKey("owner", "another key")})
-	if !revoked(byKey) {
-		t.Error("the key was removed, and counts")
-	}
+}
+
+// TestEndedLoginStaysEnded: the record of its last use does not bring back a login that ended meanwhile.
+func TestEndedLoginStaysEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := newServer(t, w, nil)
+		l := tokenOf(t, s, byKey(ownerKey), nil)
+		time.Sleep(loginUsed)
+		w.endRead = true
+		l.use(s, nil) // which has read it, and goes on
+		w.endRead = false
+		if status := l.use(s, nil); status != http.StatusUnauthorized {
+			t.Errorf("it lives on: %d", status)
+		}
+	})
 }
 
 // TestAgain: the grantor of a call authorises the same caller at another instance, with its present rights, as long as

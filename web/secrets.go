@@ -62,7 +62,8 @@ func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff
 	text := secretPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	ends := time.Now().Add(life).Truncate(time.Second)
 	kept, err := c.store.PutSecret(r.Context(), sessions.Secret{
-		Sum: sha256.Sum256([]byte(text)), Principal: key.Principal, Key: key.Sum, User: user, Session: session, Ends: ends,
+		Sum: sha256.Sum256([]byte(text)), Principal: key.Principal, Key: key.Sum, Login: loginOf(g), User: user,
+		Session: session, Ends: ends,
 	})
 	if err != nil {
 		return err
@@ -78,6 +79,14 @@ func (c *clientSecrets) create(w http.ResponseWriter, r *http.Request, g handoff
 	return writeJSON(w, http.StatusOK, map[string]any{
 		"value": text, "expires_at": ends.Unix(), "session": json.RawMessage(realtime.ShowSession(session, c.model)),
 	})
+}
+
+// loginOf returns the sum of the login that a grant was made by; zero: it was no login.
+func loginOf(g handoff.Grant) (sum [sha256.Size]byte) {
+	if by, ok := parseGrantor(g.By); ok && by.kind == grantorLogin {
+		sum = by.sum
+	}
+	return sum
 }
 
 // endUser returns the end user that a request names, or "". The error has code [handoff.CodeMalformed].
@@ -145,14 +154,21 @@ func (a *auth) bySecret(r *http.Request, text string, now time.Time) (handoff.Gr
 		return handoff.Grant{}, err
 	}
 	key, known := a.keyOf(secret.Key, secret.Principal)
-	if !ok || !known || !now.Before(secret.Ends) {
+	by, stands := grantor{grantorSecret, key.Sum}, true
+	if secret.Login != ([sha256.Size]byte{}) {
+		by = grantor{grantorLoginSecret, secret.Login}
+		if _, stands, err = a.validLogin(r.Context(), secret.Login); err != nil {
+			return handoff.Grant{}, err
+		}
+	}
+	if !ok || !known || !stands || !now.Before(secret.Ends) {
 		return handoff.Grant{}, handoff.Fault(handoff.CodeSecretOver, "", "")
 	}
 	r.Header.Del(callerHeader)
 	if secret.User != "" {
 		r.Header.Set(callerHeader, secret.User)
 	}
-	g, err := grantor{grantorSecret, key.Sum}.sign(key.grantFor(r))
+	g, err := by.sign(key.grantFor(r))
 	if err != nil {
 		return handoff.Grant{}, err
 	}

@@ -126,14 +126,14 @@ func (s *Server) routes(cfg Config) {
 		{"GET /fleet/handoffs", accessCaller, 0, handoff.ActRead, work.list},
 		{"POST /fleet/handoffs", accessCaller, maxRun, handoff.ActNone, work.give},
 		{"GET /fleet/handoffs/{id}", accessCaller, 0, handoff.ActRead, work.read},
-		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, handoff.ActRead, s.streams.work},
+		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, handoff.ActRead, s.whileGranted(s.streams.work)},
 		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, handoff.ActGive, work.steer},
 		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, handoff.ActStop, work.stop},
 		{"POST /fleet/handoffs/{id}/move", accessCaller, maxJSON, handoff.ActMove, work.move},
 		{"POST /fleet/handoffs/{id}/heard", accessCaller, maxJSON, handoff.ActNone, work.heard},
 		{"GET /fleet/cleared", accessCaller, 0, handoff.ActRead, work.cleared},
 		{"PUT /fleet/cleared", accessCaller, maxJSON, handoff.ActPersonal, work.setCleared},
-		{"GET /fleet/events", accessCaller, 0, handoff.ActRead, s.streams.feed},
+		{"GET /fleet/events", accessCaller, 0, handoff.ActRead, s.whileGranted(s.streams.feed)},
 
 		{"GET /fleet/questions", accessCaller, 0, handoff.ActRead, questions.list},
 		{"POST /fleet/questions/{id}", accessCaller, maxJSON, handoff.ActDecline, questions.decide},
@@ -234,10 +234,7 @@ func (s *Server) chain(to route) http.Handler {
 				s.refuse(w, r, err)
 				return
 			}
-			if !g.Secret { // a secret expires, but does not end its calls
-				lasting := r.WithContext(context.WithoutCancel(r.Context()))
-				g.Revoked = func() error { return s.auth.revoked(lasting) }
-			}
+			g.Revoked = s.auth.revoked(r, g)
 		}
 		entered, leave := r, func() {}
 		if s.peers != nil { // before the caller's home is known, because it may change a moment later
@@ -365,7 +362,7 @@ func (s *Server) HTTPServer() *http.Server {
 }
 
 // whileGranted returns a handler that ends the request's context, with the reason as its cause, when its key or login
-// is revoked. It is for APIs, where an answer is not a person's tap, even with a login.
+// is revoked. It is for what lasts: event streams, and APIs, where an answer is not a person's tap, even with a login.
 func (s *Server) whileGranted(serve handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 		g.Page = false
@@ -374,7 +371,7 @@ func (s *Server) whileGranted(serve handler) handler {
 		defer watching.Wait()
 		defer cancel(nil)
 		watching.Go(func() {
-			tick := time.NewTicker(s.times.beat)
+			tick := time.NewTicker(s.times.asks)
 			defer tick.Stop()
 			for {
 				select {

@@ -49,6 +49,8 @@ type notifySettings struct {
 	TokenEnv       string `yaml:"token_env" doc:"variable with the bearer token for webhook"`
 	AllowPlaintext bool   `yaml:"allow_plaintext" unset:"false" doc:"allow http:// to another machine: whoever is on the way can read along"`
 
+	AllowPrivate bool `yaml:"allow_private" unset:"false" doc:"allow a webhook by a name that leads into a private network, and a proxy of the environment; an address or localhost needs no leave"`
+
 	Token func() (string, error) `yaml:"-"` // nil without a token; reads it anew each time
 }
 
@@ -119,6 +121,9 @@ func (c *checker) notify() {
 	if address == "" {
 		if n.AllowPlaintext {
 			c.bad("notify.allow_plaintext", "goes with http:// addresses only")
+		}
+		if n.AllowPrivate {
+			c.bad("notify.allow_private", "goes with a webhook only")
 		}
 		return
 	}

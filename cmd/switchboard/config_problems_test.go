@@ -288,16 +288,16 @@ func mannerProblems() []problemCase {
 			"switchboard.yaml:2:24: redis_allow_plaintext: goes with redis:// addresses only"}},
 		{"no redis in the clear", "redis_allow_plaintext: true\n",
 			[]string{"switchboard.yaml:1:24: redis_allow_plaintext: goes with redis:// addresses only"}},
-		{"webhook missing", "notify:\n  token_env: GOOD\n  allow_plaintext: true\n", []string{
+		{"webhook missing", "notify:\n  token_env: GOOD\n  allow_plaintext: true\n  allow_private: true\n", []string{
 			"switchboard.yaml:2:14: notify.token_env: goes with a webhook only",
-			"switchboard.yaml:3:20: notify.allow_plaintext: goes with http:// addresses only"}},
+			"switchboard.yaml:3:20: notify.allow_plaintext: goes with http:// addresses only", "switchboard.yaml:4:18: notify.allow_private: goes with a webhook only"}},
 		{"webhook tokens", "notify: {webhook: 'https://a.example.com', token_env: GOOD, token_file: a}\n", []string{
 			"switchboard.yaml:1:10: notify: has both token_file and token_env"}},
 		{"webhook token", "notify: {webhook: 'https://a.example.com', token_file: not-there}\n",
 			[]string{"switchboard.yaml:1:56: notify.token_file: open …"}},
 		{"unknown keys", "approvals: {giveup: 5m}\nnotify: {url: 'https://a.example.com'}\n", []string{
 			`switchboard.yaml:1:13: unknown key "giveup"; did you mean "give_up"?`,
-			`switchboard.yaml:2:10: unknown key "url"; there is webhook, token_file, token_env, allow_plaintext`}},
+			`switchboard.yaml:2:10: unknown key "url"; there is webhook, token_file, token_env, allow_plaintext, allow_private`}},
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*
 	s.count(sender)
 	all, stages := notifiers{sender}, []stage{{"push", sender.Run}}
 	if address := p.Notify.Webhook.Reveal(); address != "" {
-		hook, err := notify.New(notify.Config{URL: address, Token: p.Notify.Token, Log: s.log.Named("notify")})
+		hook, err := notify.New(notify.Config{URL: address, Token: p.Notify.Token, Private: p.Notify.AllowPrivate, Log: s.log.Named("notify")})
 		if err != nil {
 			return nil, nil, err
 		}

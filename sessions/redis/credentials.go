@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/url"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -27,6 +30,17 @@ func (s credentials) PutLogin(ctx context.Context, l sessions.Login) error {
 	keys := []string{s.loginsKey(l.Principal), s.loginKeys() + sum}
 	return s.fault(loginScript.Run(ctx, s.client, keys, l.ID, sum, handoff.Encode(l), s.loginKeys(),
 		max(l.Ends.UnixMilli(), 1)).Err())
+}
+
+// UseLogin implements [sessions.Logins].
+func (s credentials) UseLogin(ctx context.Context, l sessions.Login, at time.Time) error {
+	l.Used = at
+	err := s.client.SetArgs(ctx, s.loginKeys()+hex.EncodeToString(l.Sum[:]), handoff.Encode(l),
+		goredis.SetArgs{Mode: "XX", KeepTTL: true}).Err()
+	if errors.Is(err, goredis.Nil) { // it ended
+		return nil
+	}
+	return s.fault(err)
 }
 
 // Login implements [sessions.Logins].

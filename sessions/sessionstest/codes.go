@@ -13,7 +13,7 @@ import (
 
 // code returns a code of the owner that ends in a minute.
 func code(text string) sessions.Code {
-	return sessions.Code{Sum: sha256.Sum256([]byte(text)), Principal: "owner", Key: sha256.Sum256([]byte("key")),
+	return sessions.Code{Sum: sha256.Sum256([]byte(text)), Principal: "owner", Key: sha256.Sum256([]byte("key")), Login: sha256.Sum256([]byte("login")),
 		Ends: time.Now().Add(time.Minute).Truncate(time.Microsecond).UTC()}
 }
 

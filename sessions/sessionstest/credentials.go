@@ -71,6 +71,11 @@ func testLoginLife(t *testing.T, s Store) {
 		}
 	}
 	none(t, s, renewed.Sum)
+	for _, l := range []sessions.Login{renewed, two} { // the use of one that ended meanwhile brings it not back
+		Must(t, s.UseLogin(t.Context(), l, two.Used.Add(time.Hour)))
+	}
+	none(t, s, renewed.Sum)
+	two.Used = two.Used.Add(time.Hour)
 	logged(t, s, "owner", two)
 }
 

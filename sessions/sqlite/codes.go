@@ -17,8 +17,8 @@ func (s codes) PutCode(ctx context.Context, c sessions.Code) error {
 		if err := dropEndedCodes(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO codes (sum, principal, key, ends) VALUES (?, ?, ?, ?)",
-			c.Sum[:], c.Principal, c.Key[:], c.Ends.UnixNano()); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO codes (sum, principal, key, login, ends) VALUES (?, ?, ?, ?, ?)",
+			c.Sum[:], c.Principal, c.Key[:], c.Login[:], c.Ends.UnixNano()); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, "DELETE FROM codes WHERE id IN (SELECT id FROM codes WHERE principal = ? AND key = ? "+
@@ -33,8 +33,8 @@ func (s codes) SpendCode(ctx context.Context, sum [sha256.Size]byte) (c sessions
 		err := dropEndedCodes(ctx, tx)
 		if err == nil {
 			found, err = s.found(tx.QueryRowContext(ctx, "DELETE FROM codes WHERE sum = ? "+
-				"RETURNING sum, principal, key, ends", sum[:]).
-				Scan(digest{&c.Sum}, &c.Principal, digest{&c.Key}, nanos{&c.Ends}))
+				"RETURNING sum, principal, key, login, ends", sum[:]).
+				Scan(digest{&c.Sum}, &c.Principal, digest{&c.Key}, digest{&c.Login}, nanos{&c.Ends}))
 		}
 		return err
 	})

@@ -21,6 +21,12 @@ func (s credentials) PutLogin(ctx context.Context, l sessions.Login) error {
 	return err
 }
 
+// UseLogin implements [sessions.Logins].
+func (s credentials) UseLogin(ctx context.Context, l sessions.Login, at time.Time) error {
+	_, err := s.changed(ctx, "UPDATE logins SET used = ? WHERE sum = ?", at.UnixNano(), l.Sum[:])
+	return err
+}
+
 // Login implements [sessions.Logins].
 func (s credentials) Login(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
 	all, err := s.logins(ctx, "sum = ?", sum[:])
@@ -67,17 +73,17 @@ func (s credentials) Spend(ctx context.Context, name, day string, amount int64) 
 // PutSecret stores a client secret. It stores nothing and returns false while the principal has [sessions.MaxSecrets]
 // that have not ended.
 func (s credentials) PutSecret(ctx context.Context, secret sessions.Secret) (bool, error) {
-	return s.changed(ctx, "INSERT INTO secrets (sum, principal, key, user, session, ends) SELECT ?, ?, ?, ?, ?, ? "+
+	return s.changed(ctx, "INSERT INTO secrets (sum, principal, key, login, user, session, ends) SELECT ?, ?, ?, ?, ?, ?, ? "+
 		"WHERE (SELECT count(*) FROM secrets WHERE principal = ? AND ends > ?) < ?",
-		secret.Sum[:], secret.Principal, secret.Key[:], secret.User, secret.Session, secret.Ends.UnixNano(),
+		secret.Sum[:], secret.Principal, secret.Key[:], secret.Login[:], secret.User, secret.Session, secret.Ends.UnixNano(),
 		secret.Principal, time.Now().UnixNano(), sessions.MaxSecrets)
 }
 
 // Secret returns the client secret whose text has a sum; false when there is none or it has ended.
 func (s credentials) Secret(ctx context.Context, sum [sha256.Size]byte) (sessions.Secret, bool, error) {
 	var secret sessions.Secret
-	found, err := s.found(s.read.QueryRowContext(ctx, "SELECT sum, principal, key, user, session, ends FROM secrets "+
+	found, err := s.found(s.read.QueryRowContext(ctx, "SELECT sum, principal, key, login, user, session, ends FROM secrets "+
 		"WHERE sum = ? AND ends > ?", sum[:], time.Now().UnixNano()).Scan(digest{&secret.Sum}, &secret.Principal,
-		digest{&secret.Key}, &secret.User, &secret.Session, nanos{&secret.Ends}))
+		digest{&secret.Key}, digest{&secret.Login}, &secret.User, &secret.Session, nanos{&secret.Ends}))
 	return secret, found, err
 }

@@ -123,6 +123,7 @@ func backTo(t *testing.T, s *Store, version int) {
 	for _, back := range []string{
 		"DROP TABLE machines", "DROP TABLE apps", "DROP TABLE codes", "DROP TABLE records", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept",
 		"ALTER TABLE entries DROP COLUMN asker", "ALTER TABLE entries DROP COLUMN parent", "ALTER TABLE entries DROP COLUMN giver",
+		"ALTER TABLE secrets DROP COLUMN login",
 		fmt.Sprint("PRAGMA user_version = ", version),
 	} {
 		_, err := s.write.ExecContext(t.Context(), back)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/web/guarded"
 )
 
 // Bounds of the webhook.
@@ -44,11 +46,16 @@ var noticePauses = handoff.Backoff{First: time.Second, Longest: 4 * time.Second}
 // errNoAddress replaces errors that would quote the address.
 var errNoAddress = errors.New("notify.webhook is no address")
 
+// errPrivate says how a name in a private network is allowed.
+var errPrivate = fmt.Errorf("%w: notify.allow_private: true allows that", guarded.ErrPrivate)
+
 // Config is what a [Webhook] needs.
 type Config struct {
 	URL   string                 // http or https; it may hold a secret
 	Token func() (string, error) // reads the bearer token before each try; nil: none
-	Log   *zap.Logger            // nil: none
+	// Private allows a name that leads into a private network. An address, and localhost, mean what they say.
+	Private bool
+	Log     *zap.Logger // nil: none
 }
 
 // A Webhook posts notices to one address. It implements [handoff.Notifier].
@@ -88,7 +95,11 @@ func New(c Config) (*Webhook, error) {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport := guarded.Transport(noticeTimeout)
+	if _, notAddress := netip.ParseAddr(address.Hostname()); c.Private || notAddress == nil ||
+		address.Hostname() == "localhost" {
+		transport = http.DefaultTransport.(*http.Transport).Clone()
+	}
 	transport.DisableKeepAlives = true // notices are hours apart
 	transport.MaxResponseHeaderBytes = noticeHeaderSize
 	return &Webhook{
@@ -230,6 +241,9 @@ func (h *Webhook) post(ctx context.Context, m notice) *postFault {
 	if err != nil {
 		if quoting, ok := errors.AsType[*url.Error](err); ok {
 			err = quoting.Err
+		}
+		if errors.Is(err, guarded.ErrPrivate) {
+			return &postFault{err: errPrivate}
 		}
 		return &postFault{again: true, err: err}
 	}

@@ -328,3 +328,31 @@ func TestNamesOfNotices(t *testing.T) {
 		seen[keyOf(n)] = true
 	}
 }
+
+// TestWebhookAndPrivateNames: a name that leads into a private network, as any spelling of localhost but the usual one
+// here, is called only if the settings say so. An address, and localhost itself, are what they say.
+func TestWebhookAndPrivateNames(t *testing.T) {
+	for _, tt := range []struct {
+		host    string
+		private bool
+		called  bool
+	}{
+		{"127.0.0.1", false, true}, {"localhost", false, true}, {"LocalHost", false, false}, {"LocalHost", true, true},
+	} {
+		calls := 0
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls++ }))
+		_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "http://"), ":")
+		h, err := New(Config{URL: "http://" + tt.host + ":" + port + "/t0pic", Private: tt.private})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := h.post(t.Context(), notice{})
+		server.Close()
+		if (calls == 1) != tt.called || (f == nil) != tt.called {
+			t.Errorf("%s, private names %v: called %d times, %+v", tt.host, tt.private, calls, f)
+		}
+		if f != nil && (f.again || !strings.Contains(f.err.Error(), "notify.allow_private")) {
+			t.Errorf("%s: %+v", tt.host, f)
+		}
+	}
+}

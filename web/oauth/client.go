@@ -3,19 +3,19 @@ package oauth
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 
 	"switchboard/handoff"
+	"switchboard/web/guarded"
 )
 
 const (
@@ -141,8 +141,8 @@ func (s *Server) fetch(ctx context.Context, id string) (client, error) {
 
 // reason returns an error of a fetch in words that reveal nothing about the network behind the address.
 func reason(err error) string {
-	if strings.Contains(err.Error(), errPrivate) {
-		return errPrivate
+	if errors.Is(err, guarded.ErrPrivate) {
+		return guarded.ErrPrivate.Error()
 	}
 	return "it does not answer as it should"
 }
@@ -156,65 +156,4 @@ func documents(through http.RoundTripper) *http.Client {
 			return http.ErrUseLastResponse
 		},
 	}
-}
-
-// errPrivate is the error for an address that is not public.
-const errPrivate = "the address leads into a private network"
-
-// guarded returns a transport that connects only to public addresses. The address is checked after the name was
-// resolved, when connecting. It uses no proxy, because a proxy could connect to any address.
-func guarded() http.RoundTripper {
-	dial := &net.Dialer{Timeout: fetchWithin, Control: func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil || to.Port() != 443 || !public(to.Addr()) {
-			return fmt.Errorf("%s", errPrivate)
-		}
-		return nil
-	}}
-	return &http.Transport{
-		DialContext: dial.DialContext, TLSHandshakeTimeout: fetchWithin, ResponseHeaderTimeout: fetchWithin,
-		MaxResponseHeaderBytes: maxDocument, DisableKeepAlives: true, ForceAttemptHTTP2: true,
-	}
-}
-
-// reserved has the networks that are not public, and those whose addresses contain another address (the special-purpose
-// registries of IANA). Set once.
-var reserved = prefixes(
-	"0.0.0.0/8",
-	"10.0.0.0/8",
-	"100.64.0.0/10",
-	"127.0.0.0/8",
-	"169.254.0.0/16",
-	"172.16.0.0/12",
-	"192.0.0.0/24",
-	"192.0.2.0/24",
-	"192.88.99.0/24",
-	"192.168.0.0/16",
-	"198.18.0.0/15",
-	"198.51.100.0/24",
-	"203.0.113.0/24",
-	"224.0.0.0/3",
-	"2001::/23",
-	"2001:db8::/32",
-	"2002::/16",
-	"3fff::/20",
-)
-
-// unicast contains all public IPv6 addresses. Set once.
-var unicast = netip.MustParsePrefix("2000::/3")
-
-func prefixes(all ...string) (list []netip.Prefix) {
-	for _, text := range all {
-		list = append(list, netip.MustParsePrefix(text))
-	}
-	return list
-}
-
-// public reports whether an address is public.
-func public(addr netip.Addr) bool {
-	addr = addr.Unmap()
-	if !addr.IsValid() || addr.Is6() && !unicast.Contains(addr) || addr.Zone() != "" {
-		return false
-	}
-	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

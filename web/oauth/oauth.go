@@ -32,6 +32,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/sessions"
+	"switchboard/web/guarded"
 )
 
 const (
@@ -93,7 +94,7 @@ func New(cfg Config) *Server {
 		cfg.Log = zap.NewNop()
 	}
 	if cfg.Transport == nil {
-		cfg.Transport = guarded()
+		cfg.Transport = guarded.Transport(fetchWithin, 443)
 	}
 	return &Server{
 		cfg: cfg, client: documents(cfg.Transport),

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -21,6 +20,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/sessions"
+	"switchboard/web/guarded"
 )
 
 // Bounds of notifications.
@@ -69,8 +69,11 @@ func Open(ctx context.Context, cfg Config) (*Sender, error) {
 		cfg.Log = zap.NewNop()
 	}
 	s := &Sender{cfg: cfg, waked: make(chan struct{}, 1)}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableKeepAlives = true // notices are hours apart
+	transport := guarded.Transport(sendTimeout, 443)
+	if cfg.Plain {
+		transport = http.DefaultTransport.(*http.Transport).Clone()
+		transport.DisableKeepAlives = true
+	}
 	s.client = &http.Client{
 		Transport:     transport,
 		Timeout:       sendTimeout,
@@ -139,8 +142,7 @@ func (s *Sender) drop(ctx context.Context, endpoint string) error {
 	return err
 }
 
-// check refuses an endpoint that cannot be a push service: requests are sent there, so it must not be in a private
-// network.
+// check refuses an endpoint that cannot be a push service. What its name means is checked when a message is sent.
 func (s *Sender) check(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || len(endpoint) > maxEndpoint || u.Host == "" || u.User != nil {
@@ -150,7 +152,7 @@ func (s *Sender) check(endpoint string) error {
 		return nil
 	}
 	_, notName := netip.ParseAddr(strings.Trim(u.Hostname(), "[]"))
-	if u.Scheme != "https" || notName == nil || !strings.Contains(u.Hostname(), ".") || net.ParseIP(u.Hostname()) != nil {
+	if u.Scheme != "https" || notName == nil || !strings.Contains(u.Hostname(), ".") || u.Port() != "" && u.Port() != "443" {
 		return errors.New("no push service")
 	}
 	return nil

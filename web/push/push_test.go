@@ -12,12 +12,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	webpush "github.com/SherClockHolmes/webpush-go"
 
 	"switchboard/handoff"
 )
@@ -49,8 +52,15 @@ func newBrowser(t *testing.T) *browser {
 }
 
 func (b *browser) subscribe(s *Sender, login string) error {
+	to := b.subscription()
+	return s.Subscribe(b.t.Context(), owner, login, to.Endpoint, to.Keys.P256dh, to.Keys.Auth)
+}
+
+func (b *browser) subscription() webpush.Subscription {
 	text := base64.RawURLEncoding.EncodeToString
-	return s.Subscribe(b.t.Context(), owner, login, b.url, text(b.key.PublicKey().Bytes()), text(b.auth))
+	return webpush.Subscription{
+		Endpoint: b.url, Keys: webpush.Keys{P256dh: text(b.key.PublicKey().Bytes()), Auth: text(b.auth)},
+	}
 }
 
 func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -208,12 +218,39 @@ func TestNoOtherAddresses(t *testing.T) {
 	must(t, err)
 	for endpoint, ok := range map[string]bool{
 		"https://fcm.googleapis.com/fcm/send/x": true, "https://updates.push.services.mozilla.com/wpush/v2/x": true,
-		"http://push.example.com/x": false, "https://127.0.0.1/x": false, "https://localhost/x": false, "https://[::1]/x": false, "https://10.0.0.1:8443/": false,
+		"http://push.example.com/x": false, "https://127.0.0.1/x": false, "https://localhost/x": false, "https://[::1]/x": false, "https://10.0.0.1:8443/": false, "https://push.corp.example:6443/x": false, "https://fcm.googleapis.com:443/x": true,
 		"https://me:pw@push.example.com/": false, "file:///etc/passwd": false, "": false, "https://push.example.com/" + strings.Repeat("x", 1000): false,
 	} {
 		if err := s.Subscribe(t.Context(), owner, "l", endpoint, "p", "a"); (err == nil) != ok {
 			t.Errorf("%s: %v", endpoint, err)
 		}
+	}
+}
+
+// TestNothingPrivateIsCalled: whatever a name of a push service turns out to mean, no connection goes to a private
+// address.
+func TestNothingPrivateIsCalled(t *testing.T) {
+	s, err := Open(t.Context(), Config{Store: newMemory(), Dir: t.TempDir()})
+	must(t, err)
+	here, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	called := make(chan error, 1)
+	go func() {
+		conn, err := here.Accept()
+		if err == nil {
+			_ = conn.Close()
+		}
+		called <- err
+	}()
+	b := newBrowser(t)
+	b.url = "https://" + here.Addr().String() + "/push" // as what a name means that passed
+	one := subscription{Caller: owner, To: b.subscription()}
+	if status := s.send(t.Context(), []byte("{}"), one); status != 0 {
+		t.Errorf("it answered %d", status)
+	}
+	_ = here.Close()
+	if err := <-called; err == nil {
+		t.Error("this machine was called")
 	}
 }
 
