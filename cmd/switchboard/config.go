@@ -42,6 +42,7 @@ type settings struct {
 
 	Access []web.Key `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
 	File   string    `yaml:"-"` // the file that was read, or ""
+	Ours   []string  `yaml:"-"` // files that no agent may reach: the configuration, keys and tokens
 
 	Lines *joined.Lines `yaml:"-"` // the lines to machines that joined, by which their servers are reached
 
@@ -186,7 +187,7 @@ func settingsOf(
 	if found := append(d.found, c.found...); len(found) > 0 {
 		return nil, found.sorted()
 	}
-	s.places = d.places
+	s.places, s.Ours = d.places, c.ours
 	entries := entriesOf(data)
 	for i := range s.Servers {
 		s.Servers[i].Entry = entries[s.Servers[i].Name]

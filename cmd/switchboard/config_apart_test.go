@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,5 +53,23 @@ func TestWorkspaceIsApart(t *testing.T) {
 			err != nil {
 			t.Errorf("%s: %v", dirs, err)
 		}
+	}
+}
+
+// TestOurs: every file with a secret is known, wherever it lies, and so is the configuration itself.
+func TestOurs(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "switchboard.yaml")
+	must(t, errors.Join(os.WriteFile(filepath.Join(dir, "k"), []byte("0123456789abcdef"), 0o600),
+		os.WriteFile(file, []byte(`keys: [{principal: owner, key_file: k}]
+servers:
+  - {name: a, kind: responses, url: "https://a.example/v1", model: m, key_file: /opt/a.key, workspace: `+t.TempDir()+`}
+  - {name: b, kind: codex, url: "ws://127.0.0.1:1", token_file: /etc/b.token}
+`), 0o600)))
+	s, err := loadSettings(&options{Config: &file}, func(string) string { return "" })
+	must(t, err)
+	slices.Sort(s.Ours)
+	if want := []string{"/etc/b.token", "/opt/a.key", filepath.Join(dir, "k"), file}; !slices.Equal(s.Ours, want) {
+		t.Errorf("ours are %q", s.Ours)
 	}
 }

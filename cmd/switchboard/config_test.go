@@ -198,7 +198,7 @@ func TestMissingToken(t *testing.T) {
   - {name: helper, kind: responses, url: http://127.0.0.1:1/v1, model: m, workspace: %s, key_env: NOT_SET}
 `, t.TempDir())).load(t)
 	must(t, err)
-	agents := responses.NewAgents(threads.NewMemory())
+	agents := responses.NewAgents(threads.NewMemory(), nil)
 	for i, want := range []string{"read token: open ", "read key: the environment has no NOT_SET"} {
 		server := s.Servers[i]
 		kind, _ := kindNamed(kinds(agents, nil), server.Kind)

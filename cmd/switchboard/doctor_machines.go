@@ -185,7 +185,7 @@ func (d *doctor) testByService(ctx context.Context, s servers.Spec) (string, err
 func (d *doctor) dialAll(
 	ctx context.Context,
 ) (test func(context.Context, servers.Spec) (string, error), disconnect func(), err error) {
-	agents := responses.NewAgents(threads.NewMemory())
+	agents := responses.NewAgents(threads.NewMemory(), nil)
 	var specs []servers.Spec
 	for _, s := range d.s.Servers {
 		if kind, ok := kindNamed(kinds(agents, nil), s.Kind); ok && !d.missing(s) {

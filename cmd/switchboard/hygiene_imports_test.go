@@ -146,7 +146,6 @@ func libraries() []libraryRule {
 		{"golang.org/x/sys", []string{"servers/responses/sandbox", "servers/responses/workspace tests", "cmd/switchboard tests"},
 			"the kernel is asked in one place; races and a terminal are for tests"},
 		{"github.com/elastic/go-seccomp-bpf", []string{"servers/responses/sandbox"}, "the kernel is asked in one place"},
-		{"github.com/landlock-lsm/go-landlock/", []string{"servers/responses/sandbox"}, "the kernel is asked in one place"},
 		{"mvdan.cc/sh/v3/syntax", []string{"handoff/risk"}, "command lines are read in one place; nothing of ours runs them"},
 		{"github.com/aymanbagabas/go-udiff", []string{"servers/acp", "servers/responses/workspace"},
 			"edits are made there, or told as two texts, and shown as what they change"},

@@ -38,7 +38,7 @@ type climber struct {
 func climb(t *testing.T, ladder func(*climber)) {
 	m := machines.Machine{Name: "laptop", Dir: "/home/me/src/notes"}
 	w, api := calltest.NewWorld(t), simulator.New("ladder", 1, simulator.Actor(m))
-	agents := responses.NewAgents(threads.NewMemory())
+	agents := responses.NewAgents(threads.NewMemory(), nil)
 	agent := agents.Add(responses.Config{
 		Name: m.Name, URL: "http://upstream/v1", Client: &http.Client{Transport: inMemory{api}}, Threads: threads.NewMemory(),
 		Workspace: simulator.NewTools(m, 1), Dir: m.Dir, Log: zap.NewNop(), Model: responses.Model{Name: "m", Continuation: responses.ResponseIDs},

@@ -41,7 +41,7 @@ func newLadderWorld(t *testing.T, words []string) *ladderWorld {
 	w := &ladderWorld{World: calltest.NewWorld(t), store: threads.NewMemory(), found: map[string]bool{},
 		machines: map[string]*servers.Link{}, real: map[string]string{}}
 	w.Machines = w
-	w.api, w.agents = newLadderAPI(w.Plans), responses.NewAgents(w.store)
+	w.api, w.agents = newLadderAPI(w.Plans), responses.NewAgents(w.store, nil)
 	var running [][2]string
 	for _, line := range words {
 		verb, rest, _ := strings.Cut(line, " ")

@@ -80,7 +80,7 @@ func (s *service) peering(p plan) (*peering, error) {
 
 // agents returns the registry of the agents that this instance runs itself; it is empty at first.
 func (s *service) agents(p plan) *responses.Agents {
-	agents := responses.NewAgents(s.store.Threads(), p.StateDir)
+	agents := responses.NewAgents(s.store.Threads(), func() []string { return append(s.settings.ours(), p.StateDir) })
 	if p.Peers.set() {
 		agents.Share()
 	}

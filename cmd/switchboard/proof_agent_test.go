@@ -109,7 +109,7 @@ func giveNobody(t *testing.T, work, temp string) string {
 // TestProofKilledAgent: Switchboard is killed at random instants while an agent of its own works, and started again.
 // No command outlives it or runs twice, and no directory of theirs stays; what it was told besides and never heard is
 // told; each piece of work that was accepted has one outcome, and a result only when it ran; its session can be gone
-// on in.
+// on in. The commands have no sandbox, so that what a killed one did can be seen.
 func TestProofKilledAgent(t *testing.T) { t.Parallel(); onBothStores(t, proofKilledAgent) }
 
 func proofKilledAgent(t *testing.T, store string) {
@@ -119,7 +119,7 @@ func proofKilledAgent(t *testing.T, store string) {
 	work, temp := t.TempDir(), t.TempDir()
 	as := giveNobody(t, work, temp)
 	s := &site{t: t, state: t.TempDir(), redis: store, env: []string{"TMPDIR=" + temp}, config: config(t, fmt.Sprintf(
-		"model: {url: %q}\nservers:\n  - {name: helper, kind: responses, url: %q, model: m, workspace: %q, trusted: true, env: [%s]%s}\n", "ws://127.0.0.1:1", api.URL+"/v1", work, childEnv, as))}
+		"model: {url: %q}\nservers:\n  - {name: helper, kind: responses, url: %q, model: m, workspace: %q, trusted: true, sandbox: danger-full-access, approval: never, env: [%s]%s}\n", "ws://127.0.0.1:1", api.URL+"/v1", work, childEnv, as))}
 	random := rand.New(rand.NewPCG(11, uint64(len(store))))
 	lines := func(name, job string) int {
 		text, _ := os.ReadFile(filepath.Join(work, name))

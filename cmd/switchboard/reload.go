@@ -72,6 +72,13 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 	return result, err
 }
 
+// ours returns the files that no agent may reach.
+func (l *reloading) ours() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.current.Ours)
+}
+
 // keys reads the made keys again. It never runs beside a reload, which might have read the keys earlier and would
 // accept a key again that was revoked since.
 func (l *reloading) keys(ctx context.Context) error {

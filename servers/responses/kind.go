@@ -6,7 +6,6 @@ import (
 	"iter"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -30,9 +29,9 @@ const instructions = "You are an agent that works in one directory, its workspac
 
 // Agents are all agents of one configuration. They keep their threads in one store.
 type Agents struct {
-	store  threads.Store // Set once
-	shared bool          // Set once, before the first agent: other instances run agents of these names over the same store
-	hidden []string      // Set once: directories that no command sees
+	store  threads.Store   // Set once
+	shared bool            // Set once, before the first agent: other instances run agents of these names over the same store
+	hidden func() []string // Set once: the files and directories that are empty for commands; nil: none
 
 	mu         sync.Mutex
 	servers    []*Server              // Guarded by mu
@@ -40,9 +39,9 @@ type Agents struct {
 	workspaces []*workspace.Workspace // Guarded by mu
 }
 
-// NewAgents returns an empty set of agents. The dial function of [Agents.Kind] adds each configured one. Their
-// commands see nothing in the hidden directories.
-func NewAgents(store threads.Store, hidden ...string) *Agents {
+// NewAgents returns an empty set of agents. The dial function of [Agents.Kind] adds each configured one. The files and
+// directories that hidden returns are empty for their commands.
+func NewAgents(store threads.Store, hidden func() []string) *Agents {
 	return &Agents{store: store, hidden: hidden}
 }
 
@@ -126,12 +125,9 @@ func (a *Agents) dial(spec servers.Spec, log *zap.Logger) (servers.Dial, iter.Se
 
 // open opens the workspace of one configured agent.
 func (a *Agents) open(s *Settings) (*workspace.Workspace, error) {
-	a.mu.Lock()
-	others := slices.Clone(a.workspaces)
-	a.mu.Unlock()
 	c := workspace.Config{
 		Dir: s.Workspace, Trusted: s.Trusted, Approval: s.Approval, Sandbox: sandbox.Mode(s.Sandbox), Readable: s.Readable,
-		Hidden: a.hidden, Env: servers.ChildEnv(os.Environ(), s.Env), Others: others,
+		Hidden: a.hidden, Env: servers.ChildEnv(os.Environ(), s.Env),
 		Limits: sandbox.Limits{
 			Processes: s.Limits.Processes, Memory: int64(s.Limits.MemoryMiB) << 20, Tmp: int64(s.Limits.TmpMiB) << 20,
 		},

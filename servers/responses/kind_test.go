@@ -122,7 +122,7 @@ func (s slowList) List(ctx context.Context, owner string, limit int) ([]threads.
 // service.
 func TestAgents(t *testing.T) {
 	f := newFake(t, looksOnce("list_dir"))
-	agents := NewAgents(threads.NewMemory())
+	agents := NewAgents(threads.NewMemory(), nil)
 	dir := t.TempDir()
 	dial, metrics := agents.Kind().Dial(servers.Spec{Name: "helper", Own: &Settings{
 		URL: f.server.URL + "/v1", Model: "m-1", Workspace: dir, Continuation: ResponseIDs,
@@ -195,7 +195,7 @@ func TestAsRoot(t *testing.T) {
 		return
 	}
 	s := Settings{URL: "http://127.0.0.1:1/v1", Model: "m", Workspace: work, Trusted: true, Env: []string{"PATH"}}
-	agents := NewAgents(threads.NewMemory())
+	agents := NewAgents(threads.NewMemory(), nil)
 	agents.Kind().Dial(servers.Spec{Name: "helper", Own: &s}, zaptest.NewLogger(t))
 	if w := agents.workspaces[0]; !strings.Contains(w.About(), "It runs no commands: there is no sandbox for commands: this Switchboard runs as root") ||
 		slices.Contains(w.Allowed(), "exec") || agents.servers[0].cfg.Note != w.About() {
@@ -212,7 +212,7 @@ func TestAsRoot(t *testing.T) {
 func TestHidden(t *testing.T) {
 	hidden := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(hidden, "secret"), []byte("secret"), 0o600))
-	agents := NewAgents(threads.NewMemory(), hidden)
+	agents := NewAgents(threads.NewMemory(), func() []string { return []string{hidden} })
 	work, as := forCommands(t)
 	must(t, os.Chmod(filepath.Dir(hidden), 0o755))
 	agents.Kind().Dial(servers.Spec{Name: "helper", Own: &Settings{

@@ -51,7 +51,7 @@ func TestFormerTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := threads.NewMemory()
-				agents := NewAgents(store)
+				agents := NewAgents(store, nil)
 				if want != "" {
 					agents.Share()
 				}

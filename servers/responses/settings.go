@@ -53,7 +53,7 @@ type Reasoning struct {
 type Limits struct {
 	Processes int `yaml:"processes" unset:"4096" doc:"how many processes and threads a command may have at a time"`
 	MemoryMiB int `yaml:"memory_mib" unset:"8192" doc:"memory of all its processes together, in MiB; a command that takes more is ended"`
-	TmpMiB    int `yaml:"tmp_mib" unset:"4096" doc:"what the /tmp of its commands may hold, in MiB; a command that fills it is ended, and /tmp emptied"`
+	TmpMiB    int `yaml:"tmp_mib" unset:"4096" doc:"what its commands may write to /tmp and beside the workspace, in MiB; a command that writes more is ended, and /tmp emptied"`
 }
 
 // Rows implements [servers.Settings].
@@ -192,7 +192,7 @@ func (s *Settings) Lacks() error {
 	if !s.Trusted {
 		return nil
 	}
-	w, err := NewAgents(nil).open(s)
+	w, err := NewAgents(nil, nil).open(s)
 	if err == nil {
 		err = errors.Join(w.CanRun(), w.Close())
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"syscall"
 
-	ll "github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,10 +27,6 @@ func helper(in io.Reader) (int, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return 0, err
 	}
-	go func() { // the pipe is closed when the service is gone
-		_, _ = spec.ReadByte()
-		os.Exit(128 + int(syscall.SIGKILL))
-	}()
 	unix.CloseOnExec(reportPipe)
 	if err := enterSandbox(c); err != nil {
 		return 0, err
@@ -43,7 +38,13 @@ func helper(in io.Reader) (int, error) {
 	if err := report.Close(); err != nil || c.Probe {
 		return 0, err
 	}
-	go watchMemory(c.Limits)
+	if _, err := spec.ReadByte(); err != nil { // the service watches now
+		return 0, err
+	}
+	go func() { // the pipe is closed when the service is gone
+		_, _ = spec.ReadByte()
+		os.Exit(killed)
+	}()
 	code, err := run(c.Command)
 	if err != nil { // as a shell reports it
 		fmt.Fprintln(os.Stderr, "the command cannot be started:", err)
@@ -59,33 +60,33 @@ func enterSandbox(c wire) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts: %w", err)
 	}
-	if err := hide(c.Hidden); err != nil {
+	hidden, err := targets(c.Hidden)
+	if err != nil {
 		return err
 	}
-	inside := c.Mode != Full && c.Without != mounts
-	if inside {
-		if err := buildRoot(c.Command); err != nil {
-			return err
-		}
-		if err := loopback(); err != nil {
-			return err
-		}
-	} else if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("/proc: %w", err)
+	if c.Mode != Full {
+		err = buildRoot(c.Command)
+	} else if err = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		err = fmt.Errorf("/proc: %w", err)
 	}
-	if err := os.Chdir(c.Dir); err != nil {
+	if err == nil {
+		err = hide(hidden) // over everything that shows them
+	}
+	if err == nil {
+		err = os.Chdir(c.Dir)
+	}
+	if err != nil || c.Mode == Full {
+		return errors.Join(err, dropPrivileges())
+	}
+	if err := loopback(); err != nil {
 		return err
 	}
-	if c.Mode != Full && c.Without != landlock {
-		if err := restrictPaths(c.Command, inside); err != nil {
-			return fmt.Errorf("landlock: %w", err)
-		}
+	// In a user namespace of its own, a command would have privileges there.
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+		return fmt.Errorf("user namespaces: %w", err)
 	}
 	if err := dropPrivileges(); err != nil {
 		return err
-	}
-	if c.Mode == Full {
-		return nil
 	}
 	return restrictCalls()
 }
@@ -106,25 +107,6 @@ func loopback() error {
 		return fmt.Errorf("loopback: %w", err)
 	}
 	return nil
-}
-
-// restrictPaths has Landlock refuse reads and writes elsewhere than the command may. inside says whether it is in its
-// new root.
-func restrictPaths(c Command, inside bool) error {
-	tmp := c.Scratch + "/tmp"
-	if inside {
-		tmp = "/tmp"
-	}
-	writable := []string{tmp}
-	readable := append([]string{"/proc", c.Workspace}, c.Readable...)
-	if c.Mode == WorkspaceWrite {
-		writable = append(writable, c.Workspace)
-	}
-	// The third version also restricts truncation; kernels without it cannot hold the sandbox.
-	return ll.V3.RestrictPaths(
-		ll.RODirs(system...).IgnoreIfMissing(), ll.RODirs(readable...).IgnoreIfMissing(), ll.RWDirs(writable...).WithRefer(),
-		ll.RWFiles(devices...).IgnoreIfMissing(), ll.RWDirs("/dev/shm").IgnoreIfMissing(),
-	)
 }
 
 // dropPrivileges drops all privileges, for good.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,47 +15,49 @@ import (
 // checkEvery is the shortest interval between two measurements. Slow measurements are made less often.
 const checkEvery = 100 * time.Millisecond
 
-// pause waits until the next measurement, after one that took so long. It returns false if ctx has ended.
-func pause(ctx context.Context, took time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(max(checkEvery, 10*took)):
-		return true
-	}
-}
-
-// watchMemory ends this process, and with it all that it started, when they use too much memory. Shared memory counts
-// for each process.
-func watchMemory(l Limits) {
-	for {
-		began := time.Now()
-		if used := memory(); used > l.Memory {
-			reportMemory(os.Stderr, l)
-			os.Exit(killed)
-		}
-		pause(context.Background(), time.Since(began))
-	}
-}
-
 // killed is the exit code of a command that used too much memory.
 const killed = 128 + int(syscall.SIGKILL)
 
-// reportMemory writes to the output of a command why it was ended.
-func reportMemory(out io.Writer, l Limits) {
-	_, _ = fmt.Fprintf(out, "\nThe command used more than %d MiB of memory and was ended, with everything that it had "+
-		"begun.\n", l.Memory>>20)
+// errMemory means that a command used too much memory, or that this cannot be measured.
+var errMemory = errors.New("too much memory")
+
+// watch stops a command when it is over a limit, until ctx ends.
+func watch(ctx context.Context, stop context.CancelCauseFunc, over func() error) {
+	for took := time.Duration(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(checkEvery, 10*took)):
+		}
+		began := time.Now()
+		if err := over(); err != nil {
+			stop(err)
+		}
+		took = time.Since(began)
+	}
 }
 
-// memory returns how many bytes of memory all processes but this one use, without the mapped files.
-func memory() int64 {
+// tooMuchMemory returns an error if the processes of a process namespace, of which this is the /proc, use too much
+// memory, without mapped files. Shared memory counts for each process; the first process is the helper.
+func tooMuchMemory(processes *os.Root, l Limits) error {
+	all, err := processes.Open(".")
+	if err != nil {
+		return errMemory
+	}
+	names, err := all.Readdirnames(-1)
+	_ = all.Close()
+	if err != nil {
+		return errMemory
+	}
 	var used int64
-	all, _ := filepath.Glob("/proc/[0-9]*/status")
-	for _, file := range all {
-		if file == "/proc/1/status" {
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err != nil || pid == 1 {
 			continue
 		}
-		status, _ := os.ReadFile(file) // empty if the process has ended
+		status, err := processes.ReadFile(name + "/status")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+			return errMemory
+		}
 		for line := range bytes.Lines(status) {
 			for _, field := range []string{"RssAnon:", "RssShmem:"} {
 				if text, ok := bytes.CutPrefix(line, []byte(field)); ok {
@@ -67,59 +67,80 @@ func memory() int64 {
 			}
 		}
 	}
-	return used
+	if used > l.Memory {
+		return errMemory
+	}
+	return nil
 }
 
-// watchTmp stops a command when its /tmp is full, until ctx ends.
-func watchTmp(ctx context.Context, c Command, stop context.CancelCauseFunc) {
-	for took := time.Duration(0); pause(ctx, took); {
-		began := time.Now()
-		if size(c.tmp()) > c.Limits.Tmp {
-			stop(ErrTmp)
+// written are the directories of a scratch directory that a command writes to.
+var written = []string{"tmp", layerName} // Set once
+
+// wroteTooMuch returns [ErrTmp] if the files of a command use too much disk.
+func (c Command) wroteTooMuch() error {
+	left := c.Limits.Tmp
+	for _, name := range written {
+		if left -= size(filepath.Join(c.Scratch, name), left); left < 0 {
+			return ErrTmp
 		}
-		took = time.Since(began)
 	}
+	return nil
 }
 
-// tidyTmp empties the /tmp of a command that has ended if it is full, and returns [ErrTmp] then.
-func tidyTmp(c Command) error {
-	if size(c.tmp()) <= c.Limits.Tmp {
-		return nil
+// tidy removes all files of a command that has ended if they are too much, and returns [ErrTmp] then.
+func (c Command) tidy() error {
+	err := c.wroteTooMuch()
+	for _, name := range written {
+		if err != nil {
+			err = errors.Join(err, empty(filepath.Join(c.Scratch, name)))
+		}
 	}
-	entries, err := os.ReadDir(c.tmp())
+	return err
+}
+
+// empty removes what is in a directory.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(c.tmp(), e.Name())))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
-	return errors.Join(ErrTmp, err)
+	return err
 }
 
-// tmp returns the path of the /tmp of a command outside the sandbox.
-func (c Command) tmp() string { return filepath.Join(c.Scratch, "tmp") }
-
-// size returns how many bytes of disk the files below a directory use. It follows no links, and makes unreadable
-// directories readable.
-func size(dir string) int64 {
+// size returns how many bytes of disk the files below a directory use, each at least some; more than limit if that
+// cannot be measured. It follows no links, and makes unreadable directories readable.
+func size(dir string, limit int64) (sum int64) {
+	const least = 4 << 10 // what the smallest file takes of the file system's own tables
+	_ = os.Chmod(dir, 0o700)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return 0
+		return limit + 1
 	}
 	defer func() { _ = root.Close() }()
-	var sum int64
-	_ = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil {
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = e.Info()
+		}
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil // removed meanwhile
 		}
-		info, err := e.Info()
 		if err != nil {
-			return nil
+			return err
 		}
 		if info.IsDir() && info.Mode()&0o700 != 0o700 { // count what is in it
 			_ = root.Chmod(name, 0o700)
 		}
 		if s, ok := info.Sys().(*syscall.Stat_t); ok {
-			sum += s.Blocks * 512
+			sum += max(s.Blocks*512, least)
+		}
+		if sum > limit {
+			return fs.SkipAll
 		}
 		return nil
 	})
+	if err != nil {
+		return limit + 1
+	}
 	return sum
 }

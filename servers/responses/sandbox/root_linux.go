@@ -31,11 +31,10 @@ func buildRoot(c Command) error {
 		}
 	}
 	b.addDevices()
-	b.bind(c.Workspace, c.Workspace, c.Mode == WorkspaceWrite)
-	for _, path := range c.Kept {
-		if c.Mode == WorkspaceWrite {
-			b.bind(path, path, false)
-		}
+	if c.Mode == WorkspaceWrite {
+		b.overlay(c)
+	} else {
+		b.bind(c.Workspace, c.Workspace, false)
 	}
 	b.do("root", func() error { return unix.Chdir(root) })
 	b.do("root", func() error { return unix.PivotRoot(".", ".") })
@@ -45,15 +44,65 @@ func buildRoot(c Command) error {
 	return b.err
 }
 
-// hide mounts an empty directory over each hidden one. It comes first, so that a later bind of a directory above shows
-// the empty one too. A process without the privilege to mount cannot remove such a mount, not even in a namespace of
-// its own.
-func hide(dirs []string) error {
-	for _, dir := range dirs {
-		err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY,
-			"mode=555,size=4k")
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("hide %s: %w", dir, err)
+// overlay mounts the workspace so that all writes go to a new layer (see [Scratch.Changed]). What former commands left
+// in the private layer lies beneath it.
+func (b *rootBuilder) overlay(c Command) {
+	b.do("overlay of the workspace", func() error {
+		to := filepath.Join(b.root, c.Workspace)
+		if err := os.Chdir(filepath.Join(c.Scratch, layerName)); err != nil {
+			return err
+		}
+		for _, name := range []string{lowerName, privateName, upperName, workName} {
+			if err := os.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+		if err := unix.Mount(c.Workspace, lowerName, "", unix.MS_BIND, ""); err != nil { // its path may have colons
+			return err
+		}
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return err
+		}
+		err := unix.Mount("overlay", to, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "userxattr,index=off,lowerdir="+
+			lowerName+":"+privateName+",upperdir="+upperName+",workdir="+workName)
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ELOOP) {
+			err = fmt.Errorf("%w; the directory for temporary files (TMPDIR) must be on a file system such as ext4, XFS, "+
+				"Btrfs or tmpfs, and outside of the workspace", err)
+		}
+		return err
+	})
+}
+
+// targets returns the hidden paths without links. What the command cannot reach is left out.
+func targets(hidden []string) ([]string, error) {
+	var all []string
+	for _, path := range hidden {
+		switch real, err := filepath.EvalSymlinks(path); {
+		case err == nil:
+			all = append(all, real)
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+			return nil, fmt.Errorf("hide %s: %w", path, err)
+		}
+	}
+	return all, nil
+}
+
+// hide mounts an empty directory or file over each path that is there. A process without the privilege to mount cannot
+// remove such a mount, not even in a namespace of its own.
+func hide(paths []string) error {
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+			continue
+		case err == nil && info.IsDir():
+			err = unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY,
+				"mode=555,size=4k")
+		case err == nil:
+			err = unix.Mount(os.DevNull, path, "", unix.MS_BIND, "")
+		}
+		if err != nil {
+			return fmt.Errorf("hide %s: %w", path, err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -31,8 +32,7 @@ const ready = "ready"
 // wire is a command in the form in which the helper gets it.
 type wire struct {
 	Command
-	Probe   bool
-	Without layer
+	Probe bool
 }
 
 // Run runs a command and returns its exit code. It returns when nothing of the command is left running: it has ended,
@@ -42,6 +42,9 @@ type wire struct {
 func Run(ctx context.Context, c Command) (int, error) {
 	if os.Geteuid() == 0 && c.User == nil {
 		return 0, noSandbox(errRoot)
+	}
+	if err := settle(c.Scratch); err != nil { // of a trial, say
+		return 0, noSandbox(err)
 	}
 	c.Limits = c.Limits.filled()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Time, ErrTime)
@@ -74,28 +77,39 @@ func Run(ctx context.Context, c Command) (int, error) {
 		return 0, noSandbox(err)
 	}
 	_, _ = specIn.Close(), reportOut.Close()
-	if err := json.NewEncoder(specOut).Encode(wire{c, c.probe, c.without}); err != nil {
+	if err := json.NewEncoder(specOut).Encode(wire{c, c.probe}); err != nil {
 		_ = cmd.Process.Kill()
 	}
-	report, _ := io.ReadAll(io.LimitReader(reportIn, 4096)) // the helper closes it before the command begins
-	var watch sync.WaitGroup
-	watch.Go(func() { watchTmp(ctx, c, stop) })
+	report, _ := io.ReadAll(io.LimitReader(reportIn, 4096)) // the helper closes it, and waits for our go-ahead
+	var watching sync.WaitGroup
+	if string(report) == ready && !c.probe {
+		processes, err := os.OpenRoot(fmt.Sprintf("/proc/%d/root/proc", cmd.Process.Pid))
+		if err != nil {
+			stop(noSandbox(fmt.Errorf("it cannot be watched: %w", err)))
+		} else {
+			defer func() { _ = processes.Close() }()
+			watching.Go(func() { watch(ctx, stop, func() error { return tooMuchMemory(processes, c.Limits) }) })
+			watching.Go(func() { watch(ctx, stop, c.wroteTooMuch) })
+			_, _ = specOut.Write([]byte("\n"))
+		}
+	}
 	err = cmd.Wait()
 	cause := context.Cause(ctx)
 	stop(nil)
-	watch.Wait()
-	if full := tidyTmp(c); full != nil {
+	watching.Wait()
+	if full := c.tidy(); full != nil {
 		return 0, full
 	}
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	switch {
+	case errors.Is(cause, errMemory), outOfMemory(group): // the kernel may be faster
+		_, _ = fmt.Fprintf(c.Output, "\nThe command used more than %d MiB of memory and was ended, with everything that it "+
+			"had begun.\n", c.Limits.Memory>>20)
+		return killed, nil
 	case cause != nil:
 		return 0, cause
 	case string(report) != ready:
 		return 0, noSandbox(errors.New(cmp.Or(string(report), "its helper does not answer")))
-	case outOfMemory(group): // the kernel was faster than watchMemory
-		reportMemory(c.Output, c.Limits)
-		return killed, nil
 	case ended:
 		return codeOf(exit.Sys().(syscall.WaitStatus)), nil
 	}
@@ -121,8 +135,9 @@ func attributes(c Command) *syscall.SysProcAttr {
 		GidMappings:                []syscall.SysProcIDMap{{ContainerID: u.GID, HostID: u.GID, Size: 1}},
 		GidMappingsEnableSetgroups: c.User != nil, // root gives up its other groups
 		Credential:                 credential,
-		AmbientCaps:                []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN},
-		Setpgid:                    true, // a Ctrl-C at our terminal must not reach the command
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN,
+			unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE},
+		Setpgid: true, // a Ctrl-C at our terminal must not reach the command
 	}
 }
 

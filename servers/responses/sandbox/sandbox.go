@@ -16,8 +16,10 @@ type Mode string
 
 // The modes, as the configuration has them.
 const (
-	ReadOnly       Mode = "read-only"       // the command writes only in its scratch directory
-	WorkspaceWrite Mode = "workspace-write" // the command also writes in its workspace
+	ReadOnly Mode = "read-only" // the command writes only in its scratch directory
+	// The command also writes in its workspace, as far as it sees: the writes go to a layer of the scratch directory,
+	// and [Scratch.Changed] returns them.
+	WorkspaceWrite Mode = "workspace-write"
 	// The command may do what its user may, also on the network. Only [Command.Hidden] stays hidden.
 	Full Mode = "danger-full-access"
 )
@@ -29,9 +31,8 @@ type Command struct {
 	Mode      Mode     `json:"mode"`
 	Workspace string   `json:"workspace"`
 	Readable  []string `json:"readable,omitempty"` // directories that it may read, beside the system's
-	// Hidden directories are empty for the command in every mode, whatever else shows them.
+	// Hidden files and directories are empty for the command in every mode, whatever else shows them.
 	Hidden []string `json:"hidden,omitempty"`
-	Kept   []string `json:"kept,omitempty"` // files and directories of the workspace that it may only read
 	// User runs the command; nil for the user of this program, who must not be root then.
 	User    *User         `json:"-"`
 	Limits  Limits        `json:"limits"`
@@ -40,14 +41,13 @@ type Command struct {
 	Output  io.Writer     `json:"-"` // gets stdout and stderr
 	Time    time.Duration `json:"-"` // after which it is killed
 	probe   bool          // only try whether it could run
-	without layer         // layer to leave out, so that a test sees the other one alone
 }
 
 // Limits bound what a command may use at a time. A zero stands for the default.
 type Limits struct {
 	Processes int   `json:"processes,omitempty"` // processes and threads
 	Memory    int64 `json:"memory,omitempty"`    // bytes, of all its processes together
-	Tmp       int64 `json:"tmp,omitempty"`       // bytes in its /tmp, which is kept between commands
+	Tmp       int64 `json:"tmp,omitempty"`       // bytes in its /tmp, which is kept between commands, and in its layer
 }
 
 // DefaultLimits are enough for large builds and tests.
@@ -84,19 +84,12 @@ func LookupUser(name string) (*User, error) {
 	return &User{UID: uid, GID: gid}, nil
 }
 
-// A layer is one of the two layers that restrict the file system.
-type layer string
-
-const (
-	mounts   layer = "mounts"
-	landlock layer = "landlock"
-)
-
 // ErrTime means that a command was killed because its time was over.
 var ErrTime = errors.New("it took too long and was ended, with everything that it had begun")
 
-// ErrTmp means that a command was killed because its /tmp was full.
-var ErrTmp = errors.New("it filled its /tmp and was ended, with everything that it had begun; /tmp is empty now")
+// ErrTmp means that a command was killed because it wrote too much.
+var ErrTmp = errors.New("it wrote more than it may and was ended, with everything that it had begun; /tmp is empty " +
+	"now, and nothing that it changed was taken over")
 
 // errRoot is why no commands run as root.
 var errRoot = errors.New("this Switchboard runs as root, and its commands would be root too: start it as an " +

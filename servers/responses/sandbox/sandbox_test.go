@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	if scratch == "" {
 		os.Exit(m.Run())
 	}
-	c := Command{User: somebody(), Line: os.Getenv("LINE"), Dir: "/tmp", Workspace: "/tmp", Scratch: scratch,
+	dir := os.Getenv("DIR")
+	c := Command{User: somebody(), Line: os.Getenv("LINE"), Dir: dir, Workspace: dir, Scratch: scratch,
 		Mode: Mode(os.Getenv("MODE")), Time: time.Hour, Output: os.Stdout}
 	if os.Getenv(probeEnv) != "" {
 		fmt.Println(Probe(context.Background(), c))
@@ -88,7 +89,7 @@ func newSite(t *testing.T) site {
 	must(t, err)
 	t.Cleanup(func() { _ = scratch.Close() })
 	s := site{T: t, out: filepath.Join(dir, "out"), Command: Command{
-		User: somebody(), Kept: []string{filepath.Join(dir, "in", ".git")}, Dir: filepath.Join(dir, "in"),
+		User: somebody(), Dir: filepath.Join(dir, "in"),
 		Workspace: filepath.Join(dir, "in"), Scratch: scratch.Dir, Mode: WorkspaceWrite,
 		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C"}, Time: time.Minute,
 	}}
@@ -118,40 +119,34 @@ func (s site) may(want bool, lines ...string) {
 	s.Helper()
 	for _, line := range lines {
 		if out, code := s.run(line); (code == 0) != want {
-			s.Errorf("%s, without %q: %q exits %d: %s", s.Mode, s.without, line, code, out)
+			s.Errorf("%s: %q exits %d: %s", s.Mode, line, code, out)
 		}
 	}
 }
 
-// TestLayers: each of the two layers alone, and both together, restrict a command.
-func TestLayers(t *testing.T) {
-	for _, without := range []layer{"", mounts, landlock} {
-		s := newSite(t)
-		s.without = without
-		for _, mode := range []Mode{ReadOnly, WorkspaceWrite} {
-			s.Mode = mode
-			s.may(true, "cat a.txt", "ls -l", "cat .git/config", "cat /etc/hostname || cat /etc/passwd",
-				"ls / > /dev/null; cat /dev/zero | head -c1")
-			s.may(mode == WorkspaceWrite, "echo x > b.txt", "mkdir -p d/e && mv b.txt d/e && rm -r d",
-				"truncate -s 1 a.txt && echo inside > a.txt", "ln -s x y && rm y")
-			s.may(false, "cat "+s.out+"/secret", "cat link", "ls "+s.out, "echo x > "+s.out+"/x", "echo x > "+s.out+"/secret",
-				"rm "+s.out+"/secret", "echo x >> /etc/hosts", "touch /usr/x", "ls /root/. ~root", "mv a.txt "+s.out,
-				"ln "+s.out+"/secret hard")
-		}
-		if got, err := os.ReadFile(filepath.Join(s.out, "secret")); err != nil || string(got) != "secret\n" {
-			t.Errorf("without %q the secret is %q, %v", without, got, err)
-		}
-	}
-}
-
-// TestKept: a command cannot write files that other programs run later. Its HOME and TMPDIR are a /tmp that it can
-// write.
-func TestKept(t *testing.T) {
+// TestReach: a command reads the system and its workspace, writes in what it sees of the workspace, and reaches nothing
+// else. The workspace itself stays as it was.
+func TestReach(t *testing.T) {
 	s := newSite(t)
-	s.may(false, "echo x > .git/config", "mkdir .git/hooks", "rm -r .git", "mv .git git")
-	s.may(true, `test "$HOME" = /tmp && test "$TMPDIR" = /tmp && echo x > /tmp/x`, "cat /tmp/x")
-	s.Mode = ReadOnly
-	s.may(true, "cat /tmp/x && echo y > /tmp/x")
+	for _, mode := range []Mode{ReadOnly, WorkspaceWrite} {
+		s.Mode = mode
+		s.may(true, "cat a.txt", "ls -l", "cat .git/config", "cat /etc/hostname || cat /etc/passwd",
+			"ls / > /dev/null; cat /dev/zero | head -c1", `test "$HOME" = /tmp && test "$TMPDIR" = /tmp && echo x > /tmp/x`,
+			"cat /tmp/x")
+		s.may(mode == WorkspaceWrite, "echo x > b.txt && mkdir -p d/e && mv b.txt d/e && rm -r d",
+			"truncate -s 1 a.txt && echo inside > a.txt", "ln -s x y && rm y", "rm -r .git", "chmod 555 .")
+		s.may(false, "cat "+s.out+"/secret", "cat link", "ls "+s.out, "echo x > "+s.out+"/x", "echo x > "+s.out+"/secret",
+			"rm "+s.out+"/secret", "echo x >> /etc/hosts", "touch /usr/x", "ls /root/. ~root", "mv a.txt "+s.out,
+			"ln "+s.out+"/secret hard")
+	}
+	for name, want := range map[string]string{"out/secret": "secret\n", "in/a.txt": "inside\n", "in/.git/config": "kept\n"} {
+		if got, err := os.ReadFile(filepath.Join(filepath.Dir(s.out), name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	if all, err := os.ReadDir(s.Dir); err != nil || len(all) != 3 {
+		t.Errorf("the workspace has %v, %v", all, err)
+	}
 }
 
 // TestNoNetwork: a command reaches nobody, by any protocol or name.
@@ -176,8 +171,8 @@ func TestNoRights(t *testing.T) {
 		!strings.Contains(out, "NoNewPrivs:\t1") {
 		t.Error(out)
 	}
-	s.may(false, "mount -t tmpfs x /tmp", "unshare -Urm mount -t tmpfs x /tmp",
-		"unshare -Urm mount -o remount,bind,rw .git", "umount .git", "chroot /tmp true")
+	s.may(false, "mount -t tmpfs x /tmp", "unshare -Ur true", "unshare -Urm mount -t tmpfs x /tmp", "umount .",
+		"chroot /tmp true")
 	s.Env = append(s.Env, "A=b")
 	want := "A=b\nHOME=/tmp\nLANG=C\nPATH=/usr/local/bin:/usr/bin:/bin\nPWD=" + s.Dir +
 		"\nSHLVL=1\nTMPDIR=/tmp\n_=/usr/bin/env\n"
@@ -186,22 +181,30 @@ func TestNoRights(t *testing.T) {
 	}
 }
 
-// TestHidden: a hidden directory is empty in every mode, even if a directory above it is shown, and stays so.
+// TestHidden: a hidden directory or file is empty in every mode, by every name and even if a directory above it is
+// shown, and stays so.
 func TestHidden(t *testing.T) {
 	s := newSite(t)
-	s.Readable, s.Hidden = []string{filepath.Dir(s.out)}, []string{s.out, s.out + "-that-is-not-there"}
-	for _, without := range []layer{"", mounts, landlock} {
-		s.without = without
-		for _, mode := range []Mode{ReadOnly, WorkspaceWrite, Full} {
-			s.Mode = mode
-			secret := s.out + "/secret"
-			s.may(true, `test -d `+s.out+` && test -z "$(ls -A `+s.out+`)"`)
-			s.may(false, "cat "+secret, "cat link", "cat /proc/1/root"+secret, "echo x > "+secret, "umount "+s.out,
-				"unshare -Urm sh -c 'umount "+s.out+"; cat "+secret+"'")
+	dir := filepath.Dir(s.out)
+	must(t, errors.Join(os.WriteFile(dir+"/key", []byte("secret\n"), 0o644), os.Symlink("key", dir+"/link"),
+		os.WriteFile(s.Dir+"/token", []byte("secret\n"), 0o644), os.Mkdir(dir+"/closed", 0)))
+	s.Readable = []string{dir}
+	s.Hidden = []string{s.out, s.out + "-that-is-not-there", dir + "/link", s.Dir + "/token", dir + "/closed/key"}
+	for _, mode := range []Mode{ReadOnly, WorkspaceWrite, Full} {
+		s.Mode = mode
+		secret := s.out + "/secret"
+		s.may(true, `test -d `+s.out+` && test -z "$(ls -A `+s.out+`)"`)
+		s.may(false, "cat "+secret, "cat link", "cat /proc/1/root"+secret, "echo x > "+secret, "umount "+s.out,
+			"unshare -Urm sh -c 'umount "+s.out+"; cat "+secret+"'", "umount "+dir+"/key")
+		for _, name := range []string{dir + "/key", dir + "/link", "token", "../key"} {
+			s.may(false, "grep . "+name)
 		}
+		s.may(false, "mv "+dir+"/key /tmp/key && grep . /tmp/key", "cp "+dir+"/key /tmp/key && grep . /tmp/key")
 	}
-	if got, err := os.ReadFile(filepath.Join(s.out, "secret")); err != nil || string(got) != "secret\n" {
-		t.Errorf("outside the secret is %q, %v", got, err)
+	for _, name := range []string{s.out + "/secret", dir + "/key", s.Dir + "/token"} {
+		if got, err := os.ReadFile(name); err != nil || string(got) != "secret\n" {
+			t.Errorf("outside %s is %q, %v", name, got, err)
+		}
 	}
 }
 
@@ -280,7 +283,7 @@ func TestKilledParent(t *testing.T) {
 		s := newSite(t)
 		word := fmt.Sprintf("97%d.%d", os.Getpid(), i)
 		parent := exec.Command("/proc/self/exe")
-		parent.Env = append(os.Environ(), runEnv+"="+s.Scratch, "MODE="+string(mode), "LINE=echo on; sleep "+word)
+		parent.Env = append(os.Environ(), runEnv+"="+s.Scratch, "DIR="+s.Dir, "MODE="+string(mode), "LINE=echo on; sleep "+word)
 		out, err := parent.StdoutPipe()
 		if err == nil {
 			err = parent.Start()
@@ -318,8 +321,8 @@ func TestNowhere(t *testing.T) {
 	}
 	must(t, err)
 	s.Readable = []string{s.out}
-	s.Env = append(s.Env, probeEnv+"=/tmp", "MODE="+string(WorkspaceWrite))
-	out, _ := s.run("mkdir -p /tmp/root /tmp/tmp; " + self)
+	s.Env = append(s.Env, probeEnv+"=/tmp", "DIR="+s.Dir, "MODE="+string(WorkspaceWrite))
+	out, _ := s.run("mkdir -p /tmp/root /tmp/tmp /tmp/layer; " + self)
 	if !strings.HasPrefix(out, "there is no sandbox for commands: ") ||
 		!strings.Contains(out, "user.max_user_namespaces") {
 		t.Errorf("in a sandbox there is a sandbox: %q", out)

@@ -27,6 +27,7 @@ const makingTime = time.Hour
 // process; an unlocked one is removed when the next one is made.
 type Scratch struct {
 	Dir  string
+	of   *User // Set once: whose files are in it; nil: ours
 	lock *os.File
 }
 
@@ -37,13 +38,13 @@ func NewScratch(of *User) (*Scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scratch{Dir: dir}
-	for _, name := range []string{"tmp", "root"} {
-		err = errors.Join(err, os.Mkdir(filepath.Join(dir, name), 0o700))
-	}
-	if of != nil {
-		err = errors.Join(err, os.Chmod(dir, 0o711), os.Lchown(filepath.Join(dir, "tmp"), of.UID, of.GID),
-			os.Lchown(filepath.Join(dir, "root"), of.UID, of.GID))
+	s := &Scratch{Dir: dir, of: of}
+	for _, name := range append(written, "root") {
+		name = filepath.Join(dir, name)
+		err = errors.Join(err, os.Mkdir(name, 0o700))
+		if of != nil {
+			err = errors.Join(err, os.Chmod(dir, 0o711), os.Lchown(name, of.UID, of.GID))
+		}
 	}
 	if err == nil {
 		s.lock, err = os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"syscall"
-	"unicode/utf8"
 )
 
 // A spot is a file name in a directory that is held open from the check of the file to its replacement. The write goes
@@ -78,8 +76,8 @@ func (w *Workspace) enter(dir *os.Root, name string, make bool) (*os.Root, error
 
 func (at spot) name() string { return path.Base(at.path) }
 
-// read returns the text and the mode of the file; nil if there is none. Links are refused: the edit would replace them
-// by files.
+// read returns the content and the mode of the file; nil if there is none. Links are refused: the edit would replace
+// them by files.
 func (at spot) read() (*string, fs.FileMode, error) {
 	info, err := at.dir.Lstat(at.name())
 	switch {
@@ -103,9 +101,6 @@ func (at spot) read() (*string, fs.FileMode, error) {
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, 0, err
-	}
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return nil, 0, fmt.Errorf("%s is not text", at.path)
 	}
 	text := string(data)
 	return &text, info.Mode().Perm(), nil

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 )
@@ -77,21 +76,14 @@ func TestCommitFails(t *testing.T) {
 	}
 }
 
-// TestTurns: an edit waits for the running command, also of an overlapping workspace, and a command waits for another
-// one; a stop ends the wait.
+// TestTurns: an edit and a command wait for the running command, and a stop ends the wait. Those of an overlapping
+// workspace do not wait.
 func TestTurns(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)
-	var all []*Workspace
-	for _, dir := range []string{"sub", ".", "../beside"} {
-		must(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
-		give(t, filepath.Dir(w.dir))
-		o, err := Open(t.Context(), Config{Dir: filepath.Join(w.dir, dir), Trusted: true, User: somebody(t),
-			Others: append(all, w)})
-		must(t, err)
-		t.Cleanup(func() { _ = o.Close() })
-		all = append(all, o)
-	}
+	over, err := Open(t.Context(), Config{Dir: filepath.Join(w.dir, "sub"), Trusted: true, User: somebody(t)})
+	must(t, err)
+	t.Cleanup(func() { _ = over.Close() })
 	ctx, cancel := context.WithCancel(t.Context())
 	out := NewOutput()
 	ended := make(chan Result, 1)
@@ -104,58 +96,19 @@ func TestTurns(t *testing.T) {
 	why := errors.New("stopped")
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(why)
-	for _, o := range []*Workspace{w, all[0], all[1]} {
-		for name, a := range map[string]args{"exec": {"command": "true"}, "write_file": {"path": "x", "content": "x"}} {
-			if got := o.Run(stopped, name, encoded(t, a), Call{Out: NewOutput()}); got.Text != "Error: stopped" {
-				t.Errorf("%s in %s: %q", name, o.dir, got.Text)
-			}
+	for name, a := range map[string]args{"exec": {"command": "echo x > x.txt"}, "write_file": {"path": "x.txt", "content": "x"}} {
+		if got := w.Run(stopped, name, encoded(t, a), Call{Out: NewOutput()}); got.Text != "Error: stopped" {
+			t.Errorf("%s: %q", name, got.Text)
 		}
-	}
-	if got := use(t, all[2], "write_file", `{"path":"x","content":"x"}`); got.Failed {
-		t.Errorf("beside: %s", got.Text)
+		if got := use(t, over, name, string(encoded(t, a))); got.Failed {
+			t.Errorf("%s in an overlapping one: %s", name, got.Text)
+		}
 	}
 	cancel()
 	<-ended
-	for _, o := range append(all, w) {
-		if got := use(t, o, "write_file", `{"path":"y","content":"y"}`); got.Failed {
-			t.Errorf("%s: %s", o.dir, got.Text)
-		}
+	if got := use(t, w, "write_file", `{"path":"y.txt","content":"y"}`); got.Failed {
+		t.Error(got.Text)
 	}
-}
-
-// TestTurnsOrder: overlapping workspaces never deadlock.
-func TestTurnsOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var all []*Workspace
-		for _, dir := range []string{"/a/b", "/a/c", "/a", "/a/b/d", "/e"} {
-			w := &Workspace{dir: dir}
-			w.makeLocks(all)
-			all = append(all, w)
-		}
-		for range 100 {
-			for _, w := range all {
-				go func() {
-					done, err := w.lock(t.Context())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer done()
-				}()
-			}
-		}
-		synctest.Wait()
-		for _, w := range all {
-			for _, has := range w.locks {
-				if len(has) > 0 {
-					t.Errorf("%s: a lock was never released", w.dir)
-				}
-			}
-		}
-		if n := len(all[2].locks); n != 3 || len(all[4].locks) != 1 {
-			t.Errorf("/a has %d locks", n)
-		}
-	})
 }
 
 // must ends a test that cannot go on after err.

@@ -2,9 +2,10 @@
 // commands in it. The limits are enforced here: [Workspace.Run] refuses a tool that may not be used, whoever offered
 // it, and no path leads out of the directory, whatever links it contains.
 //
-// Files that other programs run or obey later (package risk lists them) can only be read by commands, at any depth; if
-// a command makes such a file, the file is renamed when the command has ended. An edit of one asks a person first.
-// Edits and commands of overlapping workspaces run one at a time.
+// A command sees an overlay of the workspace. When it has ended, each path that it changed goes through the gate of
+// edits (package risk): plain files are taken over, and the rest is dropped and told, since other programs might run or
+// obey it. What is new of the rest lies beneath the workspace for the next commands. In a workspace, one command or
+// edit runs at a time; a file that somebody else changed meanwhile stays as they left it.
 //
 // It must not know a model, a wire or a turn. It gets the name of a tool and its arguments, and returns text.
 package workspace

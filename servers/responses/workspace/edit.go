@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -17,8 +18,8 @@ import (
 // Bounds of an edit.
 const (
 	maxFiles = 100
-	maxFile  = 4 << 20 // bytes of a changed file
-	newFile  = 0o644   // mode of a new file
+	maxFile  = 16 << 20 // bytes of a changed file
+	newFile  = 0o644    // mode of a new file
 )
 
 // A change is the change of one file. old and new are nil where there is no file.
@@ -49,7 +50,7 @@ func writeFile(ctx context.Context, w *Workspace, args struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
 }, call Call) (Result, error) {
-	c, err := w.now(args.Path)
+	c, err := w.text(args.Path)
 	if err != nil {
 		return Result{}, err
 	}
@@ -75,6 +76,15 @@ func (w *Workspace) now(name string) (change, error) {
 	return change{path: name, old: old, mode: mode}, err
 }
 
+// text is now for an edit, which changes text alone.
+func (w *Workspace) text(name string) (change, error) {
+	c, err := w.now(name)
+	if err == nil && (!utf8.ValidString(value(c.old)) || strings.Contains(value(c.old), "\x00")) {
+		err = fmt.Errorf("%s is not text", c.path)
+	}
+	return c, err
+}
+
 // planned adds the change of a section to those of the sections before it.
 func (w *Workspace) planned(changes []change, s section) ([]change, error) {
 	name, err := w.local(s.path)
@@ -83,7 +93,7 @@ func (w *Workspace) planned(changes []change, s section) ([]change, error) {
 	}
 	i := slices.IndexFunc(changes, func(c change) bool { return c.path == name })
 	if i < 0 {
-		c, err := w.now(name)
+		c, err := w.text(name)
 		if err != nil {
 			return nil, err
 		}
@@ -140,14 +150,13 @@ func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Re
 		_, _ = io.WriteString(call.Out, diff)
 		did = append(did, verb+" "+c.path)
 	}
-	if err := w.allowed(ctx, call, w.aboutEdit(changes)); err != nil {
+	if err := w.allowed(ctx, call, w.aboutEdit(w.links(), changes)); err != nil {
 		return Result{}, err
 	}
-	done, err := w.lock(ctx)
-	if err != nil {
+	if err := w.begin(ctx); err != nil {
 		return Result{}, err
 	}
-	defer done()
+	defer w.end()
 	if err := w.commit(changes); err != nil {
 		return Result{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,11 +29,11 @@ const (
 func changeTools() []Tool {
 	return []Tool{
 		{Name: "exec", Kind: handoff.ItemCommand, Trusted: true, run: decoded(execute),
-			Description: "Runs a command with bash and waits for it. It runs in a sandbox: it writes in the workspace and in " +
-				"/tmp alone, has no network, cannot change what other programs run later (.git, hooks, settings of " +
-				"editors), and nothing that it starts outlives it. Set outside only when the sandbox keeps the command from " +
-				"doing what the task needs: a person is " +
-				"asked then.",
+			Description: "Runs a command with bash and waits for it. It runs in a sandbox: it has no network, and nothing that " +
+				"it starts outlives it. It sees the workspace, and when it has ended, the plain files that it changed are taken " +
+				"over, without the right to be run. Anything else that it makes (.git, hidden files, programs, links) is there " +
+				"for your next commands alone, and such changes of what was there are undone; it says so. /tmp is kept. " +
+				"Set outside only when the sandbox keeps the command from doing what the task needs: a person is asked then.",
 			Parameters: object(map[string]any{
 				"command": text("as bash reads it"), "dir": optional("string",
 					"where it runs, relative to the workspace; null is the workspace"),
@@ -82,11 +83,10 @@ func execute(ctx context.Context, w *Workspace, args execArgs, call Call) (Resul
 	if err := w.allowed(ctx, call, w.aboutCommand(args, dir, mode)); err != nil {
 		return Result{}, err
 	}
-	done, err := w.lock(ctx)
-	if err != nil {
+	if err := w.begin(ctx); err != nil {
 		return Result{}, err
 	}
-	defer done()
+	defer w.end()
 	if again, err := w.directory(value(args.Dir)); err != nil || again != dir {
 		return Result{}, errors.Join(errors.New("the directory was changed meanwhile"), err)
 	}
@@ -96,7 +96,12 @@ func execute(ctx context.Context, w *Workspace, args execArgs, call Call) (Resul
 	if seconds := value(args.Seconds); seconds > 0 {
 		c.Time = min(time.Duration(min(seconds, 1<<20))*time.Second, maxCommand)
 	}
-	code, note, err := w.runKept(ctx, c)
+	began := time.Now()
+	code, err := sandbox.Run(ctx, c)
+	note := w.take(began) // however it ended
+	if call.Out != nil {
+		_, _ = io.WriteString(call.Out, note)
+	}
 	if errors.Is(err, sandbox.ErrTime) || errors.Is(err, sandbox.ErrTmp) {
 		return Result{Text: fmt.Sprintf("Error: %v\n%s%s", err, out, note), Failed: true}, nil
 	}
@@ -104,22 +109,6 @@ func execute(ctx context.Context, w *Workspace, args execArgs, call Call) (Resul
 		return Result{}, err
 	}
 	return Result{Text: fmt.Sprintf("Exit code: %d\n%s%s", code, out, note), Exit: &code, Failed: code != 0}, nil
-}
-
-// runKept runs a command that can only read the files that other programs run later, and renames such files that it
-// makes. A person who lets a command out of the sandbox allows both.
-func (w *Workspace) runKept(ctx context.Context, c sandbox.Command) (code int, note string, err error) {
-	if c.Mode != sandbox.WorkspaceWrite {
-		code, err = sandbox.Run(ctx, c)
-		return code, "", err
-	}
-	before, kept, err := w.later()
-	if err != nil {
-		return 0, "", err
-	}
-	c.Kept = kept
-	code, err = sandbox.Run(ctx, c)
-	return code, w.setAside(before), err
 }
 
 // value returns what a pointer points to, or the zero value for nil.
@@ -164,8 +153,12 @@ func (w *Workspace) command(line, dir string, mode sandbox.Mode) sandbox.Command
 	if w.scratch != nil {
 		scratch = w.scratch.Dir
 	}
+	var hidden []string
+	if w.cfg.Hidden != nil {
+		hidden = w.cfg.Hidden()
+	}
 	return sandbox.Command{
-		Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Hidden: w.cfg.Hidden, Scratch: scratch,
+		Line: line, Dir: dir, Mode: mode, Workspace: w.dir, Readable: w.readable, Hidden: hidden, Scratch: scratch,
 		Env:  w.cfg.Env,
 		User: w.cfg.User, Limits: w.cfg.Limits,
 	}

@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +20,7 @@ import (
 // When a person is asked, as the configuration names it.
 const (
 	Untrusted = "untrusted"  // before everything except commands that only read in the workspace
-	OnRequest = "on-request" // before leaving the sandbox, and before edits of files that other programs run later
+	OnRequest = "on-request" // before leaving the sandbox, and before edits of what is no plain file
 	Never     = "never"      // never: acts that need a yes are refused
 )
 
@@ -73,11 +77,16 @@ func (w *Workspace) aboutCommand(args execArgs, dir string, mode sandbox.Mode) r
 	return request{question: q, beyond: beyond, open: mode == sandbox.Full}
 }
 
-// aboutEdit returns the request for an edit.
-func (w *Workspace) aboutEdit(changes []change) request {
+// aboutEdit returns the request for an edit. A path that leads to a file through links counts if it takes a yes.
+func (w *Workspace) aboutEdit(l links, changes []change) request {
 	q := handoff.Question{Kind: handoff.QuestionFileChange, Text: "May these files be changed?", Cwd: w.dir}
 	for _, c := range changes {
-		q.Changes = append(q.Changes, filepath.Join(w.dir, c.path))
+		for i, name := range l.names(c.path) {
+			one := q
+			if one.Changes = []string{filepath.Join(w.dir, name)}; i == 0 || risk.Of(one, w.dir) == risk.High {
+				q.Changes = append(q.Changes, one.Changes...)
+			}
+		}
 	}
 	return request{question: q}
 }
@@ -109,4 +118,56 @@ func about(name, args string) string {
 		return strings.Join(paths, "\n")
 	}
 	return name
+}
+
+// links are the symbolic links of a workspace, by the paths that they lead to.
+type links map[string][]string
+
+// links returns the links of the workspace, as far as its directories can be read.
+func (w *Workspace) links() links {
+	all := links{}
+	_ = filepath.WalkDir(w.dir, func(full string, e fs.DirEntry, err error) error {
+		if err != nil || e.Type() != fs.ModeSymlink {
+			return nil
+		}
+		to, _ := os.Readlink(full)
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(full), to)
+		}
+		real, _ := filepath.EvalSymlinks(full) // it differs when links are on the way; "" when nothing is there
+		name, _ := filepath.Rel(w.dir, full)
+		for _, to := range slices.Compact([]string{to, real}) {
+			if to, err := filepath.Rel(w.dir, to); err == nil && filepath.IsLocal(to) {
+				all[to] = append(all[to], name)
+			}
+		}
+		return nil
+	})
+	return all
+}
+
+// maxNames is how many paths of one file are looked at.
+const maxNames = 200
+
+// names returns a path and the paths that lead to it through links, the shortest ways first.
+func (l links) names(name string) []string {
+	all := []string{name}
+	for i := 0; i < len(all) && len(all) < maxNames; i++ {
+		for at, rest := all[i], ""; ; at, rest = path.Dir(at), path.Join(path.Base(at), rest) {
+			for _, link := range l[at] {
+				if name := path.Join(link, rest); !slices.Contains(all, name) {
+					all = append(all, name)
+				}
+			}
+			if at == "." {
+				break
+			}
+		}
+	}
+	return all
+}
+
+// isPlain reports whether a path may be changed without a question.
+func (w *Workspace) isPlain(l links, name string) bool {
+	return risk.Of(w.aboutEdit(l, []change{{path: name}}).question, w.dir) < risk.High
 }

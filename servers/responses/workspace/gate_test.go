@@ -163,10 +163,9 @@ func TestLayerOffered(t *testing.T) {
 	}{
 		{func(w *Workspace) { w.cfg.Trusted = false }, all[:4], "Its workspace is not trusted: it only reads."},
 		{func(w *Workspace) { w.noExec = nil }, all,
-			"Its commands run in a sandbox of Landlock, namespaces and seccomp, write in the workspace alone and have no " +
-				"network."},
+			"Its commands run in a sandbox and have no network; plain files that they change are taken over into the workspace."},
 		{func(w *Workspace) { w.noExec, w.cfg.Sandbox = nil, sandbox.ReadOnly }, all[:5],
-			"Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and have no network."},
+			"Its commands run in a sandbox, change nothing and have no network."},
 		{func(w *Workspace) { w.noExec = errors.New("no kernel") }, append(all[:4:4], all[5:]...),
 			"It runs no commands: no kernel."},
 	} {

@@ -52,16 +52,15 @@ type Result struct {
 // Config configures a workspace.
 type Config struct {
 	Dir      string
-	Trusted  bool         // whether it can be changed
-	Approval string       // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
-	Sandbox  sandbox.Mode // "" is [sandbox.WorkspaceWrite]
-	Readable []string     // directories that commands may read, beside the workspace and the system's
-	Hidden   []string     // directories that commands never see, not even without a sandbox
-	Env      []string     // environment of commands
+	Trusted  bool            // whether it can be changed
+	Approval string          // [Untrusted], [OnRequest] or [Never]; "" is [OnRequest]
+	Sandbox  sandbox.Mode    // "" is [sandbox.WorkspaceWrite]
+	Readable []string        // directories that commands may read, beside the workspace and the system's
+	Hidden   func() []string // files and directories that are empty for commands, even without a sandbox; nil: none
+	Env      []string        // environment of commands
 	// User runs the commands and owns the files of edits; nil for the user of this program, who must not be root then.
 	User   *sandbox.User
 	Limits sandbox.Limits // limits of each command
-	Others []*Workspace   // the open workspaces: overlapping ones are changed one at a time
 }
 
 // A Workspace is one directory. It is safe for concurrent use.
@@ -72,8 +71,7 @@ type Workspace struct {
 	scratch  *sandbox.Scratch // Set once: temporary directory of commands; nil when commands cannot run
 	noExec   error            // Set once: why commands cannot run; nil when they can
 	readable []string         // Set once: Readable and the directories of programs
-	// Set once: the locks of overlapping workspaces in the order of their creation, and its own as the last.
-	locks []dirLock
+	busy     chan struct{}    // Set once; full while a command runs or an edit is made
 }
 
 // Open opens a directory. Links in its path are followed once; from then on it is that directory, wherever the path
@@ -91,8 +89,7 @@ func Open(ctx context.Context, cfg Config) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Workspace{cfg: cfg, dir: real, root: root}
-	w.makeLocks(cfg.Others)
+	w := &Workspace{cfg: cfg, dir: real, root: root, busy: make(chan struct{}, 1)}
 	if cfg.Trusted {
 		w.readable = append(cfg.Readable, programs(cfg.Env)...)
 		w.scratch, w.noExec = sandbox.NewScratch(cfg.User)
@@ -128,12 +125,23 @@ func (w *Workspace) About() string {
 
 // modes are these sentences, by mode. Set once.
 var modes = map[sandbox.Mode]string{
-	sandbox.ReadOnly: "Its commands run in a sandbox of Landlock, namespaces and seccomp, change nothing and " +
-		"have no network.",
-	sandbox.WorkspaceWrite: "Its commands run in a sandbox of Landlock, namespaces and seccomp, write in the workspace " +
-		"alone and have no network.",
+	sandbox.ReadOnly: "Its commands run in a sandbox, change nothing and have no network.",
+	sandbox.WorkspaceWrite: "Its commands run in a sandbox and have no network; plain files that they change are taken " +
+		"over into the workspace.",
 	sandbox.Full: "Its commands run without a sandbox.",
 }
+
+// begin waits until no command runs and no edit is made in the workspace. The caller calls end.
+func (w *Workspace) begin(ctx context.Context) error {
+	select {
+	case w.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *Workspace) end() { <-w.busy }
 
 // Tools returns [All] tools, including those that may not be used here.
 func (w *Workspace) Tools() []Tool { return All() }
