@@ -28,6 +28,7 @@ type visitor struct {
 	unsafe  bool // a method that changes something, or a WebSocket
 	carried bool // the request itself carries a key: in a bearer header or a subprotocol
 	api     bool // see [isAPI]
+	mcp     bool // its path is /mcp
 	line    bool // a machine that joined opens its line
 }
 
@@ -35,7 +36,7 @@ func newVisitor(r *http.Request) visitor {
 	v := visitor{
 		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"),
 		unsafe: r.Method != http.MethodGet && r.Method != http.MethodHead ||
-			isUpgrade(r), api: isAPI(r.URL.Path), line: r.URL.Path == linePath,
+			isUpgrade(r), api: isAPI(r.URL.Path), mcp: r.URL.Path == "/mcp", line: r.URL.Path == linePath,
 	}
 	_, v.carried = carriedKey(r)
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -70,13 +71,16 @@ func (p accessPolicy) from(r *http.Request) netip.Addr {
 
 // check returns why the visitor is refused, or nil. For the API, see [isAPI], neither Host nor Origin is checked. Its
 // routes need a key in the request, or the token endpoint of OAuth a code or token. No browser adds these by itself, so
-// a foreign page or a rebound name has none. Only the metadata of OAuth needs nothing, and is public.
+// a foreign page or a rebound name has none. Only the metadata of OAuth needs nothing, and is public. The Model Context
+// Protocol wants more: on loopback, /mcp is refused at a foreign Host.
 func (p accessPolicy) check(v visitor) error {
 	switch {
 	case len(p.proxies) > 0 && !v.peer.IsLoopback() && !within(p.proxies, v.peer):
 		return handoff.Fault(handoff.CodeForbidden, "a connection past the proxy", "peer is not in trusted_proxies")
 	case v.line && len(v.origins) > 0:
 		return handoff.Fault(handoff.CodeForbidden, "a line of a machine from a page", "it has an origin")
+	case v.mcp && p.rebound(v):
+		return handoff.Fault(handoff.CodeForbidden, "this address", "host is not known")
 	case v.api, v.line:
 		return nil
 	}
@@ -120,6 +124,15 @@ func (p accessPolicy) hostAllowed(v visitor) bool {
 		return false
 	}
 	return addr.IsLoopback() || p.host == "" && addr.Unmap() == v.local
+}
+
+// rebound reports whether a connection over loopback names a Host that is neither loopback nor ours, on any port: the
+// way may be a tunnel.
+func (p accessPolicy) rebound(v visitor) bool {
+	name, _ := splitHost(canonicalHost(v.host, v.scheme()), v.scheme())
+	addr, err := netip.ParseAddr(name)
+	known := name == "localhost" || p.host != "" && name == strings.ToLower(p.host) || err == nil && addr.IsLoopback()
+	return v.local.IsLoopback() && !known && !p.isPublic(v)
 }
 
 // originAllowed reports whether the Origin is the page's own, or is missing where it may. A request that changes

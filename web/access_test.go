@@ -315,3 +315,34 @@ func TestBetaSaysWhatIsNow(t *testing.T) {
 		}
 	}
 }
+
+// TestMCPHost: over loopback, /mcp is served at loopback names on any port and at public_url, and at no other name, which
+// somebody may have rebound. Elsewhere, and for the rest of the API, the key in the request is enough.
+func TestMCPHost(t *testing.T) {
+	p := accessPolicy{host: "127.0.0.1", port: "8080", publicScheme: "https", publicHost: tailHost}
+	for _, tc := range []struct {
+		local, host, path string
+		want              handoff.Code
+	}{
+		{"127.0.0.1:8080", "127.0.0.1:8080", "/mcp", in},
+		{"127.0.0.1:8080", "localhost:8080", "/mcp", in},
+		{"127.0.0.1:8080", "LOCALHOST:9000", "/mcp", in},
+		{"[::1]:8080", "[::1]:8080", "/mcp", in},
+		{"127.0.0.1:8080", tailHost, "/mcp", in},
+		{"127.0.0.1:8080", "evil.example:8080", "/mcp", forbidden},
+		{"127.0.0.1:8080", "evil.example", "/mcp", forbidden},
+		{"[::1]:8080", "evil-localhost:8080", "/mcp", forbidden},
+		{"127.0.0.1:8080", "localhost.evil.example", "/mcp", forbidden},
+		{"127.0.0.1:8080", "", "/mcp", forbidden},
+		{"10.0.0.5:8080", "switchboard:8080", "/mcp", in},
+		{"127.0.0.1:8080", "evil.example:8080", "/v1/models", in},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://x"+tc.path, nil)
+		r.Host = tc.host
+		local := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(tc.local))
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local)))
+		if err := p.check(newVisitor(r)); handoff.CodeOf(err) != tc.want {
+			t.Errorf("%s at %q: %v, want %q", tc.path, tc.host, err, tc.want)
+		}
+	}
+}

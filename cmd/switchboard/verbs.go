@@ -250,7 +250,9 @@ func clientVerb(ctx context.Context, o *options, env func(string) string, stdout
 	if err != nil {
 		return err
 	}
-	t := &verbs.Terminal{Client: *client, Out: stdout, Err: stderr, JSON: o.asks.reach().JSON, Name: "switchboard"}
+	t := &verbs.Terminal{
+		Client: *client, Out: stdout, Err: stderr, JSON: o.asks.reach().JSON, Live: terminal(stdout), Name: "switchboard",
+	}
 	if terminal(os.Stdin) && terminal(stderr) {
 		t.Ask = func(ctx context.Context, prompt string) (string, error) { return ask(ctx, os.Stdin, stderr, prompt) }
 	}

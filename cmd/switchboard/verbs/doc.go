@@ -25,6 +25,7 @@ type Terminal struct {
 	Out  io.Writer // gets the result, for people or for another program
 	Err  io.Writer // gets progress, for people
 	JSON bool      // Out gets the API's own JSON instead, on one line each
+	Live bool      // Out is a terminal: messages are printed while they are written
 	Name string    // of the program, for commands in texts
 
 	// Ask lets somebody at the terminal type a line. nil: it is a script, which has to name a question by its id.

@@ -37,6 +37,11 @@ type talk struct {
 	writeErr error                       // the first error of writing to out
 	open     string                      // id of the message whose last line is not finished; "": none
 	messages []string                    // finished messages
+	again    []string                    // finished messages that may come once more, under other ids
+
+	// live says that out is a terminal, where messages are printed while they are written. Elsewhere each is printed once
+	// it is whole: one that is withdrawn, since a connection was lost, comes again.
+	live bool
 }
 
 // newTalk returns a talk. name is the program's name; handle returns the name of a question for a command.
@@ -57,6 +62,12 @@ func (t *talk) tell(e runLine) {
 	t.head()
 	switch e.Type {
 	case "snapshot":
+		t.again = slices.Clone(t.messages)
+		for _, it := range e.Items {
+			if t.done[it.ID] {
+				t.saidAgain(it.Text)
+			}
+		}
 		for _, it := range e.Items {
 			t.item(it)
 		}
@@ -96,6 +107,7 @@ func (t *talk) happened(e runLine) {
 	case "silent":
 		t.note("no sign of it for long; it is watched on")
 	case "lost":
+		t.again = slices.Clone(t.messages)
 		t.note("%s was lost, and is looked for", t.record.Server)
 	}
 }
@@ -155,6 +167,9 @@ func (t *talk) item(it handoff.RecordItem) {
 	}
 	t.done[it.ID] = over
 	if it.Kind == handoff.ItemMessage {
+		if !begun && over && t.saidAgain(it.Text) || !over && !t.live {
+			return
+		}
 		t.message(it, over)
 		return
 	}
@@ -168,6 +183,15 @@ func (t *talk) item(it handoff.RecordItem) {
 	if over && it.Exit != nil && *it.Exit != 0 {
 		t.note("  exit code %d", *it.Exit)
 	}
+}
+
+// saidAgain reports whether a finished message was printed before, and comes once more after something was lost.
+func (t *talk) saidAgain(text string) bool {
+	i := slices.Index(t.again, strings.TrimSpace(text))
+	if i >= 0 {
+		t.again = slices.Delete(t.again, i, i+1)
+	}
+	return i >= 0
 }
 
 // maxStep bounds the text of a step, in bytes.
@@ -200,9 +224,9 @@ func (t *talk) piece(id, text string) {
 	t.open = id
 }
 
-// delta prints a piece that continues the printed text. After a gap, the rest is printed when the message is finished.
+// delta prints a piece that continues the printed text, on a terminal. After a gap, the rest is printed when the message is finished.
 func (t *talk) delta(e runLine) {
-	if t.kinds[e.ItemID] != handoff.ItemMessage || t.done[e.ItemID] {
+	if t.kinds[e.ItemID] != handoff.ItemMessage || t.done[e.ItemID] || !t.live {
 		return
 	}
 	have := t.written[e.ItemID]

@@ -14,10 +14,15 @@ import (
 // seated is a terminal where somebody sits.
 var seated = &Terminal{Name: "switchboard", Ask: func(context.Context, string) (string, error) { return "y", nil }}
 
+const (
+	lost     = `{"type":"lost","record":{"id":"r1","server":"bigpc","title":"Auth refactor","why":"continued"}}`
+	lostNote = "bigpc was lost, and is looked for\n"
+)
+
 const placed = `{"type":"promised","record":{"id":"r1","server":"bigpc","title":"Auth refactor","why":"continued"}}`
 
-// TestTalk: what an agent says is written once, as it comes, and whole where pieces are missing; the rest goes to
-// people.
+// TestTalk: what an agent says is written once, to a terminal as it comes, to a file message by message, and whole
+// where pieces are missing; the rest goes to people.
 func TestTalk(t *testing.T) {
 	begun := `{"type":"item_started","item":{"id":"m","kind":"message","text":"","state":"running"}}`
 	for _, tc := range []struct {
@@ -41,6 +46,15 @@ func TestTalk(t *testing.T) {
 			"(that was withdrawn)\n"},
 		{"told again after a drop", []string{placed, begun, done("m", "One."),
 			`{"type":"snapshot","items":[{"id":"m","kind":"message","text":"One.","state":"done"}]}`}, "One.\n", ""},
+		{"file: pieces", []string{placed, begun, delta("m", 0, "One "), delta("m", 4, "two."), done("m", "One two.")},
+			"One two.\n", ""},
+		{"file: withdrawn, and written again", []string{placed, begun, delta("m", 0, "One "), lost,
+			`{"type":"dropped","item_id":"m"}`, done("n", "One two.")}, "One two.\n", lostNote},
+		{"file: another message under other ids", []string{placed, done("m", "One."), begun, lost,
+			`{"type":"snapshot","items":[{"id":"a","kind":"message","text":"One.","state":"done"},` +
+				`{"id":"b","kind":"message","text":"Two.","state":"done"}]}`, done("c", "One.")}, "One.\nTwo.\nOne.\n", lostNote},
+		{"told again under another id", []string{placed, done("m", "One."), lost, done("n", "One."), done("o", "Two.")},
+			"One.\nTwo.\n", lostNote},
 		{"two messages", []string{placed, done("m", "One."), done("n", "Two.")}, "One.\nTwo.\n", ""},
 		{"a command that fails",
 			[]string{placed, `{"type":"item_started","item":{"id":"c","kind":"command","text":"go test","state":"running"}}`,
@@ -60,6 +74,7 @@ func TestTalk(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		shown := newTalk(&out, &errs, "switchboard", seated.handle)
+		shown.live = !strings.HasPrefix(tc.name, "file: ")
 		for _, text := range tc.events {
 			var e runLine
 			if err := json.Unmarshal([]byte(text), &e); err != nil {
