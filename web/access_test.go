@@ -316,8 +316,8 @@ func TestBetaSaysWhatIsNow(t *testing.T) {
 	}
 }
 
-// TestMCPHost: over loopback, /mcp is served at loopback names on any port and at public_url, and at no other name, which
-// somebody may have rebound. Elsewhere, and for the rest of the API, the key in the request is enough.
+// TestMCPHost: over loopback, /mcp is served at loopback names on any port and at public_url, and at no other name,
+// which somebody may have rebound. Elsewhere, and for the rest of the API, the key in the request is enough.
 func TestMCPHost(t *testing.T) {
 	p := accessPolicy{host: "127.0.0.1", port: "8080", publicScheme: "https", publicHost: tailHost}
 	for _, tc := range []struct {

@@ -200,8 +200,8 @@ func (c *call) failed(err error) *mcp.CallToolResult {
 	}
 }
 
-// Give implements [tools.Front]. Clients whose connection broke repeat a request without a mark that it is a repetition,
-// so it is recognised by all that it says.
+// Give implements [tools.Front]. Clients whose connection broke repeat a request without a mark that it is a
+// repetition, so it is recognised by all that it says.
 func (c *call) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (tools.Result, error) {
 	ctx, span := c.front.cfg.Trace.Begin(ctx, "request", c.traceHeader())
 	began := time.Now()

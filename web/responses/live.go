@@ -242,8 +242,8 @@ func (l *liveResponse) background() bool {
 	return l.emit.resp.Background
 }
 
-// settle makes a change, under the lock, and does what follows from it: an outcome that a client was told was heard. Once
-// nobody is to read it any more, it is left to calls.
+// settle makes a change, under the lock, and does what follows from it: an outcome that a client was told was heard.
+// Once nobody is to read it any more, it is left to calls.
 func (l *liveResponse) settle(change func()) {
 	l.mu.Lock()
 	change()

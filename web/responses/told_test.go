@@ -81,8 +81,8 @@ func TestUnheardGoesToCalls(t *testing.T) {
 }
 
 // TestRepeatedForADay: a request without a key that says that it repeats an earlier one is the same work for 24 hours
-// and across restarts, until its answer was written; then for ten minutes more, since bytes may be lost on their way. One that does not say so
-// is the same while who made the first has no answer.
+// and across restarts, until its answer was written; then for ten minutes more, since bytes may be lost on their way.
+// One that does not say so is the same while who made the first has no answer.
 func TestRepeatedForADay(t *testing.T) {
 	const minutes, same, other = time.Minute, true, false
 	marked, unmarked := []string{"X-Stainless-Retry-Count", "1"}, []string(nil)

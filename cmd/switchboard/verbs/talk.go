@@ -39,8 +39,8 @@ type talk struct {
 	messages []string                    // finished messages
 	again    []string                    // finished messages that may come once more, under other ids
 
-	// live says that out is a terminal, where messages are printed while they are written. Elsewhere each is printed once
-	// it is whole: one that is withdrawn, since a connection was lost, comes again.
+	// live says that out is a terminal, where messages are printed while they are written. Elsewhere each is printed
+	// once it is whole: one that is withdrawn, since a connection was lost, comes again.
 	live bool
 }
 
@@ -224,7 +224,8 @@ func (t *talk) piece(id, text string) {
 	t.open = id
 }
 
-// delta prints a piece that continues the printed text, on a terminal. After a gap, the rest is printed when the message is finished.
+// delta prints a piece that continues the printed text, on a terminal. After a gap, the rest is printed when the message
+// is finished.
 func (t *talk) delta(e runLine) {
 	if t.kinds[e.ItemID] != handoff.ItemMessage || t.done[e.ItemID] || !t.live {
 		return
