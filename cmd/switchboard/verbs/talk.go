@@ -224,8 +224,8 @@ func (t *talk) piece(id, text string) {
 	t.open = id
 }
 
-// delta prints a piece that continues the printed text, on a terminal. After a gap, the rest is printed when the message
-// is finished.
+// delta prints a piece that continues the printed text, on a terminal. After a gap, the rest is printed when the
+// message is finished.
 func (t *talk) delta(e runLine) {
 	if t.kinds[e.ItemID] != handoff.ItemMessage || t.done[e.ItemID] || !t.live {
 		return
