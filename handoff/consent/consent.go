@@ -40,13 +40,14 @@ type Question struct {
 // Bounds of a reply.
 const (
 	maxWords     = 12   // of a yes; a character of Chinese, Japanese or Korean counts a third
-	maxHeadBytes = 1000 // of any reply; the rest is ignored
+	maxHeadBytes = 1000 // of any reply that is read; a longer one is no yes
 	echoWords    = 3    // least length of an echo: two words can be the caller's own, "go ahead"
 )
 
 // Read decides whether a reply allows exactly the one thing that was asked; the package comment has the rules.
 func Read(reply string, asked Question) Reply {
 	h := hear(head(reply))
+	h.odd = h.odd || len(reply) > maxHeadBytes // a yes is never so long, and what is not read may take it back
 	if h.isEchoOf(asked) {
 		return Echo
 	}
@@ -72,6 +73,9 @@ func readings(h heard, a topic) []reading {
 	for _, l := range languages()[1:] {
 		r, marked := read(h, a, l)
 		_, covered, own := marked.scan()
+		if own == 0 { // "die" is a word of another language, "yes, die now" is not
+			continue
+		}
 		if covered > most || covered == most && own > mostOwn {
 			best, most, mostOwn = nil, covered, own
 		}

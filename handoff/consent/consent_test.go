@@ -49,6 +49,101 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestRepliesThatAreNoYes holds the kinds of replies that have a yes word and allow nothing: thanks, praise, a
+// vocative, an answer to another question, somebody who has understood or has enough, and what a transcriber makes up.
+func TestRepliesThatAreNoYes(t *testing.T) {
+	for _, text := range []string{
+		"Okay. Thank you for watching!", "Yes. Thanks for watching.", "okay, thank you", "it's fine, thanks", "sure, thanks",
+		"c'est bon, merci", "oui, merci", "det är bra, tack", "ja, danke", "va bene, grazie", "vale, gracias", "tak, dzięki",
+		"да, спасибо", "好的，谢谢", "はい、ありがとうございます", "네, 감사합니다", "evet, teşekkürler", "हाँ, धन्यवाद", "نعم شكرا",
+		"okay, perfect", "right, exactly", "yes, great", "okay, nice", "ja, super", "ok, génial", "vale, perfecto",
+		"sì, perfetto", "oké, mooi", "okej, toppen", "tak, super", "да, отлично", "好，太好了", "はい、完璧です", "네, 완벽해요",
+		"yes, dear", "yes, mom", "okay, Alexa", "yes sir", "ja, Schatz", "sí, mi amor", "sì, amore", "evet canım", "はい、先生",
+		"yes, they are", "yes, it is", "yes, I did", "of course it is", "yes, that's right", "now and then, sure",
+		"ja, stimmt", "oui, c'est ça", "sí, así es", "sì, esatto", "ja, klopt", "tak, zgadza się", "да, верно", "是的，没错",
+		"はい、そうです", "네, 맞아요", "evet, doğru", "right", "exactly", "I see", "got it", "genau", "exactement", "entendido",
+		"понятно", "了解です", "わかりました", "알겠습니다", "明白了", "ya vale", "vale, ya", "好了好了", "行了行了", "pode deixar",
+		"sim, pode deixar", "ok, c'est bon", "va bene così", "ist schon gut", "laat maar", "まあいいよ", "됐어요",
+		"yes\u200b", "y\u200bes", "yes, n\u200bo", "ye\u0336s", "yes " + strings.Repeat("\u200b", 400) + " stop",
+		"yes" + strings.Repeat(" ", 1000) + "no, stop", "yes " + strings.Repeat("x", 1000) + " stop",
+		"yes, die now", "sure, I am", "yes n" + strings.Repeat("o", 1000), "yes, go ahead. " + strings.Repeat("yes. ", 200),
+	} {
+		for _, q := range sixQuestions {
+			if Read(text, q) == Yes {
+				t.Errorf("%.60q is a yes", text)
+				break
+			}
+		}
+	}
+}
+
+// TestYesAllowsNothingWithMore holds, for every language, that a yes stays no yes with thanks, or with what listeners
+// say, before or after it, unless both are one listed phrase.
+func TestYesAllowsNothingWithMore(t *testing.T) {
+	for _, l := range languages() {
+		var more, yeses []string
+		for phrase, does := range l.phrases.all() {
+			switch {
+			case isMarked(phrase):
+			case does&kindThanks != 0:
+				more = append(more, phrase)
+			case does&kindYes != 0:
+				yeses = append(yeses, phrase)
+			}
+		}
+		for phrase := range l.back {
+			if Read(phrase, sixQuestions[0]) != Nothing {
+				more = append(more, phrase)
+			}
+		}
+		if len(more) < 10 {
+			t.Errorf("%s has %d words of thanks and of listeners", l.code, len(more))
+		}
+		for i := 0; i < len(yeses); i += 1 + len(yeses)/20 {
+			for _, word := range more {
+				for _, reply := range []string{yeses[i] + ", " + word, word + ", " + yeses[i]} {
+					if Read(reply, sixQuestions[0]) == Yes && !l.joined(hear(reply), len(hear(reply[:strings.Index(reply, ", ")]).tokens)) {
+						t.Errorf("%s: %q is a yes", l.code, reply)
+					}
+				}
+			}
+		}
+	}
+}
+
+// joined reports whether a phrase that says yes begins before a token and ends after it: "可以" and "啊".
+func (l *language) joined(h heard, between int) bool {
+	for from := range between {
+		for to := between + 1; to <= len(h.tokens); to++ {
+			if does, _ := l.phrases.find(h.span(from, to)); does&kindYes != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestPlainYeses holds plain yeses of all languages.
+func TestPlainYeses(t *testing.T) {
+	for _, text := range []string{
+		"yes", "yes please", "go ahead", "yes, go ahead", "sure", "do it", "okay do it", "yeah", "Yep, do it.", "yes, yes, go ahead",
+		"please do", "sure, go for it", "yes, you can do it", "okay", "absolutely", "of course, go ahead", "that's fine with me",
+		"ja", "ja, mach das", "ja bitte", "klar, mach", "gerne", "ja, leg los", "in Ordnung, mach das", "oui", "oui vas-y",
+		"d'accord, vas-y", "bien sûr", "oui, s'il te plaît", "sí, adelante", "sí, por favor", "claro, hazlo", "vale, adelante",
+		"sim, pode", "pode fazer", "claro, vai em frente", "sì, procedi pure", "va bene, fallo", "sì, per favore", "ja, doe maar",
+		"ja, graag", "ga je gang", "ja tack", "ja, gör det", "kör på", "tak, proszę", "jasne, zrób to", "evet, yap", "tamam, olur",
+		"да, давай", "да, пожалуйста", "конечно", "так, звісно", "はい、お願いします", "はい、どうぞ", "いいですよ", "うん、やって", "好的，去做吧",
+		"可以", "是的，可以", "好，开始吧", "네, 해 주세요", "네, 진행하세요", "그럼요", "हाँ, कर दो", "ठीक है", "نعم، تفضل",
+	} {
+		for _, q := range sixQuestions {
+			if got := Read(text, q); got != Yes {
+				t.Errorf("%q is %s", text, got)
+				break
+			}
+		}
+	}
+}
+
 // TestRead holds what each part of a reply does.
 func TestRead(t *testing.T) {
 	machines := []string{"bigpc", "the desktop", "my workstation"}
@@ -64,7 +159,7 @@ func TestRead(t *testing.T) {
 		"push it to main":                     Yes,
 		"go ahead and push":                   Yes,
 		"no problem, go ahead":                Yes,
-		"okay, thanks":                        Yes,
+		"okay, thanks":                        Unclear,
 		"yes, on the laptop":                  Unclear,
 		"yes, on the desktop and the laptop":  Unclear,
 		"yes, install it":                     Unclear,

@@ -105,15 +105,15 @@ func (l *language) links(word string) bool {
 }
 
 // scan goes through a text by the longest listed phrases. It returns the vetoes among them, the number of tokens that
-// are listed or named, and the number of those that the language itself lists. A phrase that the language lists is not
-// read as English.
+// are listed or named, and the number of those that the language itself lists and that do more than lead to others. A
+// phrase that the language lists is not read as English.
 func (r reading) scan() (veto kind, covered, own int) {
 	for at := 0; at < len(r.tokens); {
 		named := r.named(at)
 		length, does, mine := r.longest(at)
 		veto |= does & kindVeto
 		covered += max(named, length)
-		if mine {
+		if mine && does&^kindLink != 0 {
 			own += length
 		}
 		at += max(named, length, 1)
@@ -255,8 +255,8 @@ func (r reading) covers() []kind {
 		}
 		for end, more := at+1, true; more && end <= len(r.tokens); end++ {
 			does := kind(0)
-			if does, more = r.does(r.span(at, end)); does&^(kindVeto|kindNone|kindAlone) != 0 {
-				add(end-at, does&^(kindVeto|kindNone|kindAlone))
+			if does, more = r.does(r.span(at, end)); does&^(kindVeto|kindAlone) != 0 {
+				add(end-at, does&^(kindVeto|kindAlone))
 			}
 		}
 		if r.tokens[at] == machineMark {
@@ -279,20 +279,34 @@ func decide(r, marked reading) Reply {
 	case veto != 0, r.asks, r.odd, r.open, r.doubled(), r.words() > maxWords:
 		return Unclear
 	}
-	switch whole, _ := r.does(r.spaced); {
-	case whole&kindNone != 0:
-		return Unclear
-	case whole&kindAlone != 0:
+	if whole, _ := r.does(r.spaced); whole&kindAlone != 0 {
 		return Yes
 	}
 	got := Unclear
 	for _, does := range append(r.covers(), marked.covers()...) {
 		switch {
-		case does&kindOpen == 0 && (does&kindYes != 0 || does&kindRun != 0 && does&kindNamed != 0):
+		case does&kindYes != 0 && does&(kindThanks|kindOpen) == 0:
 			return Yes
-		case does&^(kindFill|kindHum|kindOpen) == 0:
+		case does&^(kindFill|kindThanks|kindHum|kindOpen) == 0:
 			got = Nothing
 		}
 	}
 	return got
+}
+
+// doubled reports whether a listed phrase comes twice in a row, unless both are listed as one: "yeah yeah" shows that
+// somebody listens, or is impatient.
+func (r reading) doubled() bool {
+	for at := range r.tokens {
+		for n := 1; at+2*n <= len(r.tokens); n++ {
+			if !slices.Equal(r.tokens[at:at+n], r.tokens[at+n:at+2*n]) {
+				continue
+			}
+			once, _ := r.does(r.span(at, at+n))
+			if both, _ := r.does(r.span(at, at+2*n)); once != 0 && both == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

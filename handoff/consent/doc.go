@@ -7,14 +7,14 @@
 //
 // A reply is a yes if all of this holds; everything else is asked again or denies:
 //
-//   - Every word of it belongs to a listed phrase, or names the machine, the project or the act that was asked about.
-//     One word more, and it is no yes.
+//   - It is cut without rest into listed phrases, names of the machine or the project, and words that name the act. One
+//     word more, and it is no yes: thanks, praise, a name that somebody is called by, "yes, they are".
 //   - One of the phrases says yes, or orders the act that was asked about.
 //   - It has no listed no, wait or doubt.
-//   - It has at most 12 words. It does not break off, or end with a word that leads on, and it has no question mark,
-//     quote, bracket or colon.
-//   - No word of it comes twice in a row: "yeah yeah" shows that somebody listens, or is impatient.
-//   - It is not on the list of whole replies that are no yes (none, below), and not a part of what we said ourselves.
+//   - It is short, and was read whole. It does not break off, or end with a word that leads on, and it has no question
+//     mark, quote, bracket, colon or invisible character.
+//   - No phrase of it comes twice in a row, unless that is listed: "yeah yeah" shows that somebody listens.
+//   - It is not a part of our own question, nor of anything that the voice said since.
 //
 // A listed no makes the whole reply a no: "okay, wait, don't". A listed wait leaves the question open. Thanks and
 // fillers alone are nothing. All other replies are unclear, and the question is asked once more in the words of
@@ -31,9 +31,9 @@
 //
 //	again     the words that ask once more
 //	yes       says yes by itself
-//	run       says yes together with the act: "npm install is fine"
 //	alone     says yes as the whole reply
 //	fill      says nothing: "please"
+//	thanks    says nothing by itself, and makes a yes unclear: "it's fine, thanks" is often a no
 //	hum       says nothing, and cannot end a reply: "um"
 //	link      leads to other words, and cannot end a reply: "on the"
 //	nod       goes with a yes, although it contains a no: "no problem"
@@ -45,7 +45,6 @@
 //	no        denies
 //	wait      asks for time
 //	doubt     asks, sets a condition, goes further than the question, or is somebody else's word
-//	none      as the whole reply it is no yes, although its words are: "sure, sure"
 //	means X   in English only: the words of a command that mean the act X
 //	back      said by listeners while somebody speaks, and no reply to a question: "I see"; see [Backchannel]
 //	hush      as a whole, asks for quiet: "stop talking"; see [Hush]
@@ -57,11 +56,10 @@
 //
 // A native speaker reads one file, in ten minutes, and asks of each line:
 //
-//   - yes, run, order: would everybody who says just this, with fillers, names and links in any order around it, allow
-//     the act? Remove a phrase that can be meant ironically, absently, of something else, as "maybe" or as a question.
+//   - yes, order: would everybody who says just this, with fillers, names and links in any order around it, allow the
+//     act? Remove a phrase that can be meant ironically, absently, of something else, as "maybe", "enough" or a question.
 //   - fill, hum, link, nod, thing: does a yes stay a yes wherever the phrase comes in it? Remove a word that names
-//     another place, time or person. Remove the sound of somebody who has just understood ("ah", "oh", and "äh", which
-//     reads the same without its accent): "ah, okay" allows nothing.
+//     another place, time or person, that praises, or that shows that somebody has understood: "ah, okay" allows nothing.
 //   - no, wait, doubt: are the common words there? Without one, a reply is unclear, and allows nothing.
 //   - back: does it never ask, deny or order anything? hush: does it never mean the work?
 //

@@ -16,7 +16,7 @@ type heard struct {
 	spaced string // the tokens with spaces between words
 	starts []int  // where each token begins in spaced
 	asks   bool   // it has a question mark
-	odd    bool   // it has a mark that plain speech does not have: a quote, a bracket, a colon
+	odd    bool   // it has what plain speech does not have: a quote, a bracket, a colon, an invisible character
 	open   bool   // it breaks off
 }
 
@@ -27,7 +27,7 @@ const (
 	openEnds      = "-–—…,、，،"
 )
 
-// hear folds case, width, accents and variants of letters, drops invisible characters, and splits a text into tokens.
+// hear folds case, width, accents and variants of letters, and splits a text into tokens.
 func hear(text string) heard {
 	var h heard
 	var word []rune
@@ -41,7 +41,9 @@ func hear(text string) heard {
 	for i, r := range runes {
 		r = foldWidth(r)
 		switch {
-		case unicode.Is(unicode.Cf, r), isAccent(r):
+		case unicode.Is(unicode.Cf, r): // invisible: "n<U+200B>o" is a no, and nothing with it is a yes
+			h.odd = true
+		case isAccent(r):
 		case isDense(r):
 			end()
 			if r >= 'ァ' && r <= 'ヶ' { // Katakana is written as Hiragana
@@ -128,16 +130,6 @@ func (h heard) words() int {
 	return len(h.tokens) - dense + (dense+2)/3
 }
 
-// doubled reports whether a word comes twice in a row. In a script without spaces that is not known.
-func (h heard) doubled() bool {
-	for i := 1; i < len(h.tokens); i++ {
-		if h.tokens[i] == h.tokens[i-1] && !isDenseWord(h.tokens[i]) {
-			return true
-		}
-	}
-	return false
-}
-
 // undrawn shortens drawn out letters: "nooo" is "no".
 func undrawn(word []rune) string {
 	out := make([]rune, 0, len(word))
@@ -166,7 +158,7 @@ func isApostrophe(r rune) bool { return strings.ContainsRune("'’ʼ‘`´", r) 
 // isAccent reports whether a mark is dropped as an accent: those of Latin and Cyrillic letters, the Arabic vowel signs
 // and the Devanagari nukta. The vowel signs of Devanagari count as letters.
 func isAccent(r rune) bool {
-	return r >= 0x300 && r <= 0x36f || r >= 0x64b && r <= 0x652 || r == 0x670 || r == 0x640 || r == 0x93c
+	return r >= 0x300 && r <= 0x331 || r >= 0x64b && r <= 0x652 || r == 0x670 || r == 0x640 || r == 0x93c
 }
 
 // foldWidth turns full-width forms into ordinary ones.

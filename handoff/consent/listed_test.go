@@ -12,7 +12,6 @@ func TestListed(t *testing.T) {
 			}
 			got, want := Read(phrase, q), Unclear
 			switch {
-			case does&kindNone != 0:
 			case does&(kindYes|kindAlone) != 0:
 				want = Yes
 			case does&kindNo != 0:

@@ -68,5 +68,5 @@ func (l *language) murmur(words string) bool {
 		return true
 	}
 	does, _ := l.phrases.find(words)
-	return does&(kindHum|kindFill) != 0 || does&kindYes != 0 && hear(words).words() == 1
+	return does&(kindHum|kindFill|kindThanks) != 0 || does&kindYes != 0 && hear(words).words() == 1
 }

@@ -20,19 +20,18 @@ var wordFiles embed.FS
 type kind uint16
 
 const (
-	kindYes   kind = 1 << iota // says yes, or orders the act
-	kindRun                    // says yes together with the act: "run"
-	kindNamed                  // names the act
-	kindFill                   // says nothing: "please"
-	kindHum                    // says nothing, and cannot end a reply: "um"
-	kindLink                   // leads to other words, and cannot end a reply: "on the"
-	kindNod                    // goes with a yes although it contains a no: "no problem"
-	kindNo                     // denies
-	kindWait                   // asks for time
-	kindDoubt                  // asks, sets a condition, or goes further than the question
-	kindAlone                  // says yes as a whole reply
-	kindNone                   // as a whole reply it is no yes, although its words are: "yeah right"
-	kindOther                  // a name, which says nothing; in the word files, a section that is no list of phrases
+	kindYes    kind = 1 << iota // says yes, or orders the act
+	kindNamed                   // names the act
+	kindFill                    // says nothing: "please"
+	kindThanks                  // says nothing by itself, and leaves open what a yes beside it was for
+	kindHum                     // says nothing, and cannot end a reply: "um"
+	kindLink                    // leads to other words, and cannot end a reply: "on the"
+	kindNod                     // goes with a yes although it contains a no: "no problem"
+	kindNo                      // denies
+	kindWait                    // asks for time
+	kindDoubt                   // asks, sets a condition, or goes further than the question
+	kindAlone                   // says yes as a whole reply
+	kindOther                   // a name, which says nothing; in the word files, a section that is no list of phrases
 )
 
 // kindVeto are the kinds that no yes may contain.
@@ -41,8 +40,8 @@ const kindVeto = kindNo | kindWait | kindDoubt
 // sections are the headings of a word file. Those with an X hold the words of one act, command word, machine or
 // number. Set once.
 var sections = map[string]kind{
-	"yes": kindYes, "run": kindRun, "fill": kindFill, "hum": kindHum, "link": kindLink, "nod": kindNod,
-	"no": kindNo, "wait": kindWait, "doubt": kindDoubt, "none": kindNone, "alone": kindAlone,
+	"yes": kindYes, "fill": kindFill, "thanks": kindThanks, "hum": kindHum, "link": kindLink, "nod": kindNod,
+	"no": kindNo, "wait": kindWait, "doubt": kindDoubt, "alone": kindAlone,
 	"order X": kindYes | kindNamed, "thing X": kindNamed,
 	"name X": kindOther, "number X": kindOther, "means X": kindOther, "ending": kindOther,
 	"back": kindOther, "hush": kindOther,
