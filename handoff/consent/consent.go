@@ -56,23 +56,23 @@ func Read(reply string, asked Question) Reply {
 	}
 	got := Yes
 	for _, r := range readings(h, topicOf(asked)) {
-		got = max(got, decide(r, r.marked()))
+		got = max(got, r.decide())
 	}
 	return got
 }
 
-// readings returns the readings of a text in the languages that know most of its words. If English knows every word, no
+// readings returns the marked readings of a text in the languages that know most of its words. If English knows every word, no
 // other language is tried.
 func readings(h heard, a topic) []reading {
-	r, marked := read(h, a, english())
-	_, most, mostOwn := marked.scan()
+	r := read(h, a, english()).marked()
+	_, most, mostOwn := r.scan()
 	best := []reading{r}
-	if most == len(marked.tokens) {
+	if most == len(r.tokens) {
 		return best
 	}
 	for _, l := range languages()[1:] {
-		r, marked := read(h, a, l)
-		_, covered, own := marked.scan()
+		r := read(h, a, l).marked()
+		_, covered, own := r.scan()
 		if own == 0 { // "die" is a word of another language, "yes, die now" is not
 			continue
 		}
@@ -97,8 +97,7 @@ func (h heard) isEchoOf(asked Question) bool {
 // questions.
 func (q Question) Names(reply string) bool {
 	return slices.ContainsFunc(readings(hear(head(reply)), topicOf(q)), func(r reading) bool {
-		m := r.marked()
-		return slices.ContainsFunc(m.indexes(), func(at int) bool { return m.named(at) > 0 || m.actAt(at) })
+		return slices.ContainsFunc(r.indexes(), func(at int) bool { return r.named(at) > 0 || r.actAt(at) })
 	})
 }
 
@@ -107,7 +106,7 @@ func (q Question) NamesMachine(said string) bool {
 	h := hear(head(said))
 	a := topicOf(Question{Machines: q.Machines})
 	return slices.ContainsFunc(languages(), func(l *language) bool {
-		r, _ := read(h, a, l)
+		r := read(h, a, l)
 		calls := r.calls()
 		return slices.ContainsFunc(r.indexes(), func(at int) bool { return r.calledAt(at, calls) > 0 })
 	})

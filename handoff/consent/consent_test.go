@@ -272,7 +272,7 @@ func isYes(reply string, asked []Question) bool {
 func joins(reply string, asked []Question) bool {
 	return slices.ContainsFunc(asked, func(q Question) bool {
 		return slices.ContainsFunc(readings(hear(reply), topicOf(q)), func(r reading) bool {
-			veto, _, _ := r.marked().scan()
+			veto, _, _ := r.scan()
 			return veto == 0
 		})
 	})

@@ -49,14 +49,13 @@ type reading struct {
 	names []string // names of the act beside the words of the command: other names of these, the files, their number
 }
 
-// read returns the reading of a text in a language, as it was said, and with the machine's names replaced by a mark, as
-// in the phrases of the word files.
-func read(h heard, a topic, l *language) (said, marked reading) {
+// read returns the reading of a text in a language.
+func read(h heard, a topic, l *language) reading {
 	r := reading{heard: h, l: l, about: a, names: slices.Concat(a.filesIn(h), l.numbersOf(a), english().numbersOf(a))}
 	for word := range a.words {
 		r.names = append(r.names, l.names[word]...)
 	}
-	return r, r.marked()
+	return r
 }
 
 // numbersOf returns the words for the number of several files.
@@ -183,7 +182,7 @@ func (a topic) filesIn(h heard) []string {
 	return a.files
 }
 
-// marked returns the reading with the machine's names replaced by a mark.
+// marked returns the reading with the machine's names replaced by a mark, as in the phrases of the word files.
 func (r reading) marked() reading {
 	calls := r.calls()
 	if len(calls) == 0 {
@@ -268,9 +267,9 @@ func (r reading) covers() []kind {
 	return reached[len(r.tokens)]
 }
 
-// decide returns the meaning of a reply in one language; see the package comment.
-func decide(r, marked reading) Reply {
-	veto, _, _ := marked.scan()
+// decide returns the meaning of a marked reply in one language; see the package comment.
+func (r reading) decide() Reply {
+	veto, _, _ := r.scan()
 	switch {
 	case veto&kindNo != 0:
 		return No
@@ -283,7 +282,7 @@ func decide(r, marked reading) Reply {
 		return Yes
 	}
 	got := Unclear
-	for _, does := range append(r.covers(), marked.covers()...) {
+	for _, does := range r.covers() {
 		switch {
 		case does&kindYes != 0 && does&(kindThanks|kindOpen) == 0:
 			return Yes
