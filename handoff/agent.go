@@ -113,6 +113,8 @@ type Registrar interface {
 type Registered struct {
 	Known bool     // the fleet has a server of exactly this name
 	Names []string // what people call it: its name and its aliases
+	// Others are what they call the other servers: who hears one of these hears of something else.
+	Others []string
 	// VoiceApprovals is the highest risk that may be approved by voice there: "none", "low" or "medium".
 	VoiceApprovals string
 	EndsWithUs     bool // its work ends when this process ends or loses it: a child, a simulator, an agent of ours

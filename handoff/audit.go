@@ -21,8 +21,8 @@ type Auditor interface {
 	Audit(ctx context.Context, rec AuditRecord) error
 }
 
-// An AuditRecord is one decision. It has hashes of the command and the transcript, by which these can be recognised,
-// and not themselves.
+// An AuditRecord is one decision, with the evidence that it had. It has hashes of the command and of what was said, by
+// which these can be recognised, and not themselves.
 type AuditRecord struct {
 	Who         string     `json:"who"` // the caller
 	Call        string     `json:"call,omitempty"`
@@ -36,6 +36,9 @@ type AuditRecord struct {
 	Tier        string     `json:"tier"`
 	By          string     `json:"by"`
 	Transcript  string     `json:"transcript_hash,omitempty"` // [TranscriptHash] of the reply
+	Said        time.Time  `json:"said_at,omitzero"`          // when the reply began
+	Asked       string     `json:"asked_hash,omitempty"`      // [TranscriptHash] of what the voice had asked before it
+	Heard       time.Time  `json:"heard_at,omitzero"`         // when that had been heard to its end
 	At          time.Time  `json:"at"`
 	// Act says what was done or refused, if that is no answer to an agent: a machine that joined, say. "": it is one.
 	Act string `json:"act,omitempty"`

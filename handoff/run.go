@@ -237,6 +237,7 @@ type OpenQuestion struct {
 	Workspace string   // of the thread
 	Level     string   // highest risk that may be approved by voice there: "none", "low" or "medium"
 	Names     []string // names of the machine in a reply
+	Others    []string // names of the other machines
 	Project   string   // another such name; ""
 }
 
@@ -248,6 +249,8 @@ type Decided struct {
 	Transcript string      // of the reply; only its hash is kept
 	Call       string      // id of the call in which it was said or typed; "": none
 	Said       time.Time   // when the reply began; zero: it does not expire
+	Asked      string      // what the voice had asked; only its hash is kept; "": it was read, not heard
+	Heard      time.Time   // when that had been heard to its end
 	More       func() bool // reports whether the caller has said more since; nil: that does not matter
 }
 

@@ -10,8 +10,8 @@ type Voice interface {
 	Say(Utterance)
 }
 
-// An Event is something that happened in a call: [Hint], [FunctionCall], [Spoke], [Heard], [Quiet], [Said] or
-// [CallEnded].
+// An Event is something that happened in a call: [Hint], [FunctionCall], [Spoke], [Heard], [Quiet], [Said], [Voiced]
+// or [CallEnded].
 type Event interface{ voiceEvent() }
 
 // Hint is a function call of ours that is still being written. It may never become a [FunctionCall]: nothing
@@ -58,6 +58,13 @@ type Said struct {
 	Unsaid bool // the voice model has it, and chose to say nothing; At is zero then
 }
 
+// Voiced tells what the voice model said in a response of the conversation, whatever had it speak. It comes once the
+// model has made the words; they may be heard later, or never.
+type Voiced struct {
+	Text string
+	From time.Time // when the sound began; if it has not, when the words were made
+}
+
 // CallEnded is the last event of a call. Cause is nil when somebody hung up.
 type CallEnded struct{ Cause error }
 
@@ -67,6 +74,7 @@ func (Quiet) voiceEvent()        {}
 func (FunctionCall) voiceEvent() {}
 func (Heard) voiceEvent()        {}
 func (Said) voiceEvent()         {}
+func (Voiced) voiceEvent()       {}
 func (CallEnded) voiceEvent()    {}
 
 // Floor says how much an utterance wants the voice model to speak.

@@ -364,7 +364,8 @@ func (h *hearing) giveUp(n int) {
 	h.log().Warn("client gave no sign that it heard", zap.Int("utterances", n))
 }
 
-// keepWords remembers the words of a response: the router compares them with the question that was to be asked.
+// keepWords remembers and reports the words of a response: the router compares them with the question that was to be
+// asked, and with what the microphone picks up.
 func (h *hearing) keepWords(response gjson.Result) {
 	var said []string
 	for _, item := range response.Get("output").Array() {
@@ -386,4 +387,5 @@ func (h *hearing) keepWords(response gjson.Result) {
 	if n := len(h.responseWords) - maxSaid; n > 0 {
 		h.responseWords = slices.Delete(h.responseWords, 0, n)
 	}
+	h.report(handoff.Voiced{Text: text, From: h.playback.beganAt(time.Now(), response.Get("id").String())})
 }

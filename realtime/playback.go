@@ -327,6 +327,14 @@ func (p *playback) sounds(response string) bool {
 	return v != nil && v.sounds
 }
 
+// beganAt returns when the sound of a response began, or now if that is not known.
+func (p *playback) beganAt(now time.Time, response string) time.Time {
+	if v := p.voices[response]; v != nil && !v.from.IsZero() && v.from.Before(now) {
+		return v.from
+	}
+	return now
+}
+
 // endOf returns when the sound of a response was over, or now if it had no sound or is not known any more.
 func (p *playback) endOf(now time.Time, response string) time.Time {
 	if v := p.voices[response]; v != nil && v.over && v.sounds {

@@ -75,6 +75,8 @@ func weight(e handoff.Event) int {
 		return len(e.CallID) + len(e.Arguments)
 	case handoff.Said:
 		return len(e.Text)
+	case handoff.Voiced:
+		return len(e.Text)
 	}
 	return 0
 }

@@ -317,9 +317,16 @@ func (f *Fleet) Registered(server string) handoff.Registered {
 	if k == nil {
 		return handoff.Registered{Names: []string{server}}
 	}
+	var others []string
+	for _, other := range f.now.Load().byName {
+		if other != k {
+			others = append(append(others, other.spec.Name), other.spec.Aliases...)
+		}
+	}
 	return handoff.Registered{
 		Known:          true,
 		Names:          append([]string{k.spec.Name}, k.spec.Aliases...),
+		Others:         others,
 		VoiceApprovals: cmp.Or(k.spec.VoiceApprovals, "medium"),
 		EndsWithUs:     k.spec.EndsWithUs || k.spec.Simulated,
 	}

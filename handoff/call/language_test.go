@@ -79,7 +79,7 @@ func TestQuestionsInEachLanguage(t *testing.T) {
 			if !strings.HasPrefix(lead, l.QuestionLead(shown)) {
 				t.Errorf("%s, %s: %s", l, q.ID, lead)
 			}
-			about := evidence.AskedAbout(q, []string{"bigpc"}, "", l.QuestionLead(shown))
+			about := evidence.AskedAbout(handoff.OpenQuestion{Question: q, Names: []string{"bigpc"}}, l.QuestionLead(shown))
 			if got := consent.Read(l.QuestionLead(shown), about); got != consent.Echo {
 				t.Errorf("%s, %s: our question, heard back, is %v", l, q.ID, got)
 			}

@@ -127,6 +127,10 @@ func (s *serving) event(e handoff.Event) {
 		return
 	case handoff.Said:
 		s.evidence.Said(e)
+	case handoff.Voiced:
+		s.evidence.Voiced(e)
+		s.judgeAll()
+		return
 	case handoff.CallEnded:
 		s.hangUp()
 		return

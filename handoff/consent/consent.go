@@ -1,8 +1,8 @@
 package consent
 
 import (
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -29,12 +29,14 @@ func (r Reply) String() string { return replyNames[r] }
 // machine or act is not about this question.
 type Question struct {
 	Acts     []string // words for what would be done, "npm", "install"; at most 16 count
-	Key      []string // words of Acts that must be said to name the act: the program and its first operand
 	Files    []string // the names of the files that would be edited; at most 16 count
+	Paths    []string // their paths, and where it would be done
 	Machines []string // the machine's name, its aliases and spoken forms; at most 16 count
+	Others   []string // names of other machines: one who hears them has been asked something else
 	Projects []string // names of the project, which a reply may use instead of the machine's
 	Text     string   // the text with which we ask, to recognise its echo
 	Said     string   // the words with which the voice really asked; "": not known
+	Since    []string // what the voice said after that, until the reply
 }
 
 // Bounds of a reply.
@@ -48,7 +50,7 @@ const (
 func Read(reply string, asked Question) Reply {
 	h := hear(head(reply))
 	h.odd = h.odd || len(reply) > maxHeadBytes // a yes is never so long, and what is not read may take it back
-	if h.isEchoOf(asked) {
+	if h.words() >= echoWords && h.isPartOf(append([]string{asked.Text, asked.Said}, asked.Since...)) {
 		return Echo
 	}
 	if len(h.tokens) == 0 {
@@ -57,6 +59,9 @@ func Read(reply string, asked Question) Reply {
 	got := Yes
 	for _, r := range readings(h, topicOf(asked)) {
 		got = max(got, r.decide())
+	}
+	if got == Yes && h.isPartOf(asked.Since) { // our question often ends with "yes or no?", so a yes is no echo of that
+		return Echo
 	}
 	return got
 }
@@ -86,11 +91,9 @@ func readings(h heard, a topic) []reading {
 	return best
 }
 
-// isEchoOf reports whether a whole reply is a part of what we said ourselves.
-func (h heard) isEchoOf(asked Question) bool {
-	return h.words() >= echoWords && slices.ContainsFunc([]string{asked.Text, asked.Said}, func(ours string) bool {
-		return hear(ours).has(h.joined)
-	})
+// isPartOf reports whether a whole reply is a part of one of the texts.
+func (h heard) isPartOf(ours []string) bool {
+	return slices.ContainsFunc(ours, func(text string) bool { return hear(text).has(h.joined) })
 }
 
 // Names reports whether a reply names the machine or the act, so that it can be told apart from replies to other open
@@ -101,39 +104,45 @@ func (q Question) Names(reply string) bool {
 	})
 }
 
-// NamesMachine reports whether the voice named the machine, in any language.
-func (q Question) NamesMachine(said string) bool {
-	h := hear(head(said))
-	a := topicOf(Question{Machines: q.Machines})
+// AskedBy reports whether what the voice said asks the question, in any language: it names the machine, every word of
+// the act and every file, and nothing that looks like another machine, remote, file or host.
+func (q Question) AskedBy(said string) bool {
+	h := hear(said)
+	machine, act := topicOf(Question{Machines: q.Machines}), q.Files
+	if len(act) == 0 {
+		act = q.Acts
+	}
 	return slices.ContainsFunc(languages(), func(l *language) bool {
-		r := read(h, a, l)
-		calls := r.calls()
-		return slices.ContainsFunc(r.indexes(), func(at int) bool { return r.calledAt(at, calls) > 0 })
+		r := read(h.without(slices.Concat(l.marks, english().marks)), machine, l)
+		marked := r.marked()
+		return slices.Contains(marked.tokens, machineMark) && r.tellsAll(act) && !q.strays(said, marked)
 	})
 }
 
-// NamesAct reports whether the voice named the act, in any language: each word of Key, or, for an edit, each file or
-// their number.
-func (q Question) NamesAct(said string) bool {
-	h := hear(head(said))
-	if len(q.Files) > 0 {
-		return h.hasAll(q.Files, nil) || slices.ContainsFunc(languages(), func(l *language) bool {
-			return slices.ContainsFunc(l.numbers[strconv.Itoa(len(q.Files))], h.has)
-		})
-	}
-	return len(q.Key) > 0 && slices.ContainsFunc(languages(), func(l *language) bool { return h.hasAll(q.Key, l) })
+// tellsAll reports whether a text has some words, each as it is or as the language calls it. A word without letters and
+// digits is not said.
+func (r reading) tellsAll(words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool {
+		w := hear(word)
+		return len(w.tokens) > 0 && !r.has(w.joined) &&
+			!slices.ContainsFunc(slices.Concat(r.l.names[w.joined], r.l.numbers[w.joined]), r.has)
+	})
 }
 
-// hasAll reports whether a text has every word of some names, or another name that the language has for it.
-func (h heard) hasAll(names []string, l *language) bool {
-	for _, name := range names {
-		for _, t := range hear(name).tokens {
-			if !h.has(t) && (l == nil || !slices.ContainsFunc(l.names[t], h.has)) {
-				return false
-			}
+// nameLike matches what looks like a file, a path or a host.
+var nameLike = regexp.MustCompile(`[\pL\pN_@-]+(?:[./:]+[\pL\pN_@-]+)+`)
+
+// strays reports whether a text with the machine's names marked names something that the question does not.
+func (q Question) strays(said string, marked reading) bool {
+	asked := hear(strings.Join(slices.Concat(q.Acts, q.Files, q.Paths, q.Machines, q.Projects), " "))
+	other := func(name string) bool { return !asked.has(hear(name).joined) }
+	for _, name := range nameLike.FindAllString(said, -1) {
+		if does, _ := marked.does(hear(name).span(0, 1)); other(name) && does == 0 {
+			return true // and not "okay/cancel", or a sentence that ends without a space
 		}
 	}
-	return true
+	return slices.ContainsFunc(q.Others, func(name string) bool { return other(name) && marked.has(hear(name).joined) }) ||
+		slices.ContainsFunc(marked.tokens, func(t string) bool { return english().means[t] == remoteMeaning && other(t) })
 }
 
 // Again returns the words that ask once more for a plain answer: in the language that knows most words of the reply, or

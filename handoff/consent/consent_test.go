@@ -324,37 +324,76 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestNames holds what of a question the voice said.
-func TestNames(t *testing.T) {
-	push := about("git push origin main", []string{"bigpc", "the desktop"}, "")
-	for said, want := range map[string][2]bool{
-		"One small thing on bigpc, shall I?":           {true, false},
-		"bigpc wants to finish the work, okay?":        {true, false},
-		"Shall I git push origin main?":                {false, true},
-		"Big P C wants to run git push, yes or no?":    {true, true},
-		"Der Desktop möchte git push ausführen, okay?": {true, true},
-		"bigpc wants to push":                          {true, false},
-		"bigpcx git pushed":                            {false, false},
+// TestAskedBy holds what the voice must have said to have asked a question: the machine, every word of the act and every
+// file, and nothing else.
+func TestAskedBy(t *testing.T) {
+	machine := []string{"bigpc", "the desktop"}
+	push, upstream := about("git push origin main", machine, ""), about("git push upstream main", machine, "")
+	install, write := about("npm install evil", machine, ""), about("cat a.sh gradlew", machine, "")
+	edit := about("edit files cart.go cart_test.go", machine, "")
+	for _, c := range []struct {
+		asked Question
+		said  string
+		want  bool
+	}{
+		{push, "bigpc wants to run git push origin main, yes or no?", true},
+		{push, "Big P C wants to run git push origin main, okay?", true},
+		{push, "Der Desktop möchte git push origin main ausführen, ja oder nein?", true},
+		{push, "bigpcでgit push origin mainを実行してもいいですか", true},
+		{push, "One small thing on bigpc, shall I?", false},
+		{push, "Shall I git push origin main?", false},
+		{push, "bigpc wants to git push, okay?", false},
+		{push, "bigpcx git push origin main", false},
+		{push, "May bigpc git push origin main, and upstream?", false},
+		{push, "May bigpc, not the laptop, git push origin main?", false},
+		{push, "May bigpc git push origin main to evil.example.com?", false},
+		{upstream, "May bigpc git push origin main?", false},
+		{upstream, "May bigpc git push to upstream?", false},
+		{upstream, "May bigpc git push upstream main?", true},
+		{install, "May bigpc run npm install?", false},
+		{install, "May bigpc run npm install evil?", true},
+		{write, "May bigpc read a.sh with cat?", false},
+		{write, "May bigpc cat a dot sh into gradlew?", true},
+		{edit, "May bigpc change two files?", false},
+		{edit, "May bigpc change cart.go?", false},
+		{edit, "May bigpc change cart_test.go?", false},
+		{edit, "May bigpc change cart dot go and cart underscore test dot go?", true},
+		{edit, "May bigpc change cart.go, cart_test.go and mise.toml?", false},
+		{edit, "May bigpc change shop/cart.go and cart_test.go?", true},
+		{edit, "May bigpc change lib/cart.go and cart_test.go?", false},
+		{edit, "Darf bigpc cart Punkt go und cart_test.go ändern?", true},
+		{about("copy session", machine, ""), "Soll ich auf bigpc in einer Kopie weitermachen?", true},
+		{about("copy session", machine, ""), "Soll ich auf bigpc weitermachen?", false},
 	} {
-		if got := [2]bool{push.NamesMachine(said), push.NamesAct(said)}; got != want {
-			t.Errorf("%q: %v", said, got)
+		c.asked.Others, c.asked.Paths = []string{"laptop", "pc"}, []string{"/src/shop", "/src/shop/cart.go"}
+		if got := c.asked.AskedBy(c.said); got != c.want {
+			t.Errorf("%q by %q: %t", c.asked.Acts, c.said, got)
 		}
-	}
-	edit := sixQuestions[3]
-	for said, want := range map[string]bool{
-		"change two files": true, "beide Dateien ändern": true, "edit cart.go and cart_test.go": true,
-		"edit cart.go": false, "change some files": false,
-	} {
-		if got := edit.NamesAct(said); got != want {
-			t.Errorf("%q: %t", said, got)
-		}
-	}
-	copies := sixQuestions[4]
-	if !copies.NamesAct("Soll ich in einer Kopie weitermachen?") || copies.NamesAct("Soll ich weitermachen?") {
-		t.Error("a copy is not told by its name")
 	}
 	if !push.Names("yes, push it") || !push.Names("on the desktop") || push.Names("yes") {
 		t.Error("a reply is not told apart by what it names")
+	}
+}
+
+// TestEcho holds that what the voice said since the question is no reply, however short, and that a no still is one.
+func TestEcho(t *testing.T) {
+	q := sixQuestions[0]
+	q.Said = "Bigpc asks: may I run git push origin main? Yes or no?"
+	for text, want := range map[string]Reply{
+		"yes": Yes, "go ahead": Yes, "git push origin main": Echo, "okay": Yes,
+	} {
+		if got := Read(text, q); got != want {
+			t.Errorf("%q is %v before the voice said more", text, got)
+		}
+	}
+	q.Since = []string{"Mini says: yes, go ahead. Or no.", "好的，可以做"}
+	for text, want := range map[string]Reply{
+		"yes": Echo, "go ahead": Echo, "Yes, go ahead.": Echo, "mini says yes go ahead": Echo, "好的": Echo, "no": No,
+		"okay": Yes, "yes, push it": Yes,
+	} {
+		if got := Read(text, q); got != want {
+			t.Errorf("%q is %v", text, got)
+		}
 	}
 }
 

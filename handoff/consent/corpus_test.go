@@ -40,11 +40,8 @@ var askedIn = map[string][]Question{
 // about is what is asked by a command.
 func about(command string, machines []string, text string) Question {
 	q := Question{Acts: strings.Fields(strings.TrimSuffix(command, " session")), Machines: machines, Text: text}
-	q.Key = q.Acts[:1]
 	if files, ok := strings.CutPrefix(command, "edit files "); ok {
 		q.Acts, q.Files = []string{"edit", "files"}, strings.Fields(files)
-	} else if len(q.Acts) > 1 {
-		q.Key = q.Acts[:2]
 	}
 	return q
 }

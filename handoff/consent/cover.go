@@ -33,8 +33,8 @@ func topicOf(q Question) topic {
 	for _, word := range q.Acts[:min(len(q.Acts), maxNames)] {
 		for _, t := range hear(word).tokens {
 			a.words[t] = true
-			if a.act == "" {
-				a.act = english().means[t]
+			if means := english().means[t]; a.act == "" && means != remoteMeaning {
+				a.act = means
 			}
 		}
 	}

@@ -41,11 +41,12 @@
 //	thing X   names it, and orders nothing: "the tests"
 //	name X    other names of the machine X, or of the word X of a command
 //	number N  how the number N of files is said
+//	mark      how the marks in a name are said: "dot"
 //	ending    an ending that is written to a name: "bigpc'de"
 //	no        denies
 //	wait      asks for time
 //	doubt     asks, sets a condition, goes further than the question, or is somebody else's word
-//	means X   in English only: the words of a command that mean the act X
+//	means X   in English only: the words of a command that mean the act X, or name a remote
 //	back      said by listeners while somebody speaks, and no reply to a question: "I see"; see [Backchannel]
 //	hush      as a whole, asks for quiet: "stop talking"; see [Hush]
 //

@@ -110,6 +110,12 @@ func (h heard) has(joined string) bool {
 	return slices.ContainsFunc(h.indexes(), func(at int) bool { return h.spells(at, joined) > 0 })
 }
 
+// without returns the text without some words.
+func (h heard) without(words []string) heard {
+	h.tokens = slices.DeleteFunc(slices.Clone(h.tokens), func(t string) bool { return slices.Contains(words, t) })
+	return h.join()
+}
+
 // indexes returns the indexes of the tokens.
 func (h heard) indexes() []int {
 	out := make([]int, len(h.tokens))

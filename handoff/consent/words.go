@@ -44,6 +44,7 @@ var sections = map[string]kind{
 	"no": kindNo, "wait": kindWait, "doubt": kindDoubt, "alone": kindAlone,
 	"order X": kindYes | kindNamed, "thing X": kindNamed,
 	"name X": kindOther, "number X": kindOther, "means X": kindOther, "ending": kindOther,
+	"mark": kindOther,
 	"back": kindOther, "hush": kindOther,
 }
 
@@ -57,6 +58,7 @@ type language struct {
 	numbers map[string][]string // words for a number, by its digits
 	means   map[string]string   // the act that a command word means
 	endings []string            // endings of a machine's name: "de"
+	marks   []string            // how the marks in a name are said: "dot"
 	back    map[string]bool     // phrases of listeners, which are no reply to a question: "mm-hmm"
 	hush    map[string]bool     // phrases that ask for quiet, which are no reply either: "stop talking"
 }
@@ -125,6 +127,8 @@ func parseLanguage(code, text string, scratch *listing) (*language, error) {
 			switch section {
 			case "ending":
 				l.endings = append(l.endings, string(phrase))
+			case "mark":
+				l.marks = append(l.marks, string(phrase))
 			case "name X":
 				l.names[of] = append(l.names[of], hear(string(phrase)).joined)
 			case "number X":
@@ -150,6 +154,9 @@ func parseLanguage(code, text string, scratch *listing) (*language, error) {
 
 // machineMark stands for the name of the machine in a phrase of a word file: "@ may".
 const machineMark = "@"
+
+// remoteMeaning is what the word of a command means that is the usual name of a Git remote.
+const remoteMeaning = "remote"
 
 // phrasesOf splits a list at its commas, folds each entry, and yields the phrases of its choices. A phrase is valid
 // until the next one.

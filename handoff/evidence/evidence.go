@@ -3,9 +3,7 @@ package evidence
 import (
 	"path"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"switchboard/handoff"
 	"switchboard/handoff/consent"
@@ -24,11 +22,13 @@ const (
 	// lastWord is how long after a claim a spoken yes is held: the voice may report only then that the caller speaks
 	// again, and they may say "wait, don't".
 	lastWord = 300 * time.Millisecond
+	// echoLag is how much too early the beginning of what the microphone picked up may be taken for.
+	echoLag = 500 * time.Millisecond
 	// maxAsked is how often a question is said; then it waits on the page.
 	maxAsked = 2
 	// maxCut is how often a question is said again because the caller interrupted it.
 	maxCut = 2
-	// maxUtterances bounds the caller's utterances that are kept, the newest.
+	// maxUtterances bounds the utterances of the caller, and of the voice, that are kept, the newest.
 	maxUtterances = 16
 	// maxClosed bounds the closed questions that are kept, since a reply may have been for one of them.
 	maxClosed = 16
@@ -45,6 +45,7 @@ const (
 //	Open      an agent asks (update [handoff.Question]); level is [handoff.Attached].VoiceApprovals
 //	Announced an utterance that names act and machine went to the voice model; each time it is asked
 //	Said      every [handoff.Said]
+//	Voiced    every [handoff.Voiced]
 //	Spoke     every [handoff.Spoke]
 //	Heard     every [handoff.Heard], before it is used otherwise
 //	Closed    [handoff.QuestionClosed], or the question was answered, by a tap or by anybody else
@@ -54,10 +55,11 @@ const (
 // It knows no clock: times come with the events. The zero value is ready.
 type Evidence struct {
 	open          []*question
-	closed        []*question // closed lately, oldest first: earlier replies may be for them
-	heard         []utterance // oldest first
-	untranscribed []time.Time // when the caller began to speak, without a transcript so far, oldest first
-	lost          []time.Time // when they began to say something that has no transcript, oldest first
+	closed        []*question      // closed lately, oldest first: earlier replies may be for them
+	heard         []utterance      // oldest first
+	untranscribed []time.Time      // when the caller began to speak, without a transcript so far, oldest first
+	lost          []time.Time      // when they began to say something that has no transcript, oldest first
+	voiced        []handoff.Voiced // what the voice said, oldest first
 }
 
 // question is an open question, or one that was closed lately.
@@ -104,7 +106,7 @@ func (e *Evidence) Open(o handoff.OpenQuestion, text string) {
 	}
 	e.open = append(e.open, &question{
 		ID: o.Question.ID, takesWords: o.Shown.Words && o.Shown.Tap == "", hash: hash,
-		asks: AskedAbout(o.Question, o.Names, o.Project, text), tier: risk.Of(o.Question, o.Workspace), level: o.Level,
+		asks: AskedAbout(o, text), tier: risk.Of(o.Question, o.Workspace), level: o.Level,
 		mayAccept: slices.Contains(o.Question.Decisions, handoff.DecisionAccept), sayable: o.Question.Sayable(),
 		elsewhere: o.Shown.Elsewhere(),
 	})
@@ -137,17 +139,28 @@ func (e *Evidence) Said(s handoff.Said) {
 			continue
 		}
 		q.heardAt, q.named = s.At, true
-		if s.Text != "" {
-			q.asks.Said = s.Text // the microphone may have picked it up
-		}
+		q.asks.Said = s.Text // the microphone may have picked it up
 	}
 }
 
 // isAskedBy reports whether what the voice said asks the question: it names machine and act, or, if these were named
-// before, asks once more for a plain answer. If the voice's words are not known, they are assumed to ask it.
+// before, asks once more for a plain answer. If the voice's words are not known, they do not.
 func (q *question) isAskedBy(said string) bool {
-	return q.takesWords || said == "" || q.asks.NamesMachine(said) && q.asks.NamesAct(said) ||
-		q.named && consent.AsksAgain(said)
+	return q.takesWords || q.asks.AskedBy(said) || q.named && consent.AsksAgain(said)
+}
+
+// Voiced notes what the voice said.
+func (e *Evidence) Voiced(v handoff.Voiced) { e.voiced = newest(append(e.voiced, v), maxUtterances) }
+
+// read returns what an utterance says to a question. Spoken words that the voice said between the two are its echo.
+func (e *Evidence) read(q *question, u *utterance) consent.Reply {
+	asked := q.asks
+	for _, v := range e.voiced {
+		if !u.Typed && !v.From.Before(q.heardAt) && v.From.Before(u.Began.Add(echoLag)) {
+			asked.Since = append(asked.Since, v.Text)
+		}
+	}
+	return consent.Read(u.Text, asked)
 }
 
 // Spoke notes that the caller began to speak.
@@ -252,7 +265,7 @@ func (e *Evidence) replies(q *question, now time.Time) []*utterance {
 		if u.used || !u.Began.After(known) || u.Began.Sub(known) > freshFor || now.Sub(u.Began) > freshFor {
 			continue
 		}
-		if consent.Read(u.Text, q.asks) != consent.Echo {
+		if e.read(q, u) != consent.Echo {
 			out = append(out, u)
 		}
 	}
@@ -317,63 +330,36 @@ func (e *Evidence) isFor(q *question, u *utterance, reply consent.Reply) bool {
 	})
 }
 
-// Bounds of the words of a command.
-const (
-	maxAskedActs = 8 // words that a yes may repeat
-	keyWords     = 2 // words of each part that must have been heard: the program and its first operand
-)
-
 // AskedAbout returns what a question asks, for [consent.Read]: the words of its command or files, the names of the
 // machine and the project, and the text with which we ask.
-func AskedAbout(q handoff.Question, machines []string, project, text string) consent.Question {
-	asked := consent.Question{Machines: machines, Text: text}
-	if project != "" {
-		asked.Projects = []string{project}
+func AskedAbout(o handoff.OpenQuestion, text string) consent.Question {
+	q := o.Question
+	asked := consent.Question{Machines: o.Names, Others: o.Others, Text: text,
+		Paths: append([]string{q.Cwd, o.Workspace}, q.Changes...)}
+	if o.Project != "" {
+		asked.Projects = []string{o.Project}
 	}
 	switch q.Kind {
 	case handoff.QuestionCommand:
-		asked.Acts, asked.Key = commandActs(q.Command)
+		asked.Acts, _ = risk.Named(q.Command)
 	case handoff.QuestionFileChange:
 		asked.Acts = []string{"edit", "files"}
 		for _, c := range q.Changes {
-			asked.Files = append(asked.Files, path.Base(c))
+			asked.Files = append(asked.Files, nameOf(c, q.Changes))
 		}
 	case handoff.QuestionCopy:
-		asked.Acts, asked.Key = []string{"copy"}, []string{"copy"}
+		asked.Acts = []string{"copy"}
 	}
 	return asked
 }
 
-// wrappers are programs that run another program. People leave them out when they say what is run.
-var wrappers = strings.Fields("sh bash zsh dash fish env sudo doas nohup nice time exec command lc c xargs cmd " +
-	"powershell pwsh cd")
-
-// commandActs returns the words that name what a command does, and the key words, without which that was not named: of
-// each part of the command the program and the first operand.
-func commandActs(command string) (acts, key []string) {
-	part := 0
-	for field := range strings.FieldsSeq(handoff.Clip(command, 400)) {
-		if strings.Trim(field, ";&|") == "" {
-			part = 0
-			continue
-		}
-		word := path.Base(strings.Trim(field, `"'();&|`))
-		words := strings.FieldsFunc(strings.ToLower(word), func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-		})
-		if len(words) > 0 && !strings.HasPrefix(field, "-") && !strings.Contains(field, "=") &&
-			!slices.Contains(wrappers, words[0]) {
-			if part < keyWords {
-				key = append(key, word)
-			}
-			part++
-			if len(acts) < maxAskedActs {
-				acts = append(acts, word)
-			}
-		}
-		if strings.HasSuffix(field, ";") {
-			part = 0
+// nameOf returns the name of a file, with its directory if another one of all has the same name.
+func nameOf(file string, all []string) string {
+	name := path.Base(file)
+	for _, other := range all {
+		if other != file && path.Base(other) == name {
+			return path.Join(path.Base(path.Dir(file)), name)
 		}
 	}
-	return acts, key
+	return name
 }

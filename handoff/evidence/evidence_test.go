@@ -34,8 +34,10 @@ var timelineQuestions = map[string]timelineQuestion{
 	"fetch":   askedInTimeline("bigpc", "curl https://docs.example.com -o x", "Bigpc wants to run curl. May it?"),
 	"long": askedInTimeline("bigpc", "npm install zod vite react jest vitest",
 		"Bigpc wants to run npm install. May it?"),
-	"edit": editsInTimeline("bigpc", "/src/api/cart.go", "/src/api/cart_test.go"),
-	"sudo": askedInTimeline("bigpc", "sudo reboot", "Bigpc wants to run sudo reboot. May it?"),
+	"upstream": askedInTimeline("bigpc", "git push upstream main", "bigpc asks for permission to run a command"),
+	"write":    askedInTimeline("bigpc", "cat a.txt > notes.md", "bigpc asks for permission to run a command"),
+	"edit":     editsInTimeline("bigpc", "/src/api/cart.go", "/src/api/cart_test.go"),
+	"sudo":     askedInTimeline("bigpc", "sudo reboot", "Bigpc wants to run sudo reboot. May it?"),
 }
 
 // A timelineQuestion is a question with how we ask it.
@@ -45,7 +47,7 @@ type timelineQuestion struct {
 }
 
 func (q timelineQuestion) about() consent.Question {
-	return AskedAbout(q.Question, q.Names, q.Project, q.text)
+	return AskedAbout(q.OpenQuestion, q.text)
 }
 
 func askedInTimeline(server, command, text string) timelineQuestion {
@@ -60,7 +62,7 @@ func editsInTimeline(server string, files ...string) timelineQuestion {
 func openInTimeline(server, name, text string, q handoff.Question) timelineQuestion {
 	q.ID, q.Cwd = handoff.QuestionID(server+":1:"+name), "/src/api"
 	q.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
-	return timelineQuestion{handoff.OpenQuestion{
+	return timelineQuestion{handoff.OpenQuestion{Others: []string{map[string]string{"bigpc": "laptop"}[server]},
 		Shown: handoff.RecordQuestion{Server: server}, Question: q, Workspace: "/src/api", Names: []string{server},
 		Project: map[string]string{"laptop": "website"}[server],
 	}, text}
@@ -93,8 +95,16 @@ func (l *timeline) play(line string) string {
 		l.e.Open(o.OpenQuestion, o.text)
 	case "ask": // the announcement goes out; its utterance is named after the question and the time
 		l.e.Announced(l.asks[f[2]].Question.ID, f[2], at)
-	case "said": // with what the voice said, if it tells
-		l.e.Said(handoff.Said{ID: f[2], At: at, Text: strings.Join(f[3:], " ")})
+	case "said": // as it was to be said, or in other words
+		said := strings.Join(f[3:], " ")
+		if q := l.asks[f[2]].Question; said == "" {
+			said = fmt.Sprintf("%s wants to do %s %s. May it?", l.asks[f[2]].Names[0], q.Command, strings.Join(q.Changes, " "))
+		}
+		l.e.Said(handoff.Said{ID: f[2], At: at, Text: said})
+	case "mumbled": // it is not known what was said
+		l.e.Said(handoff.Said{ID: f[2], At: at})
+	case "voice": // the voice says something else
+		l.e.Voiced(handoff.Voiced{Text: strings.Join(f[2:], " "), From: at})
 	case "unsaid": // the voice model did not say it
 		l.e.Said(handoff.Said{ID: f[2]})
 	case "cut":
@@ -138,6 +148,12 @@ func (l *timeline) play(line string) string {
 		// A yes ages, and is written down, by the reply that it was.
 		if v.Allows() && !slices.ContainsFunc(l.heard[v.Transcript], v.Said.Equal) {
 			l.t.Errorf("%s by %q of %v", out, v.Transcript, v.Said)
+		}
+		if v.Allows() && !v.Heard.IsZero() && (v.Heard.After(v.Said) && v.By == handoff.ByVoice || v.Asked == "") {
+			l.t.Errorf("%s by %q of %v, but %q was heard at %v", out, v.Transcript, v.Said, v.Asked, v.Heard)
+		}
+		if v.Allows() && v.By == handoff.ByVoice && v.Heard.IsZero() {
+			l.t.Errorf("%s, and nothing is known of what was heard", out)
 		}
 		if v.Fault != nil {
 			out += " (" + v.Fault.Subject + ")"
@@ -391,14 +407,14 @@ func TestAskedAbout(t *testing.T) {
 			[]string{"npm", "install", "zod", "vite", "react"}},
 		{handoff.Question{Kind: handoff.QuestionCommand,
 			Command: `bash -lc "cd /src && /usr/bin/git push --force origin main"`},
-			[]string{"src", "git", "push", "origin", "main"}},
+			[]string{"/src", "git", "push", "origin", "main"}},
 		{handoff.Question{Kind: handoff.QuestionCommand, Command: "rm -r build"}, []string{"rm", "build"}},
 		{handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"/src/a.go", "b.go", "c.go", "d.go"}},
 			[]string{"edit", "files"}},
 		{handoff.Question{Kind: handoff.QuestionCopy}, []string{"copy"}},
 		{handoff.Question{Kind: handoff.QuestionInput, Text: "Which one?"}, nil},
 	} {
-		if got := AskedAbout(tc.q, []string{"bigpc"}, "api", "bigpc asks"); !slices.Equal(got.Acts, tc.want) {
+		if got := AskedAbout(handoff.OpenQuestion{Question: tc.q}, "bigpc asks"); !slices.Equal(got.Acts, tc.want) {
 			t.Errorf("%v %q: %q, want %q", tc.q.Kind, tc.q.Command, got.Acts, tc.want)
 		}
 	}

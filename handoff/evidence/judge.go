@@ -133,7 +133,7 @@ func (e *Evidence) judgeAccept(q *question, c Claim, now time.Time) Judgment {
 	var final consent.Reply
 	no := false
 	for _, u := range said {
-		if r := consent.Read(u.Text, q.asks); r != consent.Nothing {
+		if r := e.read(q, u); r != consent.Nothing {
 			no = no || r == consent.No || r == consent.Later
 			last, final = u, r
 		}
@@ -182,7 +182,7 @@ func (e *Evidence) judgeDecline(q *question, c Claim, now time.Time) Judgment {
 	var no, last *utterance
 	final := consent.Nothing
 	for _, u := range said {
-		switch r := consent.Read(u.Text, q.asks); r {
+		switch r := e.read(q, u); r {
 		case consent.Nothing:
 		case consent.No:
 			no, last, final = u, u, r
@@ -218,7 +218,7 @@ func (e *Evidence) earlyNo(q *question, now time.Time) *utterance {
 	for i := range slices.Backward(e.heard) {
 		u := &e.heard[i]
 		stale := !u.Began.IsZero() && (!u.Began.After(q.firstAsked) || now.Sub(u.Began) > freshFor)
-		if !u.used && !stale && consent.Read(u.Text, q.asks) == consent.No {
+		if !u.used && !stale && e.read(q, u) == consent.No {
 			return u
 		}
 	}
@@ -236,6 +236,9 @@ func (e *Evidence) decide(
 	if by != nil {
 		by.used = true
 		v.Transcript, v.Said = by.Text, by.Began
+		if !q.heardAt.IsZero() {
+			v.Asked, v.Heard = q.asks.Said, q.heardAt
+		}
 		if by.Typed {
 			v.By = handoff.ByTyping
 		}
@@ -296,7 +299,7 @@ func (e *Evidence) judgeWords(q *question, c Claim, now time.Time) Judgment {
 		return e.askAgain(q, whySilent)
 	}
 	last := said[len(said)-1]
-	final := consent.Read(last.Text, q.asks)
+	final := e.read(q, last)
 	switch {
 	case e.isUnknown(last.Began):
 		return e.askAgain(q, whySpeaking)

@@ -234,6 +234,7 @@ func (c *caller) audit(ctx context.Context, q *question, d handoff.Decided) (wri
 		Server: q.Shown.Server, Thread: rec.ThreadID, Turn: q.Question.Turn, Question: q.Shown.ID,
 		Decision: d.Decision, Tier: q.tier().String(), By: d.By,
 		CommandHash: handoff.CommandHash(q.Question, q.Shown.Server), Transcript: handoff.TranscriptHash(d.Transcript),
+		Said: d.Said, Asked: handoff.TranscriptHash(d.Asked), Heard: d.Heard,
 	})
 	if err == nil {
 		return true, nil

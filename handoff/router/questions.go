@@ -253,7 +253,8 @@ func (c *caller) ask(r *run, q *question) {
 		q.Shown.Risk = q.tier().String()
 	}
 	q.Shown.GivesUp = time.Now().Add(c.router.cfg.GiveUp)
-	q.Names, q.Project = slices.Clone(c.router.registered(q.Shown.Server).Names), r.rec.Project
+	machine := c.router.registered(q.Shown.Server)
+	q.Names, q.Others, q.Project = slices.Clone(machine.Names), machine.Others, r.rec.Project
 	c.questions.ask(q, c.router.cfg.GiveUp, func() {
 		c.router.jobs.start(func(ctx context.Context) { c.giveUpOn(ctx, q) })
 	})

@@ -38,7 +38,8 @@ func OnlyThere(q handoff.RecordQuestion) bool {
 // QuestionMessage returns a message that has the voice model ask the caller an agent's question.
 func (l Language) QuestionMessage(q handoff.RecordQuestion) string {
 	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: %s "+
-		"Name %s, and %s: a yes counts only if both were heard. "+
+		"Name %s, and %s: a yes counts only if both were heard, "+
+		"and no other name. "+
 		"Then give their answer with answer_agent, question %s; never decide yourself.",
 		q.Server, l.say("ask.yes_or_no"), q.Server, quotedAct(q), q.Label)
 	switch {
@@ -81,9 +82,9 @@ func AskedHow(message string) string {
 // quotedAct says how the act of a question is to be named.
 func quotedAct(q handoff.RecordQuestion) string {
 	if q.Kind == handoff.QuestionFileChange {
-		return "the files, or how many they are"
+		return "each file by its name"
 	}
-	return "the command as it is quoted"
+	return "every word of the command as it is quoted"
 }
 
 // questionQuote returns what the agent asks for, in its own words.
@@ -119,8 +120,8 @@ func (l Language) AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, w
 	}
 	return Answer{
 		Status: "undecided", Server: q.Server, Code: why.Code, Say: l.Fault(why),
-		Next: fmt.Sprintf("Nothing was decided. Ask again now, naming %s and what would be done, and wait for a plain yes "+
-			"or no; then call answer_agent with question %s once more.", q.Server, q.Label),
+		Next: fmt.Sprintf("Nothing was decided. Ask again now, naming %s and all that would be done, as asked has it, "+
+			"and wait for a plain yes or no; then call answer_agent with question %s once more.", q.Server, q.Label),
 		Asked: questionQuote(q),
 	}
 }

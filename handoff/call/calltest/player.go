@@ -114,6 +114,8 @@ func (p *Player) Perform(verb, rest string) {
 		p.voice().events <- handoff.Heard{Text: more, Began: p.World.Began.Add(p.World.Duration(first + "ms"))}
 	case "typed", "interrupts": // in writing, the latter while the voice is heard
 		p.voice().events <- handoff.Heard{Text: rest, Typed: true, Into: verb == "interrupts", Began: time.Now()}
+	case "voiced": // the voice says something of its own
+		p.voice().events <- handoff.Voiced{Text: rest, From: time.Now()}
 	case "spoke":
 		p.voice().events <- handoff.Spoke{At: time.Now()}
 	case "quiet":

@@ -73,7 +73,7 @@ func (v *Voice) Say(u handoff.Utterance) {
 		return
 	}
 	v.reportTold(u)
-	v.talk.Go(func() { v.speak(u.ID, spoken) })
+	v.talk.Go(func() { v.speak(u, spoken) })
 }
 
 // reportTold reports the works whose outcome an utterance tells.
@@ -93,6 +93,8 @@ func (v *Voice) confirm(cut bool, how string) {
 	if how != "" {
 		share, words, _ := strings.Cut(how, " ")
 		said.Share, said.Text = v.world.Share(share), words
+	} else if !cut {
+		said.Text = u.Text
 	}
 	if !cut {
 		v.reportTold(u)
@@ -108,8 +110,8 @@ func (v *Voice) keepSilent() {
 	v.events <- handoff.Said{ID: u.ID, Unsaid: true}
 }
 
-// speak says an utterance, which takes 200 ms.
-func (v *Voice) speak(id string, spoken bool) {
+// speak says an utterance word for word, which takes 200 ms.
+func (v *Voice) speak(u handoff.Utterance, spoken bool) {
 	time.Sleep(10 * time.Millisecond)
 	v.mu.Lock()
 	if spoken && !v.ended {
@@ -123,7 +125,7 @@ func (v *Voice) speak(id string, spoken bool) {
 	if v.ended {
 		return
 	}
-	v.events <- handoff.Said{ID: id, At: time.Now()}
+	v.events <- handoff.Said{ID: u.ID, At: time.Now(), Text: u.Text}
 	if spoken {
 		if v.talking--; v.talking == 0 {
 			v.events <- handoff.Quiet{On: true}
