@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -192,6 +193,26 @@ func TestCallThatIsOverIsNotListed(t *testing.T) {
 		t.Errorf("%d calls are listed", n)
 	}
 	c.over.Store(false)
+}
+
+// TestVoiced: whatever the model says in the conversation is reported in its words, with when its sound began.
+func TestVoiced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.open(freshSession)
+		s.router.heard()
+		words := `{"id":"i","type":"message","role":"assistant","content":[{"type":"output_audio","transcript":"Yes, go ahead."}]}`
+		s.fromModel(began("r1", ""), audio("r1", time.Second))
+		from := time.Now()
+		s.wait(300 * time.Millisecond)
+		s.fromModel(done("r1", "", "completed", words), began("r2", ""), done("r2", "", "completed"))
+		want := []handoff.Event{handoff.Voiced{Text: "Yes, go ahead.", From: from}}
+		got := slices.DeleteFunc(s.router.heard(), func(e handoff.Event) bool { _, is := e.(handoff.Voiced); return !is })
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v, not %+v", got, want)
+		}
+		s.close()
+	})
 }
 
 // TestSaidInWords: what was said comes with the words that the model wrote down, also after many others;

@@ -41,15 +41,14 @@ type Question struct {
 
 // Bounds of a reply.
 const (
-	maxWords     = 12   // of a yes; a character of Chinese, Japanese or Korean counts a third
-	maxHeadBytes = 1000 // of any reply that is read; a longer one is no yes
-	echoWords    = 3    // least length of an echo: two words can be the caller's own, "go ahead"
+	maxWords  = 12       // of a yes; a character of Chinese, Japanese or Korean counts a third
+	maxHeard  = 16 << 10 // bytes of a text that are read; what is longer is no yes
+	echoWords = 3        // least length of an echo: two words can be the caller's own, "go ahead"
 )
 
 // Read decides whether a reply allows exactly the one thing that was asked; the package comment has the rules.
 func Read(reply string, asked Question) Reply {
-	h := hear(head(reply))
-	h.odd = h.odd || len(reply) > maxHeadBytes // a yes is never so long, and what is not read may take it back
+	h := hear(reply)
 	if h.words() >= echoWords && h.isPartOf(append([]string{asked.Text, asked.Said}, asked.Since...)) {
 		return Echo
 	}
@@ -66,8 +65,8 @@ func Read(reply string, asked Question) Reply {
 	return got
 }
 
-// readings returns the marked readings of a text in the languages that know most of its words. If English knows every word, no
-// other language is tried.
+// readings returns the marked readings of a text in the languages that know most of its words. If English knows every
+// word, no other language is tried.
 func readings(h heard, a topic) []reading {
 	r := read(h, a, english()).marked()
 	_, most, mostOwn := r.scan()
@@ -99,8 +98,11 @@ func (h heard) isPartOf(ours []string) bool {
 // Names reports whether a reply names the machine or the act, so that it can be told apart from replies to other open
 // questions.
 func (q Question) Names(reply string) bool {
-	return slices.ContainsFunc(readings(hear(head(reply)), topicOf(q)), func(r reading) bool {
-		return slices.ContainsFunc(r.indexes(), func(at int) bool { return r.named(at) > 0 || r.actAt(at) })
+	return slices.ContainsFunc(readings(hear(reply), topicOf(q)), func(r reading) bool {
+		return slices.ContainsFunc(r.indexes(), func(at int) bool {
+			_, does, _ := r.longest(at)
+			return r.named(at) > 0 || does&kindNamed != 0
+		})
 	})
 }
 
@@ -164,14 +166,14 @@ func (q Question) Again(reply string) string {
 
 // knows returns the number of words of a text that a language lists.
 func (l *language) knows(text string) int {
-	h := hear(head(text))
+	h := hear(text)
 	_, _, own := reading{heard: h, l: l}.scan()
 	return own
 }
 
 // AsksAgain reports whether the voice asked once more for a plain answer, in the words of [Question.Again].
 func AsksAgain(said string) bool {
-	h := hear(head(said))
+	h := hear(said)
 	return slices.ContainsFunc(languages(), func(l *language) bool { return h.has(hear(l.again).joined) })
 }
 
@@ -199,12 +201,4 @@ func (h heard) denies() bool {
 		veto, _, _ := r.scan()
 		return veto&kindNo != 0
 	})
-}
-
-// head returns the part of a text that is read. It is longer than any yes, so that a later no is found.
-func head(text string) string {
-	if len(text) <= maxHeadBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxHeadBytes], "")
 }

@@ -65,7 +65,8 @@ func TestRepliesThatAreNoYes(t *testing.T) {
 		"понятно", "了解です", "わかりました", "알겠습니다", "明白了", "ya vale", "vale, ya", "好了好了", "行了行了", "pode deixar",
 		"sim, pode deixar", "ok, c'est bon", "va bene così", "ist schon gut", "laat maar", "まあいいよ", "됐어요",
 		"yes\u200b", "y\u200bes", "yes, n\u200bo", "ye\u0336s", "yes " + strings.Repeat("\u200b", 400) + " stop",
-		"yes" + strings.Repeat(" ", 1000) + "no, stop", "yes " + strings.Repeat("x", 1000) + " stop",
+		"yes" + strings.Repeat(" ", 1000) + "no, stop", "yes" + strings.Repeat(" ", maxHeard) + "no",
+		"yes " + strings.Repeat("x", 1000) + " stop",
 		"yes, die now", "sure, I am", "yes n" + strings.Repeat("o", 1000), "yes, go ahead. " + strings.Repeat("yes. ", 200),
 	} {
 		for _, q := range sixQuestions {
@@ -102,7 +103,8 @@ func TestYesAllowsNothingWithMore(t *testing.T) {
 		for i := 0; i < len(yeses); i += 1 + len(yeses)/20 {
 			for _, word := range more {
 				for _, reply := range []string{yeses[i] + ", " + word, word + ", " + yeses[i]} {
-					if Read(reply, sixQuestions[0]) == Yes && !l.joined(hear(reply), len(hear(reply[:strings.Index(reply, ", ")]).tokens)) {
+					first, _, _ := strings.Cut(reply, ", ")
+					if Read(reply, sixQuestions[0]) == Yes && !l.joined(hear(reply), len(hear(first).tokens)) {
 						t.Errorf("%s: %q is a yes", l.code, reply)
 					}
 				}
@@ -324,7 +326,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestAskedBy holds what the voice must have said to have asked a question: the machine, every word of the act and every
+// TestAskedBy holds what the voice must have said to have asked a question: the machine, all words of the act and each
 // file, and nothing else.
 func TestAskedBy(t *testing.T) {
 	machine := []string{"bigpc", "the desktop"}

@@ -22,7 +22,10 @@ func topicOf(q Question) topic {
 	for _, name := range slices.Concat(q.Machines[:min(len(q.Machines), maxNames)], q.Projects) {
 		h := hear(name)
 		a.machines = append(a.machines, h.joined)
-		for len(h.tokens) > 1 && english().links(h.tokens[0]) { // "the desktop" is also "desktop"
+		for len(h.tokens) > 1 { // "the desktop" is also "desktop"
+			if does, _ := english().phrases.find(h.tokens[0]); does&kindLink == 0 {
+				break
+			}
 			h.tokens = h.tokens[1:]
 			a.machines = append(a.machines, h.join().joined)
 		}
@@ -51,19 +54,15 @@ type reading struct {
 
 // read returns the reading of a text in a language.
 func read(h heard, a topic, l *language) reading {
-	r := reading{heard: h, l: l, about: a, names: slices.Concat(a.filesIn(h), l.numbersOf(a), english().numbersOf(a))}
+	count := strconv.Itoa(len(a.files))
+	r := reading{heard: h, l: l, about: a, names: slices.Concat(l.numbers[count], english().numbers[count])}
+	if !slices.ContainsFunc(a.files, func(file string) bool { return !h.has(file) }) {
+		r.names = append(r.names, a.files...) // a reply that names only some of them would allow only these
+	}
 	for word := range a.words {
 		r.names = append(r.names, l.names[word]...)
 	}
 	return r
-}
-
-// numbersOf returns the words for the number of several files.
-func (l *language) numbersOf(a topic) []string {
-	if len(a.files) < 2 {
-		return nil
-	}
-	return l.numbers[strconv.Itoa(len(a.files))]
 }
 
 // mayName reports whether a name counts as one in a reply: a machine called "no" or "stop" cannot be named.
@@ -86,21 +85,7 @@ func (r reading) does(words string) (does kind, more bool) {
 
 // tables returns the tables for a reply: first those of the language, then the English ones.
 func (r reading) tables() [4]table {
-	return [4]table{r.l.phrases, r.l.actTable(r.about.act), english().phrases, english().actTable(r.about.act)}
-}
-
-// actTable returns the table of an act; for "" it is empty.
-func (l *language) actTable(act string) table {
-	if act == "" {
-		return table{}
-	}
-	return l.acts[act]
-}
-
-// links reports whether a word only leads to the next one: "the".
-func (l *language) links(word string) bool {
-	does, _ := l.phrases.find(word)
-	return does&kindLink != 0
+	return [4]table{r.l.phrases, r.l.acts[r.about.act], english().phrases, english().acts[r.about.act]}
 }
 
 // scan goes through a text by the longest listed phrases. It returns the vetoes among them, the number of tokens that
@@ -159,27 +144,6 @@ func (r reading) named(at int) int {
 		}
 	}
 	return n
-}
-
-// actAt reports whether a phrase that names the act begins at a token.
-func (r reading) actAt(at int) bool {
-	for end := at + 1; end <= len(r.tokens); end++ {
-		does, more := r.does(r.span(at, end))
-		if does&kindNamed != 0 || !more {
-			return does&kindNamed != 0
-		}
-	}
-	return false
-}
-
-// filesIn returns the files if a text names all of them. A reply that names only some would allow only these.
-func (a topic) filesIn(h heard) []string {
-	for _, file := range a.files {
-		if !h.has(file) {
-			return nil
-		}
-	}
-	return a.files
 }
 
 // marked returns the reading with the machine's names replaced by a mark, as in the phrases of the word files.

@@ -58,9 +58,10 @@
 // A native speaker reads one file, in ten minutes, and asks of each line:
 //
 //   - yes, order: would everybody who says just this, with fillers, names and links in any order around it, allow the
-//     act? Remove a phrase that can be meant ironically, absently, of something else, as "maybe", "enough" or a question.
+//     act? Remove a phrase that can be meant ironically, absently, of something else, as "maybe" or "enough", or as a
+//     question.
 //   - fill, hum, link, nod, thing: does a yes stay a yes wherever the phrase comes in it? Remove a word that names
-//     another place, time or person, that praises, or that shows that somebody has understood: "ah, okay" allows nothing.
+//     another place, time or person, that praises, or that shows that somebody has understood: "ah, okay" is no yes.
 //   - no, wait, doubt: are the common words there? Without one, a reply is unclear, and allows nothing.
 //   - back: does it never ask, deny or order anything? hush: does it never mean the work?
 //

@@ -16,7 +16,7 @@ type heard struct {
 	spaced string // the tokens with spaces between words
 	starts []int  // where each token begins in spaced
 	asks   bool   // it has a question mark
-	odd    bool   // it has what plain speech does not have: a quote, a bracket, a colon, an invisible character
+	odd    bool   // it has what plain speech does not have: a quote, a bracket, a colon, no end
 	open   bool   // it breaks off
 }
 
@@ -36,6 +36,9 @@ func hear(text string) heard {
 			h.tokens = append(h.tokens, undrawn(word))
 			word = word[:0]
 		}
+	}
+	if h.odd = len(text) > maxHeard; h.odd { // what is not read may take back what is
+		text = strings.ToValidUTF8(text[:maxHeard], "")
 	}
 	runes := []rune(strings.ToLower(text))
 	for i, r := range runes {

@@ -12,7 +12,7 @@ const (
 // "mm-hmm", "okay", "I see", or no word at all, as with a cough. It is no evidence of a yes: replies to questions are
 // for [Read].
 func Backchannel(text string) bool {
-	h := hear(head(text))
+	h := hear(text)
 	if len(h.tokens) == 0 {
 		return true
 	}
@@ -33,7 +33,7 @@ func Backchannel(text string) bool {
 // Hush reports whether the words of a caller ask for quiet and for nothing else: "stop", "okay, hold on". They end
 // speech, and no work.
 func Hush(text string) bool {
-	h := hear(head(text))
+	h := hear(text)
 	return len(h.tokens) > 0 && h.words() <= maxHush && !h.asks &&
 		slices.ContainsFunc(languages(), func(l *language) bool { return l.cuts(h)&withHush != 0 })
 }
