@@ -78,6 +78,7 @@ type Store struct {
 	apps
 	codes
 	records
+	values
 	rates
 	gates
 
@@ -97,7 +98,7 @@ func newStore(cfg Config) *Store {
 	s := &Store{
 		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
 		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e}, codes: codes{e},
-		records: records{e}, rates: rates{e}, gates: gates{e},
+		records: records{e}, values: values{e}, rates: rates{e}, gates: gates{e},
 		leaseToken: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(func() error {

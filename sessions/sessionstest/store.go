@@ -51,6 +51,7 @@ type Front interface {
 type Installation interface {
 	sessions.Machines
 	sessions.Records
+	sessions.Values
 }
 
 // A Ledger is a ledger with its history.
@@ -105,6 +106,11 @@ var contracts = map[string]map[string]func(*testing.T, Store){
 	},
 	"records": {
 		"one life": testRecordLife, "the first one stays": testRecordKept,
+	},
+	"values": {
+		"as it was read": testValueChanged, "groups are apart": testValueGroups, "ended is none": testValueEnds,
+		"a group has so many": testValuesBounded, "one of many changes it": testValueOneWins,
+		"what is no value is refused": testNoValues,
 	},
 	"documents": {
 		"is its owner's": testDocumentOwned, "ended is none": testDocumentEnds,

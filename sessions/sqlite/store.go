@@ -66,6 +66,7 @@ type Store struct {
 	apps
 	codes
 	records
+	values
 	upkeep
 
 	upkeepToken chan struct{} // capacity 1; a token in it is the right to do the upkeep: of Run, then of Close
@@ -92,8 +93,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{
 		file: f, handoffs: handoffs{file: f}, stickies: stickies{f}, credentials: credentials{f},
 		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, apps: apps{f}, codes: codes{f},
-		records: records{f},
-		upkeep:  upkeep{file: f}, upkeepToken: make(chan struct{}, 1),
+		records: records{f}, values: values{f},
+		upkeep: upkeep{file: f}, upkeepToken: make(chan struct{}, 1),
 	}
 	s.historyFor, s.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s.close = sync.OnceValue(func() error {
