@@ -24,52 +24,49 @@ type stickyValue struct {
 	Title  string    `json:"title,omitempty"`
 	Named  bool      `json:"named,omitempty"`
 	Since  time.Time `json:"since"`
+	Set    time.Time `json:"set"` // when it was stored
 }
 
-// EncodeSticky returns the stored form of a sticky thread; the field names its server and project.
-func EncodeSticky(sticky handoff.Sticky) (field, value string, err error) {
+// encodeSticky returns the stored form of a sticky thread; the field names its server and project.
+func encodeSticky(sticky handoff.Sticky) (field, value string, err error) {
 	t := sticky.Target
 	if t.Server == "" || t.Thread == "" || t.Thread == handoff.NewThread {
 		return "", "", handoff.Fault(handoff.CodeInternal, "", "a sticky thread needs a server and a thread id")
 	}
-	data, err := json.Marshal(stickyValue{Thread: t.Thread, Title: sticky.Title, Named: sticky.Named,
-		Since: sticky.Since.UTC()})
-	if err != nil {
-		return "", "", handoff.Fault(handoff.CodeInternal, "", "encode a sticky thread: "+err.Error())
-	}
-	return StickyField(t), string(data), nil
+	return stickyField(t), handoff.Encode(stickyValue{Thread: t.Thread, Title: sticky.Title, Named: sticky.Named,
+		Since: sticky.Since.UTC(), Set: time.Now().UTC()}), nil
 }
 
-// StickyField returns the key of a target among a caller's stickies: "server" or "server/project", escaped.
-func StickyField(t handoff.Target) string {
+// stickyField returns the key of a target among a caller's stickies: "server" or "server/project", escaped.
+func stickyField(t handoff.Target) string {
 	if t.Project == "" {
 		return url.QueryEscape(t.Server)
 	}
 	return url.QueryEscape(t.Server) + "/" + url.QueryEscape(t.Project)
 }
 
-// DecodeSticky is the reverse of [EncodeSticky]; false when field or value is malformed.
-func DecodeSticky(field, value string) (handoff.Sticky, bool) {
+// decodeSticky is the reverse of [encodeSticky]; false when field or value is malformed.
+func decodeSticky(field, value string) (_ handoff.Sticky, set time.Time, ok bool) {
 	var v stickyValue
 	if json.Unmarshal([]byte(value), &v) != nil || v.Thread == "" {
-		return handoff.Sticky{}, false
+		return handoff.Sticky{}, v.Set, false
 	}
 	server, project, hasProject := strings.Cut(field, "/")
 	target := handoff.Target{Thread: v.Thread}
 	var err error
 	if target.Server, err = url.QueryUnescape(server); err != nil || target.Server == "" {
-		return handoff.Sticky{}, false
+		return handoff.Sticky{}, v.Set, false
 	}
 	if target.Project, err = url.QueryUnescape(project); err != nil || hasProject && target.Project == "" {
-		return handoff.Sticky{}, false
+		return handoff.Sticky{}, v.Set, false
 	}
-	return handoff.Sticky{Target: target, Title: v.Title, Named: v.Named, Since: v.Since}, true
+	return handoff.Sticky{Target: target, Title: v.Title, Named: v.Named, Since: v.Since}, v.Set, true
 }
 
-// SortStickies sorts stickies, the newest first.
-func SortStickies(all []handoff.Sticky) {
+// sortStickies sorts stickies, the newest first.
+func sortStickies(all []handoff.Sticky) {
 	slices.SortFunc(all, func(a, b handoff.Sticky) int {
-		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(StickyField(a.Target), StickyField(b.Target)))
+		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(stickyField(a.Target), stickyField(b.Target)))
 	})
 }
 

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -53,6 +54,13 @@ func (s Step) Check() (Step, error) {
 		if len(id) > maxName {
 			return bad("with an id that is too long")
 		}
+	}
+	for _, text := range []*string{
+		&s.Set.Print, &s.Set.ClientID, &s.Set.Target.Server, &s.Set.Target.Project, &s.Set.Target.Thread,
+		(*string)(&s.Set.Watermark), (*string)(&s.Set.Turn), &s.Set.Prompt, &s.Set.Title, &s.Set.Why, &s.Set.Spoken,
+		&s.Set.Asker, (*string)(&s.Set.Parent), (*string)(&s.Set.Code),
+	} {
+		*text = strings.ToValidUTF8(*text, "\ufffd") // an entry is stored as JSON
 	}
 	s.Set, s.At = s.Set.bounded(), time.UnixMilli(s.At.UnixMilli()).UTC()
 	s.Body.Prompt, s.Body.Text = handoff.Clip(s.Body.Prompt, MaxBody), handoff.Clip(s.Body.Text, MaxBody)

@@ -9,7 +9,11 @@ import (
 	"switchboard/sessions"
 )
 
-var attachScript = script("attach")
+var (
+	attachScript = script("attach")
+	setScript    = fenced("set")
+	clearScript  = fenced("clear")
+)
 
 // attachedFor is longer than a call at a voice model's server can last.
 const attachedFor = 24 * time.Hour

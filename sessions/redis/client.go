@@ -110,7 +110,7 @@ func (e *engine) principalKey(principal, kind string) string {
 
 // epochKey holds the epoch of the newest holder of the lease.
 func (e *engine) epochKey() string { return e.together + ":epoch" }
-func (e *engine) leaseKey() string { return e.together + ":lease" }
+func (e *engine) leaseKey() string { return e.together + ":holder" }
 
 // badEntry counts and logs an unreadable entry. It is left out, since one bad entry must not hide the others.
 func (e *engine) badEntry(key string) {
@@ -303,7 +303,7 @@ func passing(err error) bool {
 // fullWords and closedWords match the refusals of a Redis that is full, or takes no writes.
 var (
 	fullWords   = regexp.MustCompile(`(?:^|: -)OOM `)
-	closedWords = regexp.MustCompile(`(?:^|: -)(?:READONLY|MISCONF|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM) `)
+	closedWords = regexp.MustCompile(`(?:^|: -)(?:READONLY|MASTERDOWN|MISCONF|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM) `)
 )
 
 // whyOf returns why a Redis cannot be used, given an error that may pass.

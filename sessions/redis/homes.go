@@ -60,9 +60,6 @@ func (e *engine) beatsKey() string { return e.key("m", "beats") }
 // indexKey holds the names of the callers of a life.
 func (e *engine) indexKey(id string) string { return e.prefix + ":homes:" + id }
 
-// formerKey holds the callers with open entries, as versions before there were homes wrote them.
-func (e *engine) formerKey() string { return e.prefix + ":open-callers" }
-
 // fence returns the key of the newest epoch that may write for a caller, and the epoch of this life. Both are those of
 // the lease where one life at a time uses the store, else those of the caller's home.
 func (e *engine) fence(name string) (key string, epoch int64, err error) {
@@ -345,29 +342,11 @@ func (e *engine) forget(ctx context.Context, gone ledger.Beat, names []string) e
 	return e.fault(forgetScript.Run(ctx, e.client, []string{e.beatsKey()}, gone.ID, gone.N).Err())
 }
 
-// former moves the callers that versions before there were homes listed as having open entries into the index of a
-// life that counts as dead.
-func (e *engine) former(ctx context.Context) error {
-	names, err := e.client.SMembers(ctx, e.formerKey()).Result()
-	if err != nil || len(names) == 0 {
-		return e.fault(err)
-	}
-	const id = "former"
-	err = e.client.HSet(ctx, e.beatsKey(), id, handoff.Encode(ledger.Beat{})).Err()
-	if err == nil {
-		err = e.client.SAdd(ctx, e.indexKey(id), names).Err()
-	}
-	if err == nil {
-		err = e.client.Del(ctx, e.formerKey()).Err()
-	}
-	return e.fault(err)
-}
-
 // Leave releases a caller for whom nothing is written any more. From now on writes for them wait until done, which
 // frees their home, has returned. A caller with open entries, or with a call that the voice model's server carries,
 // stays in the index of this life, so that an instance which sees this one drain or die takes the work or the call
 // over.
-func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
+func (s callers) Leave(c handoff.Caller) (done func(context.Context) error) {
 	nothing := func(context.Context) error { return nil }
 	name, err := sessions.CallerName(c)
 	if err != nil {
@@ -383,7 +362,7 @@ func (s handoffs) Leave(c handoff.Caller) (done func(context.Context) error) {
 	return func(ctx context.Context) error { return s.leave(ctx, name, h) }
 }
 
-func (s handoffs) leave(ctx context.Context, name string, h *home) error {
+func (s callers) leave(ctx context.Context, name string, h *home) error {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	defer func() {
@@ -394,7 +373,7 @@ func (s handoffs) leave(ctx context.Context, name string, h *home) error {
 		}
 		close(h.released)
 	}()
-	keys := []string{s.homeKey(name), s.key(name, openKey), s.attachedKey(name)}
+	keys := []string{s.homeKey(name), s.key(name, docsKey), s.attachedKey(name)}
 	free, err := leaveScript.Run(ctx, s.client, keys, s.id, h.epoch, freeFor.Milliseconds()).Int()
 	if err == nil && free == 1 {
 		err = s.client.SRem(ctx, s.indexKey(s.id), name).Err()

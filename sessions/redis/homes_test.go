@@ -258,8 +258,7 @@ func TestSharedOrNot(t *testing.T) {
 }
 
 // TestLivesBefore: a later life finds the callers of earlier ones and puts them into its own index: of one that was
-// killed, of a version before there were homes, and of one that shared the store, which writes nothing for them any
-// more.
+// killed, and of one that shared the store, which writes nothing for them any more.
 func TestLivesBefore(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
@@ -268,8 +267,8 @@ func TestLivesBefore(t *testing.T) {
 	step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
 	want, err := sharing.Advance(t.Context(), step)
 	must(t, err)
-	for _, killed := range []string{"DEL switchboard:lease", "SADD switchboard:open-callers nobody owner",
-		"DEL switchboard:lease", "SADD switchboard:homes:someone nobody"} {
+	for _, killed := range []string{"DEL switchboard:holder",
+		"SADD switchboard:homes:someone nobody"} {
 		server.Do(killed)
 		s := open(t, cfg)
 		wantOpen(t, s, want)
@@ -296,14 +295,14 @@ func TestInheritedByAFullRedis(t *testing.T) {
 	former := open(t, cfg)
 	want, err := former.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusAccepted))
 	must(t, err)
-	server.Do("DEL switchboard:lease") // as if it had been killed
+	server.Do("DEL switchboard:holder") // as if it had been killed
 	full := open(t, cfg)
 	server.Do("CONFIG SET maxmemory 1")
 	if left, err := full.OpenAll(t.Context()); err == nil {
 		t.Errorf("a Redis that takes nothing gives %+v", left)
 	}
 	server.Do("CONFIG SET maxmemory 0")
-	server.Do("DEL switchboard:lease")
+	server.Do("DEL switchboard:holder")
 	wantOpen(t, open(t, cfg), want)
 }
 

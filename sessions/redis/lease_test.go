@@ -33,7 +33,7 @@ func (b *leaseBoard) holder() string {
 // lease returns a lease for a process with a name.
 func (b *leaseBoard) lease(counts *counters, value string) *lease {
 	return &lease{
-		key: "switchboard:lease", value: value, where: "Redis", life: leaseFor, counts: counts, log: zap.NewNop(),
+		key: "switchboard:holder", value: value, where: "Redis", life: leaseFor, counts: counts, log: zap.NewNop(),
 		take: func(_ context.Context, epoch int64) (holding, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 const ownedPage = 5000
 
 // Owned returns for which callers threads were made; see [ledger.Owners].
-func (s handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
+func (s callers) Owned(ctx context.Context) ([]ledger.Owned, error) {
 	var all []ledger.Owned
 	for at := int64(0); ; at += ownedPage {
 		limited, cancel := context.WithTimeout(ctx, s.within)
@@ -29,7 +29,7 @@ func (s handoffs) Owned(ctx context.Context) ([]ledger.Owned, error) {
 
 // OwnedSince returns the owners of threads made since a time, oldest first. The time is by the clocks of the instances
 // that made the threads.
-func (s handoffs) OwnedSince(ctx context.Context, since time.Time) ([]ledger.Owned, error) {
+func (s callers) OwnedSince(ctx context.Context, since time.Time) ([]ledger.Owned, error) {
 	members, err := s.client.ZRangeArgs(ctx, goredis.ZRangeArgs{
 		Key: s.ownedKey(), ByScore: true, Start: strconv.FormatInt(since.UnixMilli(), 10), Stop: "+inf",
 	}).Result()
@@ -37,4 +37,4 @@ func (s handoffs) OwnedSince(ctx context.Context, since time.Time) ([]ledger.Own
 }
 
 // ownedKey holds the owners of threads, sorted by when the thread was made.
-func (s handoffs) ownedKey() string { return s.prefix + ":owned" }
+func (s callers) ownedKey() string { return s.prefix + ":owned" }

@@ -22,10 +22,10 @@ func TestWrongTypesHideNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server.Do("SET switchboard:{owner}:handoff:one 1")
+	server.Do("HSET switchboard:{owner}:docs handoff:one 1")
 	server.Do("HSET switchboard:{m}:beats gone {}")
 	server.Do("SADD switchboard:homes:gone another")
-	server.Do("SET switchboard:{another}:open 1")
+	server.Do("SET switchboard:{another}:docs 1")
 	for what, open := range map[string]func() ([]ledger.Entry, error){
 		"of all":        func() ([]ledger.Entry, error) { return s.OpenAll(t.Context()) },
 		"of the caller": func() ([]ledger.Entry, error) { return s.Open(t.Context(), last.Caller) },
@@ -34,7 +34,7 @@ func TestWrongTypesHideNothing(t *testing.T) {
 			t.Errorf("open %s are %+v, %v", what, got, err)
 		}
 	}
-	if s.BadEntries() == 0 {
+	if s.Handoffs.BadEntries() == 0 {
 		t.Error("nothing was counted")
 	}
 }
@@ -76,7 +76,9 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 			_, err = s.Advance(t.Context(), step)
 			must(t, err)
 			must(t, s.Set(t.Context(), owner, sticky))
-			server.Do("SET switchboard:{owner}:handoff:wrong 1")
+			server.Do("HSET switchboard:{owner}:docs handoff:wrong 1")
+			_, err = s.Open(t.Context(), owner) // reads it
+			must(t, err)
 			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a",
 				handoff.StatusDispatching)); handoff.CodeOf(err) != handoff.CodeInternal {
 				t.Fatalf("a key that is no entry gave %v", err)

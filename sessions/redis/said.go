@@ -44,8 +44,8 @@ func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.Sa
 		return page, err
 	}
 	search := sessions.SearchWords(q.Search)
-	for looked := 0; looked < historyScan; looked += ledgerPage {
-		rows, err := saidReadScript.Run(ctx, s.client, s.saidKeys(name), from.Key, from.At, ledgerPage).Slice()
+	for looked := 0; looked < historyScan; looked += historyPage {
+		rows, err := saidReadScript.Run(ctx, s.client, s.saidKeys(name), from.Key, from.At, historyPage).Slice()
 		if err != nil {
 			return page, s.fault(err)
 		}
@@ -65,7 +65,7 @@ func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.Sa
 				page.Lines = append(page.Lines, l)
 			}
 		}
-		if len(rows) < ledgerPage {
+		if len(rows) < historyPage {
 			return page, nil
 		}
 	}

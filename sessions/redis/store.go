@@ -68,9 +68,9 @@ type Config struct {
 // A Store stores what outlives a call. It implements [switchboard/handoff.Stickies],
 // [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
-	*engine // Set once
-	handoffs
-	stickies
+	*engine            // Set once
+	*sessions.Handoffs // Set once
+	callers
 	credentials
 	conversations
 	documents
@@ -96,7 +96,7 @@ func newStore(cfg Config) *Store {
 	}
 	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s := &Store{
-		engine: e, handoffs: handoffs{e}, stickies: stickies{e}, credentials: credentials{e},
+		engine: e, Handoffs: sessions.NewHandoffs(callers{e}, e.log), callers: callers{e}, credentials: credentials{e},
 		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e}, codes: codes{e},
 		records: records{e}, values: values{e}, rates: rates{e}, gates: gates{e},
 		leaseToken: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -126,15 +126,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.needsPeers(); err != nil {
 		return nil, errors.Join(err, s.client.Close())
 	}
-	s.lease = newLease(s.engine)
-	if err := s.lease.acquire(ctx); err != nil {
-		return nil, errors.Join(s.needsCluster(err), s.client.Close())
-	}
-	err := s.former(ctx)
+	err := s.upgrade(ctx)
 	if err == nil {
-		err = s.index(ctx, true)
+		s.lease = newLease(s.engine)
+		err = s.lease.acquire(ctx)
 	}
 	if err != nil {
+		return nil, errors.Join(s.needsCluster(err), s.client.Close())
+	}
+	if err := s.index(ctx, true); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -184,7 +184,7 @@ func (s *Store) Metrics() iter.Seq[handoff.Metric] {
 	n := &s.counts
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_store_bad_entries_total",
-			"Entries of the store that could not be read and were left out.", n.badEntries.Load()),
+			"Entries of the store that could not be read and were left out.", n.badEntries.Load()+s.BadEntries()),
 		handoff.NewMetric("switchboard_redis_renew_failures_total",
 			"Renewals of the lease on Redis that got no answer.", n.renewErrors.Load()),
 		handoff.NewMetric("switchboard_redis_leases_lost_total",

@@ -71,7 +71,7 @@ func TestFence(t *testing.T) {
 	sessionstest.TestFence(t, func(t *testing.T) sessionstest.Takeover {
 		cfg := redis.Config{URL: server.URL}
 		return sessionstest.Takeover{Former: open(t, cfg), Latter: func(t *testing.T) (sessionstest.Store, func()) {
-			server.Do("DEL switchboard:lease")
+			server.Do("DEL switchboard:holder")
 			s := open(t, cfg)
 			return s, func() { _ = s.Close() } // again with the test
 		}}

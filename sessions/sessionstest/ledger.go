@@ -236,7 +236,7 @@ func testLedgerCallers(t *testing.T, l Store) {
 
 func testLedgerWords(t *testing.T, l Store) {
 	s := LedgerStep("key", "a\r\nDEL key", handoff.StatusDispatching)
-	odd := "quote \" \\ \x00 \xff 日本語 , ,started, -1\r\n"
+	odd := "quote \" \\ \x00 日本語 , ,started, -1\r\n"
 	s.Set = ledger.Facts{
 		Print: odd, ClientID: odd, Target: handoff.Target{Server: odd, Project: odd, Thread: odd},
 		Watermark: handoff.TurnID(odd),
@@ -247,6 +247,11 @@ func testLedgerWords(t *testing.T, l Store) {
 	opened(t, l, e)
 	if e.Facts != s.Set {
 		t.Fatalf("%+v, want %+v", e.Facts, s.Set)
+	}
+	broken := LedgerStep("broken", "a", handoff.StatusDispatching) // no UTF-8
+	broken.Set.Title, broken.Set.Target.Thread = "\xff", "t\xbf1"
+	if e := Advance(t, l, ledger.Entry{}, broken); e.Title != "\ufffd" || e.Target.Thread != "t\ufffd1" {
+		t.Fatalf("%+v", e)
 	}
 }
 

@@ -255,6 +255,21 @@ func (d digest) Scan(value any) error {
 	return nil
 }
 
+// A millis scans a time from a column in Unix milliseconds; 0 is the zero time.
+type millis struct{ at *time.Time }
+
+// Scan implements [sql.Scanner].
+func (m millis) Scan(value any) error {
+	ms, ok := value.(int64)
+	if ok && ms != 0 {
+		*m.at = time.UnixMilli(ms).UTC()
+	}
+	if !ok {
+		return fmt.Errorf("%T is no time", value)
+	}
+	return nil
+}
+
 // A nanos scans a time from a column in Unix nanoseconds.
 type nanos struct{ at *time.Time }
 

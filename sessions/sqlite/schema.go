@@ -19,7 +19,7 @@ var schemas embed.FS
 
 // schemaVersion is the PRAGMA user_version of the present tables, and the number of the newest schema_*.sql. A file of
 // an older version gets the missing schemas; one of a newer version is refused.
-const schemaVersion = 18
+const schemaVersion = 19
 
 // migrate brings the tables up to date and begins a life. After an unclean end it first checks the whole file. A file
 // of an older version is copied first, since that version cannot read the new tables.

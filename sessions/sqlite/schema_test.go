@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,48 +13,80 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/sessions/sessionstest"
 )
 
-// TestOlderFile: a file of an older version keeps its data and gets the missing tables.
-func TestOlderFile(t *testing.T) {
-	dir := t.TempDir()
+// olderFile makes the file of an older version in a state directory, with what statements add to it.
+func olderFile(t *testing.T, version int, statements ...string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	db, err := sql.Open("sqlite", filepath.Join(dir, fileName))
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	var all []string
+	for n := 1; n <= version; n++ {
+		schema, err := schemas.ReadFile(fmt.Sprintf("schema_%d.sql", n))
+		must(t, err)
+		all = append(all, string(schema))
+	}
+	for _, text := range slices.Concat(all, statements, []string{fmt.Sprint("PRAGMA user_version = ", version)}) {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	return dir
+}
+
+// entry returns the statement that adds an entry to a file of version 10 or older; more sets further columns.
+func entry(id int, key string, more map[string]string) string {
+	values := map[string]string{"id": fmt.Sprint(id), "caller": "'owner'", "past": "0", "key": "'" + key + "'",
+		"principal": "'owner'", "user": "''", "owner": "'me'", "args": "'sum'", "status": "'started'", "inherited": "0",
+		"attempt": "1", "call": "'c'", "client": "'id'", "server": "'bigpc'", "project": "'api'", "thread": "'t1'",
+		"watermark": "'w1'", "turn": "'turn-1'", "prompt": "'fix \"it\"'", "title": "'auth'", "why": "'named'",
+		"outcome": "''", "code": "''", "spoken": "''", "accepted": "1764000000123", "ended": "0"}
+	maps.Copy(values, more)
+	columns := slices.Sorted(maps.Keys(values))
+	var list []string
+	for _, column := range columns {
+		list = append(list, values[column])
+	}
+	return "INSERT INTO entries (" + strings.Join(columns, ", ") + ") VALUES (" + strings.Join(list, ", ") + ")"
+}
+
+// reopened opens a file of an older version, and closes it with the test.
+func reopened(t *testing.T, dir string) *Store {
+	t.Helper()
 	s, err := Open(t.Context(), Config{Dir: dir})
 	must(t, err)
-	for _, back := range []string{ // to version 1
-		"DROP TABLE life", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept",
-		"ALTER TABLE entries DROP COLUMN unkept", "ALTER TABLE entries DROP COLUMN asker",
-		"ALTER TABLE entries DROP COLUMN parent", "ALTER TABLE entries DROP COLUMN giver", "DROP TABLE secrets", "DROP TABLE threads", "DROP TABLE turns",
-		"DROP TABLE items", "DROP TABLE said", "DROP TABLE said_words", "DROP TABLE documents",
-		"ALTER TABLE bodies DROP COLUMN did", "ALTER TABLE entries DROP COLUMN tests", "DROP TABLE machines",
-		"DROP TABLE apps", "DROP TABLE codes", "DROP TABLE records", "PRAGMA user_version = 1",
-		"INSERT INTO spent (name, day, total, changed) VALUES ('alice', '2026-11-22', 7, 1)",
-	} {
-		_, err := s.write.ExecContext(t.Context(), back)
-		must(t, err)
-	}
-	must(t, s.Close())
-	was, err := os.ReadFile(filepath.Join(dir, fileName))
-	must(t, err)
-	for life := range 3 {
-		s, err := Open(t.Context(), Config{Dir: dir})
-		must(t, err)
-		var version, total int
-		must(t, s.read.QueryRowContext(t.Context(), "SELECT total, (SELECT user_version FROM pragma_user_version) "+
-			"FROM spent").Scan(&total, &version))
-		if got, want := fmt.Sprint(version, total, s.epoch), fmt.Sprint(schemaVersion, 7, life+1); got != want {
-			t.Errorf("version, total and epoch %s, want %s", got, want)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// TestOlderFile: a file of each older version keeps its data and gets the missing tables.
+func TestOlderFile(t *testing.T) {
+	for version := 1; version < schemaVersion; version++ {
+		dir := olderFile(t, version,
+			"INSERT INTO spent (name, day, total, changed) VALUES ('alice', '2026-11-22', 7, 1)")
+		for range 2 {
+			s, err := Open(t.Context(), Config{Dir: dir})
+			must(t, err)
+			var is, total int
+			must(t, s.read.QueryRowContext(t.Context(), "SELECT total, (SELECT user_version FROM pragma_user_version) "+
+				"FROM spent").Scan(&total, &is))
+			if is != schemaVersion || total != 7 {
+				t.Errorf("from version %d: version %d, total %d", version, is, total)
+			}
+			must(t, s.Close())
 		}
-		must(t, s.Close())
-	}
-	former := filepath.Join(dir, formerName(1)) // what a Switchboard of that version can read
-	if err := pragma(t.Context(), former, "SELECT iif(user_version = 1, 'ok', 'no') FROM pragma_user_version"); err != nil {
-		t.Errorf("the copy from before: %v", err)
-	}
-	if copied, err := os.ReadFile(former); err != nil || len(copied) > len(was) || len(copied) == 0 {
-		t.Errorf("the copy from before has %d bytes, %v", len(copied), err)
+		former := filepath.Join(dir, formerName(version)) // what a Switchboard of that version can read
+		if err := pragma(t.Context(), former, fmt.Sprintf("SELECT iif(user_version = %d, 'ok', 'no') "+
+			"FROM pragma_user_version", version)); err != nil {
+			t.Errorf("the copy from before: %v", err)
+		}
 	}
 	if files, err := filepath.Glob("schema_*.sql"); err != nil || len(files) != schemaVersion {
 		t.Errorf("version %d has the tables of %q, %v", schemaVersion, files, err)
@@ -117,46 +150,85 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// backTo turns the file into one of an older version, 9 or newer.
-func backTo(t *testing.T, s *Store, version int) {
-	t.Helper()
-	for _, back := range []string{
-		"DROP TABLE machines", "DROP TABLE apps", "DROP TABLE codes", "DROP TABLE records", "DROP TABLE owned", "DROP TABLE requests", "DROP INDEX entries_unkept", "ALTER TABLE entries DROP COLUMN unkept",
-		"ALTER TABLE entries DROP COLUMN asker", "ALTER TABLE entries DROP COLUMN parent", "ALTER TABLE entries DROP COLUMN giver",
-		"ALTER TABLE secrets DROP COLUMN login",
-		fmt.Sprint("PRAGMA user_version = ", version),
-	} {
-		_, err := s.write.ExecContext(t.Context(), back)
-		must(t, err)
-	}
-}
-
-// TestOwnersOfOlderWork: the owners of threads are taken from the entries in a file of an older version. All these
-// entries are found by their keys, unchanged.
-func TestOwnersOfOlderWork(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(t.Context(), Config{Dir: dir})
+// TestOlderWork: open work, work that waits to be heard, history with its words, texts and sticky threads of an older
+// version are what they were.
+func TestOlderWork(t *testing.T) {
+	now := time.Now().UnixMilli()
+	s := reopened(t, olderFile(t, 16,
+		entry(1, "open", map[string]string{"inherited": "1"}),
+		entry(2, "waits", map[string]string{"status": "'completed'", "outcome": "'result'", "spoken": "'done'",
+			"tests": "'passed'", "ended": "1764000001000"}),
+		entry(3, "heard", map[string]string{"status": "'delivered'", "outcome": "'failed'", "code": "'busy'",
+			"ended": "1764000002000", "past": fmt.Sprint(now), "watermark": "''", "call": "''", "asker": "'codex'"}),
+		entry(4, "tomb", map[string]string{"status": "'delivered'", "outcome": "'result'", "unkept": "1",
+			"ended": "1764000003000", "past": fmt.Sprint(now)}),
+		"INSERT INTO bodies (id, prompt, text, did) VALUES (3, 'fix it', '', '{}')",
+		"INSERT INTO requests (id, request) VALUES (2, 'whole')",
+		"INSERT INTO history_words (rowid, words) VALUES (3, 'bigpc api auth fix it')",
+		"INSERT INTO stickies (caller, field, value, changed) VALUES ('owner', 'bigpc/api', "+
+			`'{"thread":"t1","title":"auth","named":true,"since":"2026-05-04T12:00:00Z"}', `+fmt.Sprint(now)+")",
+		"INSERT INTO stickies (caller, field, value, changed) VALUES ('owner', 'broken', 'no JSON', 1)",
+	))
+	c := sessionstest.Owner
+	all, err := s.OpenAll(t.Context())
 	must(t, err)
-	was := map[string]ledger.Entry{}
-	for _, why := range []string{handoff.WhyNew, handoff.WhyContinued, handoff.WhyCopy} {
-		was[why] = sessionstest.Deliver(t, s, why, time.Now(), func(step *ledger.Step) {
-			step.Set.Why = why
-			if step.To == handoff.StatusDispatching {
-				step.Set.Target.Thread = "thread " + why
-			}
-		})
+	page, err := s.History(t.Context(), c, ledger.HistoryQuery{Search: "aut fi"})
+	must(t, err)
+	got := map[string]ledger.Entry{}
+	for _, e := range slices.Concat(all, page.Entries) {
+		got[e.Key] = e
 	}
-	backTo(t, s, 10)
-	must(t, s.Close())
-	if s, err = Open(t.Context(), Config{Dir: dir}); err != nil {
-		t.Fatal(err)
+	tomb, found, err := s.Find(t.Context(), c, "tomb")
+	must(t, err)
+	got["tomb"] = tomb
+	facts := ledger.Facts{Print: "c", ClientID: "id", Watermark: "w1", Turn: "turn-1", Prompt: `fix "it"`, Title: "auth",
+		Why: "named", Target: handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}}
+	want := map[string]ledger.Entry{}
+	for key, change := range map[string]func(*ledger.Entry){
+		"open": func(e *ledger.Entry) { e.Status, e.Inherited = handoff.StatusStarted, true },
+		"waits": func(e *ledger.Entry) {
+			e.Status, e.Outcome, e.Spoken, e.Tests = handoff.StatusCompleted, "result", "done", handoff.TestsPassed
+			e.Ended = time.UnixMilli(1764000001000).UTC()
+		},
+		"heard": func(e *ledger.Entry) {
+			e.Status, e.Outcome, e.Code, e.Asker = handoff.StatusDelivered, "failed", "busy", "codex"
+			e.Watermark, e.Print, e.Ended = "", "", time.UnixMilli(1764000002000).UTC()
+		},
+		"tomb": func(e *ledger.Entry) {
+			e.Status, e.Outcome, e.Unkept = handoff.StatusDelivered, "result", true
+			e.Ended = time.UnixMilli(1764000003000).UTC()
+		},
+	} {
+		e := ledger.Entry{Key: key, Caller: c, Owner: "me", Args: "sum", Attempt: 1, Facts: facts,
+			Accepted: time.UnixMilli(1764000000123).UTC()}
+		change(&e)
+		want[key] = e
 	}
-	defer s.Close()
-	for why, want := range was {
-		if e, ok, err := s.Find(t.Context(), sessionstest.Owner, why); !ok || err != nil || e != want {
-			t.Errorf("%s is %+v, %v, was %+v", why, e, err, want)
+	if diff := cmp.Diff(want, got); diff != "" || !found {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for key, want := range map[string]ledger.Body{"heard": {Prompt: "fix it", Did: "{}"}, "waits": {Request: "whole"}} {
+		if body, _, err := s.Body(t.Context(), c, key); err != nil || body != want {
+			t.Errorf("%s has the texts %+v, %v", key, body, err)
 		}
 	}
+	sticky, err := s.List(t.Context(), c)
+	if err != nil || len(sticky) != 1 || sticky[0].Title != "auth" || sticky[0].Target.Project != "api" {
+		t.Errorf("sticky are %+v, %v", sticky, err)
+	}
+	step := sessionstest.LedgerStep("open", "me", handoff.StatusCompleted) // its owner goes on with it
+	step.Args = "sum"
+	_, err = s.Advance(t.Context(), step)
+	must(t, err)
+}
+
+// TestOwnersOfOlderWork: the owners of threads are taken from the entries in a file of an older version.
+func TestOwnersOfOlderWork(t *testing.T) {
+	why := func(is string) map[string]string {
+		return map[string]string{"why": "'" + is + "'", "thread": "'thread " + is + "'"}
+	}
+	s := reopened(t, olderFile(t, 10, entry(1, "a", why("new")), entry(2, "b", why("continued")),
+		entry(3, "c", why("copy"))))
 	got, err := s.Owned(t.Context())
 	want := []ledger.Owned{{Server: "bigpc", Thread: "thread new", Caller: sessionstest.Owner},
 		{Server: "bigpc", Thread: "thread copy", Caller: sessionstest.Owner}}
@@ -187,28 +259,14 @@ func TestNoWordsForADay(t *testing.T) {
 // TestTestsOfOlderWork: for work of older versions it is not known how its tests ended, unless the work ran no
 // command.
 func TestTestsOfOlderWork(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(t.Context(), Config{Dir: dir})
-	must(t, err)
-	for _, key := range []string{"ran", "said", "passed"} {
-		sessionstest.Deliver(t, s, key, time.Now(), func(step *ledger.Step) {
-			if step.To == handoff.StatusCompleted {
-				step.Body.Did, step.Set.Tests = `{"items":[{"kind":"message"}]}`, ""
-				if key != "said" {
-					step.Body.Did = `{"items":[{"kind":"command","text":"go test"}]}`
-				}
-				if key == "passed" {
-					step.Set.Tests = handoff.TestsPassed
-				}
-			}
-		})
-	}
-	backTo(t, s, 9)
-	must(t, s.Close())
-	if s, err = Open(t.Context(), Config{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	done := map[string]string{"status": "'delivered'", "outcome": "'result'", "past": fmt.Sprint(time.Now().UnixMilli())}
+	passed := maps.Clone(done)
+	passed["tests"] = "'passed'"
+	body := "INSERT INTO bodies (id, prompt, text, did) VALUES "
+	s := reopened(t, olderFile(t, 9, entry(1, "ran", done), entry(2, "said", done), entry(3, "passed", passed),
+		body+`(1, '', '', '{"items":[{"kind":"command","text":"go test"}]}')`,
+		body+`(2, '', '', '{"items":[{"kind":"message"}]}')`,
+		body+`(3, '', '', '{"items":[{"kind":"command","text":"go test"}]}')`))
 	page, err := s.History(t.Context(), sessionstest.Owner, ledger.HistoryQuery{})
 	must(t, err)
 	got := map[string]handoff.Tests{}

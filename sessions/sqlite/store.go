@@ -56,9 +56,9 @@ type Config struct {
 // A Store stores what outlives a call. It implements [switchboard/handoff.Stickies],
 // [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
-	*file // Set once
-	handoffs
-	stickies
+	*file              // Set once
+	*sessions.Handoffs // Set once
+	callers
 	credentials
 	conversations
 	documents
@@ -91,7 +91,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		writer: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s := &Store{
-		file: f, handoffs: handoffs{file: f}, stickies: stickies{f}, credentials: credentials{f},
+		file: f, callers: callers{file: f}, credentials: credentials{f},
 		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, apps: apps{f}, codes: codes{f},
 		records: records{f}, values: values{f},
 		upkeep: upkeep{file: f}, upkeepToken: make(chan struct{}, 1),
@@ -107,6 +107,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := f.open(ctx); err != nil {
 		return nil, errors.Join(err, f.release())
 	}
+	s.Handoffs = sessions.NewHandoffs(&s.callers, f.log)
 	if err := s.prepareAll(ctx); err != nil {
 		return nil, errors.Join(err, f.release())
 	}
@@ -147,7 +148,7 @@ func (s *Store) Metrics() iter.Seq[handoff.Metric] {
 	n := &s.counts
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_store_bad_entries_total",
-			"Entries of the store that could not be read and were left out.", n.badEntries.Load()),
+			"Entries of the store that could not be read and were left out.", n.badEntries.Load()+s.BadEntries()),
 		handoff.NewMetric("switchboard_sqlite_refused_total",
 			"Changes that the file did not take: a full disk, or another program's lock.", n.refused.Load()),
 		handoff.NewMetric("switchboard_sqlite_copies_total", "Copies of the file that were made.", n.copies.Load()),

@@ -94,16 +94,27 @@ func (s *upkeep) sweep(ctx context.Context) error {
 	if now.Sub(s.swept) < sweepEvery {
 		return nil
 	}
-	const old = "IN (SELECT id FROM entries WHERE past > 0 AND past <= ? ORDER BY past LIMIT ?)"
 	left := false
 	err := s.change(ctx, func(ctx context.Context, tx transaction) error {
 		before := now.Add(-s.historyFor).UnixMilli()
-		for _, forget := range append(slices.Clone(besideEntries), "DELETE FROM entries WHERE id ") {
-			n, err := affected(tx.ExecContext(ctx, forget+old, before, sweepSize))
-			if err != nil {
-				return err
+		for _, old := range []struct {
+			rows   string
+			before int64
+		}{
+			{"at <= ?1 ORDER BY at LIMIT ?2", before},
+			{"unkept = 1 AND at <= ?1 ORDER BY at LIMIT ?2", now.Add(-ledger.KeyFor).UnixMilli()},
+		} {
+			rows := "FROM past WHERE " + old.rows + ")"
+			for _, forget := range []string{
+				"DELETE FROM texts WHERE (caller, key) IN (SELECT caller, key ",
+				"DELETE FROM history_words WHERE rowid IN (SELECT id ", "DELETE FROM past WHERE id IN (SELECT id ",
+			} {
+				n, err := affected(tx.ExecContext(ctx, forget+rows, old.before, sweepSize))
+				if err != nil {
+					return err
+				}
+				left = left || n >= sweepSize
 			}
-			left = n == sweepSize
 		}
 		more, err := forgetThreads(ctx, tx, now.Add(-s.threadsFor))
 		if err != nil {
@@ -118,9 +129,10 @@ func (s *upkeep) sweep(ctx context.Context) error {
 			what   string
 			before int64
 		}{
-			{"DELETE FROM entries WHERE unkept = 1 AND past > 0 AND past <= ?", now.Add(-ledger.KeyFor).UnixMilli()},
+			{"DELETE FROM docs WHERE caller IN (SELECT name FROM callers WHERE ends <= ?)", now.UnixMilli()},
+			{"DELETE FROM callers WHERE ends <= ?", now.UnixMilli()},
+			{"DELETE FROM vals WHERE ends <= ?", now.UnixMilli()},
 			{"DELETE FROM owned WHERE id <= (SELECT max(id) FROM owned) - ?", ledger.MaxOwned},
-			{"DELETE FROM stickies WHERE changed <= ?", now.Add(-sessions.StickyFor).UnixMilli()},
 			{"DELETE FROM logins WHERE ends <= ?", now.UnixNano()},
 			{"DELETE FROM secrets WHERE ends <= ?", now.UnixNano()},
 			{"DELETE FROM apps WHERE ends <= ?", now.UnixNano()},

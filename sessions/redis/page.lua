@@ -1,8 +1,8 @@
--- Reads a page of a caller's history, newest first, and drops entries that have expired.
+-- Reads a page of a caller's history, newest first, and drops handoffs that have expired.
 -- KEYS: the caller's history.
--- ARGV: the prefix of an entry's key before its name, the name of the entry before the page or "", when that became
---   history, how many to read.
--- Returns 1 if there may be more, and for each entry: its name, when it became history, field, value, ...
+-- ARGV: the prefix of the keys of past handoffs, the handoff before the page or "", when that became history, how many
+-- to read.
+-- Returns 1 if there may be more, and for each handoff its key, when it became history, and what is stored or "".
 local before, after, at, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local members
 if after == '' then
@@ -17,12 +17,10 @@ else
 end
 local all = {}
 for i = 1, #members, 2 do
-  local flat = redis.pcall('HGETALL', before .. members[i])
-  if flat.err then
-    flat = {}
-  elseif #flat == 0 then
+  local row = redis.call('GET', before .. members[i])
+  if not row then
     redis.call('ZREM', KEYS[1], members[i])
   end
-  all[#all + 1] = {members[i], members[i + 1], flat}
+  all[#all + 1] = {members[i], members[i + 1], row or ''}
 end
 return {#members == 2 * count and 1 or 0, all}

@@ -1,0 +1,178 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/sessions"
+)
+
+// Versions before this one kept each handoff in a hash of its own, under keys of other names, and held a lease under
+// another key. That key now has a value that never expires: it says that the data was converted, and an older version
+// refuses to use the Redis, with an error that names this value.
+const convertedMark = "a-newer-Switchboard since the data was converted"
+
+// The keys of versions before this one.
+const (
+	formerEntry, formerBody     = "handoff:", "body:"
+	formerHistory, formerSticky = "history", "sticky"
+	formerOpen, formerUnheard   = "open", "unheard"
+	convertScan, convertAtOnce  = 500, 500
+)
+
+func (e *engine) formerLease() string { return e.together + ":lease" }
+
+// upgrade converts the data of a version before this one, unless that was done. No other process uses the Redis
+// meanwhile. It may be repeated.
+func (e *engine) upgrade(ctx context.Context) error {
+	mark, err := e.client.Get(ctx, e.formerLease()).Result()
+	if mark == convertedMark {
+		return nil
+	}
+	if err != nil && !errors.Is(err, goredis.Nil) {
+		return fmt.Errorf("read %s on %s: %w", e.formerLease(), e.where, err)
+	}
+	l := newLease(e)
+	l.key, l.value, l.joint = e.formerLease(), "converting "+e.id, false
+	if err := l.acquire(ctx); err != nil {
+		if mark := e.client.Get(ctx, l.key).Val(); mark == convertedMark { // another instance did it meanwhile
+			return nil
+		}
+		return err
+	}
+	names, err := e.formerCallers(ctx)
+	if err != nil {
+		return e.fault(err)
+	}
+	for name := range names {
+		if err := e.convert(ctx, name, names[name]); err != nil {
+			return fmt.Errorf("convert the data of a version before this one on %s: %w", e.where, e.fault(err))
+		}
+	}
+	return e.fault(e.client.Set(ctx, l.key, convertedMark, 0).Err())
+}
+
+// formerCallers returns the keys of handoffs and stickies of a version before this one, by the names of callers.
+func (e *engine) formerCallers(ctx context.Context) (map[string][]string, error) {
+	var mu sync.Mutex
+	all := map[string][]string{}
+	err := e.masters(ctx, func(ctx context.Context, master *goredis.Client) error {
+		scan := master.Scan(ctx, 0, escapeGlob(e.prefix)+":{*}:*", convertScan).Iterator()
+		for scan.Next(ctx) {
+			rest := strings.TrimPrefix(scan.Val(), e.prefix+":{")
+			name, kind, ok := strings.Cut(rest, "}:")
+			if ok && (kind == formerSticky || strings.HasPrefix(kind, formerEntry)) {
+				mu.Lock()
+				all[name] = append(all[name], kind)
+				mu.Unlock()
+			}
+		}
+		return scan.Err()
+	})
+	return all, err
+}
+
+// escapeGlob escapes what a pattern of Redis would not take as itself.
+func escapeGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(text)
+}
+
+// convert writes what was kept of a caller in the present form, the documents last, and drops the former keys.
+func (e *engine) convert(ctx context.Context, name string, kinds []string) error {
+	docs := sessions.Batch{Now: "converted", Put: map[string]string{}}
+	var past []sessions.Past
+	drop := []string{e.key(name, formerHistory), e.key(name, formerOpen), e.key(name, formerUnheard)}
+	for _, kind := range kinds {
+		drop = append(drop, e.key(name, kind))
+		fields, err := e.client.HGetAll(ctx, e.key(name, kind)).Result()
+		if err != nil {
+			e.badEntry(e.key(name, kind)) // one bad entry must not hide the others
+			continue
+		}
+		key, isEntry := strings.CutPrefix(kind, formerEntry)
+		if !isEntry {
+			for field, value := range fields {
+				docs.Put["sticky:"+field] = strings.TrimSuffix(value, "}") +
+					`,"set":` + handoff.Encode(time.Now().UTC()) + "}"
+			}
+			continue
+		}
+		entry, ok := formerFields(fields)
+		if !ok {
+			e.badEntry(e.key(name, kind))
+			continue
+		}
+		body := e.key(name, formerBody) + key
+		if err := e.client.RenameNX(ctx, body, e.key(name, textsName)+key).Err(); err != nil &&
+			!strings.Contains(err.Error(), "no such key") {
+			return err
+		}
+		at, err := e.client.ZScore(ctx, e.key(name, formerHistory), key).Result()
+		switch {
+		case err != nil && !errors.Is(err, goredis.Nil):
+			return err
+		case err == nil:
+			past = append(past, sessions.Past{Key: key, At: int64(at), Row: handoff.Encode(entry), Unkept: entry.Unkept})
+		case entry.Unkept && entry.Status == handoff.StatusDelivered:
+			past = append(past, sessions.Past{Key: key, At: entry.Ended.UnixMilli(), Row: handoff.Encode(entry), Unkept: true})
+		default:
+			docs.Put["handoff:"+key] = handoff.Encode(entry)
+		}
+	}
+	c := callers{e}
+	batches := []sessions.Batch{}
+	for i := 0; i < len(past); i += convertAtOnce {
+		batches = append(batches, sessions.Batch{Now: "converted", Past: past[i:min(i+convertAtOnce, len(past))]})
+	}
+	for _, b := range append(batches, docs) {
+		args := append([]any{0}, c.commitArgs(name, b)...)
+		keys := []string{e.key(name, "nobody"), e.key(name, docsKey), e.key(name, historyKey)} // no epoch is newer
+		if err := commitScript.Run(ctx, e.client, keys, args...).Err(); err != nil {
+			return err
+		}
+	}
+	return e.client.Unlink(ctx, drop...).Err()
+}
+
+// formerFields decodes an entry from the fields of its hash; false when it is malformed.
+func formerFields(fields map[string]string) (e ledger.Entry, ok bool) {
+	number := func(name string) int64 {
+		n, err := strconv.ParseInt(fields[name], 10, 64)
+		ok = ok && (err == nil || fields[name] == "")
+		return n
+	}
+	ok = true
+	at := func(name string) time.Time {
+		if fields[name] == "" {
+			return time.Time{}
+		}
+		return time.UnixMilli(number(name)).UTC()
+	}
+	valid := func(name string) string { return strings.ToValidUTF8(fields[name], "\ufffd") }
+	e = ledger.Entry{
+		Key: fields["key"], Caller: handoff.Caller{Principal: fields["principal"], User: fields["user"]},
+		Owner: fields["owner"], Args: fields["args"], Status: handoff.Status(fields["status"]),
+		Inherited: fields["inherited"] == "1", Attempt: int(number("attempt")), Accepted: at("accepted"), Ended: at("ended"),
+		Facts: ledger.Facts{
+			Print: valid("call"), ClientID: valid("client"),
+			Target:    handoff.Target{Server: valid("server"), Project: valid("project"), Thread: valid("thread")},
+			Watermark: handoff.TurnID(valid("watermark")), Turn: handoff.TurnID(valid("turn")), Prompt: valid("prompt"),
+			Title: valid("title"), Why: valid("why"), Outcome: handoff.Outcome(fields["outcome"]),
+			Tests: handoff.Tests(fields["tests"]), Code: handoff.Code(fields["code"]), Spoken: valid("spoken"),
+			Unkept: fields["unkept"] == "1", Giver: valid("giver"), Asker: valid("asker"), Parent: handoff.RunID(valid("parent")),
+		},
+	}
+	if _, noted := fields["tests"]; !noted && e.Outcome == handoff.OutcomeResult { // nobody noted how they ended
+		e.Tests = handoff.TestsUnknown
+	}
+	return e, ok && e.Key != "" && e.Owner != "" && e.Caller.Principal != "" && e.Status != "" && !e.Accepted.IsZero()
+}

@@ -1,0 +1,273 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"strings"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/sessions"
+)
+
+// callers stores what is remembered of callers; see [sessions.Callers] and [sessions.Pages].
+type callers struct {
+	*file
+	stmts statements // Set once
+}
+
+// statements are the prepared statements. Those that write are on the connection write.
+type statements struct {
+	first, next, put, drop, text, untext, past, words *sql.Stmt
+	state                                             *sql.Stmt
+}
+
+func (s *callers) prepareAll(ctx context.Context) error {
+	const free = " AND EXISTS (SELECT 1 FROM life WHERE epoch = ?4) AND NOT EXISTS " +
+		"(SELECT 1 FROM past WHERE caller = ?1 AND key = ?5)"
+	err := s.prepare(ctx, s.write, map[**sql.Stmt]string{
+		&s.stmts.first: "INSERT OR IGNORE INTO callers (name, version, ends) SELECT ?1, ?2, ?3 WHERE 1" + free,
+		&s.stmts.next:  "UPDATE callers SET version = ?2, ends = ?3 WHERE name = ?1 AND version = ?6" + free,
+		&s.stmts.put: "INSERT INTO docs (caller, name, body) VALUES (?, ?, ?) " +
+			"ON CONFLICT (caller, name) DO UPDATE SET body = excluded.body",
+		&s.stmts.drop: "DELETE FROM docs WHERE caller = ? AND name = ?",
+		&s.stmts.text: "INSERT INTO texts (caller, key, part, text) VALUES (?, ?, ?, ?) " +
+			"ON CONFLICT (caller, key, part) DO UPDATE SET text = excluded.text",
+		&s.stmts.untext: "DELETE FROM texts WHERE caller = ? AND key = ? AND part = ?",
+		&s.stmts.past: "INSERT INTO past (caller, key, at, unkept, row) VALUES (?, ?, ?, ?, ?) ON CONFLICT (caller, key) " +
+			"DO UPDATE SET at = excluded.at, unkept = excluded.unkept, row = excluded.row RETURNING id",
+		&s.stmts.words: "INSERT OR REPLACE INTO history_words (rowid, words) VALUES (?, ?)",
+	})
+	if err != nil {
+		return err
+	}
+	return s.prepare(ctx, s.read, map[**sql.Stmt]string{
+		&s.stmts.state: "SELECT c.version, coalesce(d.name, ''), coalesce(d.body, '') FROM callers c " +
+			"LEFT JOIN docs d ON d.caller = c.name WHERE c.name = ? AND c.ends > ?",
+	})
+}
+
+// State implements [sessions.Callers].
+func (s *callers) State(ctx context.Context, c handoff.Caller) (sessions.State, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return sessions.State{}, err
+	}
+	state := sessions.State{Documents: map[string]string{}}
+	rows, err := s.stmts.state.QueryContext(ctx, name, time.Now().UnixMilli())
+	_, err = collect(rows, err, func(row *sql.Rows, _ *struct{}) error {
+		var doc, body string
+		err := row.Scan(&state.Version, &doc, &body)
+		if doc != "" {
+			state.Documents[doc] = body
+		}
+		return err
+	})
+	return state, s.fault(err)
+}
+
+// Commit implements [sessions.Callers].
+func (s *callers) Commit(ctx context.Context, c handoff.Caller, b sessions.Batch) (done sessions.Committed, err error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return 0, err
+	}
+	if b.Promise && s.lockLost.Load() { // another process may have a new file at the same path
+		return 0, s.taken()
+	}
+	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
+		if done, err = s.renew(ctx, tx, name, b); done != sessions.Written || err != nil {
+			return err
+		}
+		return s.content(ctx, tx, name, b)
+	})
+	return done, err
+}
+
+// renew gives a caller's state its new version, or says why it cannot.
+func (s *callers) renew(ctx context.Context, tx transaction, name string, b sessions.Batch) (sessions.Committed, error) {
+	ends, free := int64(math.MaxInt64), any(nil)
+	if b.For > 0 {
+		ends = time.Now().Add(b.For).UnixMilli()
+	}
+	if b.Free {
+		free = b.Key
+	}
+	args := []any{name, b.Now, ends, s.epoch, free}
+	n, err := int64(0), error(nil)
+	if b.Was == "" {
+		n, err = affected(s.stmts.first.ExecContext(ctx, args...))
+	} else {
+		n, err = affected(s.stmts.next.ExecContext(ctx, append(args, b.Was)...))
+	}
+	if n > 0 || err != nil {
+		return sessions.Written, err
+	}
+	if err := s.fenced(ctx); err != nil {
+		return 0, err
+	}
+	var past bool
+	if b.Free {
+		err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM past WHERE caller = ? AND key = ?)", name, b.Key).
+			Scan(&past)
+	}
+	if past {
+		return sessions.NotFree, err
+	}
+	return sessions.Outdated, err
+}
+
+// content writes the content of a batch.
+func (s *callers) content(ctx context.Context, tx transaction, name string, b sessions.Batch) error {
+	if b.Clear {
+		for _, forget := range []string{"DELETE FROM history_words WHERE rowid IN (SELECT id FROM past WHERE caller = ? " +
+			"AND key = ?)", "DELETE FROM past WHERE caller = ? AND key = ?", "DELETE FROM texts WHERE caller = ? AND key = ?"} {
+			if _, err := tx.ExecContext(ctx, forget, name, b.Key); err != nil {
+				return err
+			}
+		}
+	}
+	for doc, body := range b.Put {
+		if _, err := s.stmts.put.ExecContext(ctx, name, doc, body); err != nil {
+			return err
+		}
+	}
+	for _, doc := range b.Drop {
+		if _, err := s.stmts.drop.ExecContext(ctx, name, doc); err != nil {
+			return err
+		}
+	}
+	for part, text := range b.Texts {
+		var err error
+		if text == "" {
+			_, err = s.stmts.untext.ExecContext(ctx, name, b.Key, part)
+		} else {
+			_, err = s.stmts.text.ExecContext(ctx, name, b.Key, part, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range b.Past {
+		var id int64
+		if err := s.stmts.past.QueryRowContext(ctx, name, p.Key, p.At, p.Unkept, p.Row).Scan(&id); err != nil {
+			return err
+		}
+		if _, err := s.stmts.words.ExecContext(ctx, id, strings.Join(p.Words, " ")); err != nil {
+			return err
+		}
+	}
+	if o := b.Owned; o != (ledger.Owned{}) {
+		if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO owned (server, thread, principal, user) "+
+			"VALUES (?, ?, ?, ?)", o.Server, o.Thread, o.Caller.Principal, o.Caller.User); err != nil {
+			return err
+		}
+	}
+	if len(b.Put) > 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "DELETE FROM callers WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM docs "+
+		"WHERE caller = ?1)", name)
+	return err
+}
+
+// Waiting implements [sessions.Callers].
+func (s *callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]sessions.State, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT caller FROM docs WHERE name >= ? AND name < ?", prefix,
+		prefix+"\U0010ffff")
+	names, err := collect(rows, err, func(row *sql.Rows, name *string) error { return row.Scan(name) })
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	all := map[handoff.Caller]sessions.State{}
+	for _, name := range names {
+		c, ok := sessions.NamedCaller(name)
+		if !ok {
+			s.counts.badEntries.Add(1)
+			continue
+		}
+		if all[c], err = s.State(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Past implements [sessions.Pages].
+func (s *callers) Past(ctx context.Context, c handoff.Caller, key string) (sessions.Past, bool, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return sessions.Past{}, false, err
+	}
+	p := sessions.Past{Key: key}
+	found, err := s.found(s.read.QueryRowContext(ctx, "SELECT at, row, unkept FROM past WHERE caller = ? AND key = ?",
+		name, key).Scan(&p.At, &p.Row, &p.Unkept))
+	return p, found, err
+}
+
+// Page implements [sessions.Pages].
+func (s *callers) Page(
+	ctx context.Context, c handoff.Caller, q sessions.PageQuery,
+) (all []sessions.Past, next string, err error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return nil, "", err
+	}
+	from, ok, err := sessions.ParseMark(q.Before)
+	if err != nil {
+		return nil, "", err
+	}
+	if !ok {
+		from.At = math.MaxInt64
+	}
+	text := "SELECT key, at, row FROM past WHERE caller = ? AND unkept = 0 AND (at, key) < (?, ?)"
+	args := []any{name, from.At, from.Key}
+	if match := matching(q.Words); match != "" {
+		text += " AND id IN (SELECT rowid FROM history_words WHERE history_words MATCH ?)"
+		args = append(args, match)
+	}
+	rows, err := s.read.QueryContext(ctx, text+" ORDER BY at DESC, key DESC LIMIT ?", append(args, q.Limit+1)...)
+	all, err = collect(rows, err, func(row *sql.Rows, p *sessions.Past) error { return row.Scan(&p.Key, &p.At, &p.Row) })
+	if len(all) > q.Limit {
+		all = all[:q.Limit]
+		next = sessions.Mark{At: all[q.Limit-1].At, Key: all[q.Limit-1].Key}.String()
+	}
+	return all, next, s.fault(err)
+}
+
+// Texts implements [sessions.Pages].
+func (s *callers) Texts(ctx context.Context, c handoff.Caller, key string) (map[string]string, error) {
+	name, err := sessions.CallerName(c)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	rows, err := s.read.QueryContext(ctx, "SELECT part, text FROM texts WHERE caller = ? AND key = ?", name, key)
+	_, err = collect(rows, err, func(row *sql.Rows, _ *struct{}) error {
+		var part, text string
+		err := row.Scan(&part, &text)
+		all[part] = text
+		return err
+	})
+	return all, s.fault(err)
+}
+
+// matching returns the FTS5 query for words of which each begins a word of the text; "" for no words.
+func matching(words []string) string {
+	var b strings.Builder
+	for _, word := range words {
+		b.WriteString(`"` + word + `"* `) // words have no quotation marks
+	}
+	return b.String()
+}
+
+// Owned returns for which callers threads were made; see [ledger.Owners].
+func (s *callers) Owned(ctx context.Context) ([]ledger.Owned, error) {
+	rows, err := s.read.QueryContext(ctx, "SELECT server, thread, principal, user FROM owned ORDER BY id")
+	all, err := collect(rows, err, func(row *sql.Rows, o *ledger.Owned) error {
+		return row.Scan(&o.Server, &o.Thread, &o.Caller.Principal, &o.Caller.User)
+	})
+	return all, s.fault(err)
+}
