@@ -35,6 +35,8 @@ type recordList interface {
 	Records(ctx context.Context, kind string) ([]Record, error)
 	// DropRecord forgets a record, and reports whether there was one.
 	DropRecord(ctx context.Context, kind, name string) (bool, error)
+	// DropRecordAs forgets a record if it is still as it was read, and reports whether it did.
+	DropRecordAs(ctx context.Context, was Record) (bool, error)
 }
 
 // Check reports why a record cannot be kept. Its errors have code malformed or too_large.

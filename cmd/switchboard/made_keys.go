@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -104,19 +105,31 @@ func (f keysFile) write(keys []madeKey) error {
 }
 
 func (f keysFile) add(ctx context.Context, k madeKey) error {
-	keys, err := f.read(ctx)
-	if err != nil {
-		return err
-	}
-	return f.write(append(keys, k))
+	return f.change(ctx, func(keys []madeKey) []madeKey { return append(keys, k) })
 }
 
 func (f keysFile) drop(ctx context.Context, k madeKey) error {
+	return f.change(ctx, func(keys []madeKey) []madeKey {
+		return slices.DeleteFunc(keys, func(other madeKey) bool { return other == k })
+	})
+}
+
+// change changes the keys as no other process does at that moment: what one has revoked, another would write back.
+func (f keysFile) change(ctx context.Context, do func([]madeKey) []madeKey) error {
+	dir, err := os.Open(string(f))
+	if err != nil {
+		return fmt.Errorf("open the state directory: %w", err)
+	}
+	defer func() { _ = dir.Close() }() // nothing is buffered
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock the state directory: %w", err)
+	}
+	defer func() { _ = syscall.Flock(int(dir.Fd()), syscall.LOCK_UN) }() // a child may have the file open, too
 	keys, err := f.read(ctx)
 	if err != nil {
 		return err
 	}
-	return f.write(slices.DeleteFunc(keys, func(other madeKey) bool { return other == k }))
+	return f.write(do(keys))
 }
 
 // madeKeysKind is the kind of the records with the made keys of several instances. A record's body is the principal,

@@ -9,7 +9,10 @@ import (
 	"switchboard/sessions"
 )
 
-var recordScript = script("record")
+var (
+	recordScript     = script("record")
+	recordDropScript = script("record_drop")
+)
 
 // records stores the records of the installation: a hash for each kind.
 type records struct{ *engine }
@@ -53,6 +56,12 @@ func (s records) Records(ctx context.Context, kind string) ([]sessions.Record, e
 	}
 	slices.SortFunc(all, func(a, b sessions.Record) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// DropRecordAs implements [sessions.Records].
+func (s records) DropRecordAs(ctx context.Context, was sessions.Record) (bool, error) {
+	n, err := recordDropScript.Run(ctx, s.client, []string{s.recordsKey(was.Kind)}, was.Name, was.Body).Int()
+	return n > 0, s.fault(err)
 }
 
 // DropRecord implements [sessions.Records].

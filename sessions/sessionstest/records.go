@@ -44,6 +44,13 @@ func testRecordLife(t *testing.T, s Store) {
 	}
 	wantRecords(t, s, "keys", "b ü one \x00")
 	wantRecords(t, s, "other", "a x")
+	for _, body := range []string{"y", "x"} { // the first was replaced meanwhile
+		ok, err := s.DropRecordAs(t.Context(), sessions.Record{Kind: "other", Name: "a", Body: []byte(body)})
+		if err != nil || ok != (body == "x") {
+			t.Fatalf("dropped as %s: %v, %v", body, ok, err)
+		}
+	}
+	wantRecords(t, s, "other")
 	large := sessions.Record{Kind: "keys", Name: "c", Body: bytes.Repeat([]byte("x"), sessions.MaxRecord+1)}
 	if err := s.PutRecord(t.Context(), large); handoff.CodeOf(err) != handoff.CodeTooLarge {
 		t.Errorf("a large one: %v", err)

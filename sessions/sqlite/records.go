@@ -52,6 +52,11 @@ func (s records) Records(ctx context.Context, kind string) ([]sessions.Record, e
 	return all, s.fault(err)
 }
 
+// DropRecordAs implements [sessions.Records].
+func (s records) DropRecordAs(ctx context.Context, was sessions.Record) (bool, error) {
+	return s.changed(ctx, "DELETE FROM records WHERE kind = ? AND name = ? AND body = ?", was.Kind, was.Name, was.Body)
+}
+
 // DropRecord implements [sessions.Records].
 func (s records) DropRecord(ctx context.Context, kind, name string) (bool, error) {
 	return s.changed(ctx, "DELETE FROM records WHERE kind = ? AND name = ?", kind, name)

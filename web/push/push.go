@@ -111,9 +111,9 @@ func (s *Sender) Subscribe(ctx context.Context, c handoff.Caller, login, endpoin
 		if k.Caller == c {
 			mine++
 		}
-		if k.Caller == c && mine > maxOfCaller || left > maxAll && k == all[0] {
+		if k.Caller == c && mine > maxOfCaller || left > maxAll && k.To.Endpoint == all[0].To.Endpoint {
 			left--
-			if err := s.drop(ctx, k.To.Endpoint); err != nil {
+			if err := s.drop(ctx, k); err != nil {
 				return err
 			}
 		}
@@ -127,15 +127,16 @@ func (s *Sender) Unsubscribe(ctx context.Context, c handoff.Caller, endpoint str
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(all, func(k subscription) bool { return k.To.Endpoint == endpoint && k.Caller == c }) {
+	i := slices.IndexFunc(all, func(k subscription) bool { return k.To.Endpoint == endpoint && k.Caller == c })
+	if i < 0 {
 		return nil
 	}
-	return s.drop(ctx, endpoint)
+	return s.drop(ctx, all[i])
 }
 
-// drop drops a subscription.
-func (s *Sender) drop(ctx context.Context, endpoint string) error {
-	was, err := s.cfg.Store.DropRecord(ctx, subscribedKind, nameOf(endpoint))
+// drop drops a subscription, unless the browser has asked anew since it was read.
+func (s *Sender) drop(ctx context.Context, k subscription) error {
+	was, err := s.cfg.Store.DropRecordAs(ctx, k.read)
 	if was {
 		s.subscribed.Add(-1)
 	}
@@ -242,7 +243,7 @@ func (s *Sender) sendToAll(ctx context.Context, n handoff.Notice) {
 		case status >= 200 && status < 300:
 			s.sent.Add(1)
 		case status == http.StatusGone || status == http.StatusNotFound:
-			if err := s.drop(ctx, k.To.Endpoint); err != nil {
+			if err := s.drop(ctx, k); err != nil {
 				s.cfg.Log.Warn("subscription not forgotten", zap.Error(err))
 			}
 		default:

@@ -212,6 +212,27 @@ func TestSubscriptionsEnd(t *testing.T) {
 	}
 }
 
+// TestSubscribedAnewMeanwhile: a browser that asks anew while its former login is found to have ended stays subscribed.
+func TestSubscribedAnewMeanwhile(t *testing.T) {
+	var s *Sender
+	b := newBrowser(t)
+	s = running(t, Config{Store: newMemory(), Dir: t.TempDir(), Alive: func(_ context.Context, _, login string) bool {
+		if login == "l1" {
+			if err := b.subscribe(s, "l2"); err != nil {
+				t.Error(err)
+			}
+		}
+		return login == "l2"
+	}})
+	must(t, b.subscribe(s, "l1"))
+	s.Notify(handoff.Notice{Caller: owner, Text: "a"})
+	s.Notify(handoff.Notice{Caller: owner, Text: "b"})
+	waitFor(t, func() bool { return s.sent.Load() == 1 || s.subscribed.Load() == 0 })
+	if got := b.messages(); len(got) != 1 || got[0].Text != "b" {
+		t.Errorf("it got %+v", got)
+	}
+}
+
 // TestNoOtherAddresses: only addresses that can be push services are accepted.
 func TestNoOtherAddresses(t *testing.T) {
 	s, err := Open(t.Context(), Config{Store: newMemory(), Dir: t.TempDir()})

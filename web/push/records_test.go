@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -52,6 +53,16 @@ func (m *memory) Records(_ context.Context, kind string) (all []sessions.Record,
 	}
 	slices.SortFunc(all, func(a, b sessions.Record) int { return strings.Compare(a.Name, b.Name) })
 	return all, m.down
+}
+
+func (m *memory) DropRecordAs(ctx context.Context, was sessions.Record) (bool, error) {
+	m.mu.Lock()
+	same := bytes.Equal(m.all[was.Kind+" "+was.Name].Body, was.Body)
+	m.mu.Unlock()
+	if !same {
+		return false, nil
+	}
+	return m.DropRecord(ctx, was.Kind, was.Name)
 }
 
 func (m *memory) DropRecord(_ context.Context, kind, name string) (bool, error) {

@@ -41,6 +41,8 @@ type subscription struct {
 	Login  string               `json:"login"` // id of the login that made it, and with which it ends
 	To     webpush.Subscription `json:"to"`
 	Made   time.Time            `json:"made,omitzero"`
+
+	read sessions.Record // as it was read, for [Sender.drop]
 }
 
 // oldFile is the content of [oldFileName].
@@ -131,6 +133,7 @@ func (s *Sender) subscriptions(ctx context.Context) ([]subscription, error) {
 			s.cfg.Log.Warn("a subscription cannot be read", zap.Error(err))
 			continue
 		}
+		k.read = r
 		all = append(all, k)
 	}
 	slices.SortStableFunc(all, func(a, b subscription) int { return a.Made.Compare(b.Made) })
