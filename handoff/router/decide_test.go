@@ -291,6 +291,7 @@ func TestAuditRecord(t *testing.T) {
 				&recordState{Record: handoff.Record{ID: "h1", ThreadID: "th", Client: "an agent"}})
 			given := handoff.Decided{
 				Decision: decision, By: handoff.ByTyping, Transcript: "yes, do", Call: "call1", Said: time.Now(),
+				Asked: "May it?", Heard: time.Now().Add(-time.Second),
 			}
 			if err := r.mine.decide(t.Context(), "q1", given); err != nil {
 				t.Fatal(err)
@@ -299,6 +300,7 @@ func TestAuditRecord(t *testing.T) {
 				Who: ladderCaller.String(), Call: "call1", Client: "an agent", At: time.Now(), Server: "bigpc", Thread: "th",
 				Turn: "t7", Question: "q1", Decision: decision, Tier: "high", By: handoff.ByTyping,
 				CommandHash: handoff.CommandHash(q.Question, "bigpc"), Transcript: handoff.TranscriptHash("yes, do"),
+				Said: given.Said, Asked: handoff.TranscriptHash("May it?"), Heard: given.Heard,
 			}
 			if len(d.audited) != 1 || d.audited[0] != want {
 				t.Errorf("written down is %+v\nwant %+v", d.audited, want)
