@@ -14,6 +14,8 @@ const (
 	ByTyping = "typed"
 	ByPage   = "page" // a tap, or words that were typed there
 	ByAPI    = "api"
+	// ByTerminal is a yes by a second act at a terminal of the user who runs the service; see [RecordQuestion.SecondAct].
+	ByTerminal = "terminal"
 )
 
 // An Auditor stores decisions for good. A decision that allows something is given only after Audit has returned nil.

@@ -2,6 +2,7 @@ package handoff
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -201,6 +202,16 @@ type RecordQuestion struct {
 	Asked     time.Time    `json:"asked"`
 	// GivesUp is when it is declined unless somebody answers. If declining fails, it stays open longer.
 	GivesUp time.Time `json:"gives_up,omitzero"`
+}
+
+// SecondAct returns what a person types at their own terminal to allow what is risky, after they have read it: the first
+// word of its command if that can be typed, else the name of its machine.
+func (q RecordQuestion) SecondAct() string {
+	word, _, _ := strings.Cut(strings.TrimSpace(q.Command), " ")
+	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return q.Server
+	}
+	return word
 }
 
 // Elsewhere returns the error for a yes that counts only on the machine that asks; nil: it counts from here.

@@ -171,7 +171,11 @@ func (w *world) Questions(c handoff.Grant) []handoff.RecordQuestion {
 
 func (w *world) Decide(_ context.Context, c handoff.Grant, id handoff.QuestionID, d handoff.Decision) error {
 	w.mu.Lock()
-	err, answer := w.note("decide", c.Caller.String(), string(id), string(d)), w.onDecide
+	by := []string{"decide", c.Caller.String(), string(id), string(d)}
+	if c.Terminal {
+		by = append(by, "at a terminal")
+	}
+	err, answer := w.note(by...), w.onDecide
 	w.mu.Unlock()
 	if answer != nil {
 		return answer()

@@ -2,7 +2,11 @@ package web
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // TestInside: a request from inside needs no key, and has the rights of a program with the first key of the principal.
@@ -40,6 +44,44 @@ func atControl(key string) func(*http.Request) {
 		r.Host = "control"
 		if r.Header.Set("Authorization", "Bearer "+key); key == "" {
 			r.Header.Del("Authorization")
+		}
+	}
+}
+
+// TestTypedAtATerminal: the word that a person types to allow what is risky counts from inside alone, without a key,
+// and only if it is the word of that question.
+func TestTypedAtATerminal(t *testing.T) {
+	w := newWorld()
+	w.questions = []handoff.RecordQuestion{{ID: "q", Server: "bigpc", Command: "sudo reboot"}}
+	s := newServer(t, w, nil)
+	for _, tc := range []struct {
+		name, key, typed string
+		from             http.Handler
+		want             int
+		decided          string
+	}{
+		{"at a terminal", "", "sudo", s.Inside("owner"), http.StatusNoContent, "decide owner q accept at a terminal"},
+		{"nothing typed", "", "", s.Inside("owner"), http.StatusNoContent, "decide owner q accept"},
+		{"another word", "", "yes", s.Inside("owner"), http.StatusBadRequest, ""},
+		{"with a key", ownerKey, "sudo", s.Inside("owner"), http.StatusForbidden, ""},
+		{"from outside", ownerKey, "sudo", s, http.StatusForbidden, ""},
+	} {
+		w.change(func(w *world) { w.asked = nil })
+		body := `{"decision":"accept","typed":"` + tc.typed + `"}`
+		how := atControl(tc.key)
+		got := ask(tc.from, http.MethodPost, "/fleet/questions/q", body, func(r *http.Request) {
+			if how(r); tc.name == "from outside" {
+				r.Host = "127.0.0.1:8080"
+			}
+		})
+		decided := ""
+		w.change(func(w *world) {
+			if i := slices.IndexFunc(w.asked, func(s string) bool { return strings.HasPrefix(s, "decide") }); i >= 0 {
+				decided = w.asked[i]
+			}
+		})
+		if got.Code != tc.want || decided != tc.decided {
+			t.Errorf("%s: %d %s, %q", tc.name, got.Code, got.Body, decided)
 		}
 	}
 }

@@ -25,6 +25,7 @@ func (q questions) decide(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	var body struct {
 		Decision handoff.Decision `json:"decision"`
 		Text     string           `json:"text"`
+		Typed    string           `json:"typed"` // the second act of a person at their own terminal
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
@@ -36,12 +37,31 @@ func (q questions) decide(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	if body.Text != "" {
 		return handoff.Fault(handoff.CodeMalformed, "there is either a decision or a text", "")
 	}
+	if body.Typed != "" {
+		if err := q.typed(r, g, id, body.Typed); err != nil {
+			return err
+		}
+		g.Terminal = true
+	}
 	switch body.Decision {
 	case handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop:
 	default:
 		return handoff.Fault(handoff.CodeMalformed, "decision is accept, accept_for_session, decline or stop", "")
 	}
 	return done(w, q.open.Decide(r.Context(), g, id, body.Decision))
+}
+
+// typed returns an error unless a request of the user who runs the service has the second act of a question.
+func (q questions) typed(r *http.Request, g handoff.Grant, id handoff.QuestionID, word string) error {
+	if _, keyed := carriedKey(r); keyed || !inside(r) {
+		return handoff.Fault(handoff.CodeNeedsTap, "a word counts only at a terminal of the user who runs Switchboard", "")
+	}
+	for _, open := range q.open.Questions(g) {
+		if open.ID == id && open.SecondAct() != word {
+			return handoff.Fault(handoff.CodeMalformed, "that is not what was to be typed", "")
+		}
+	}
+	return nil
 }
 
 // decisionInfo is a decision in a list.

@@ -131,6 +131,8 @@ func TestEveryQuestion(t *testing.T) {
 		{"person", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
 		{"person", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
 		{"person", "stop", "", handoff.OutcomeInterrupted, "[stop by page, high]"},
+		{"person", "typed accept", "allowed ", handoff.OutcomeResult, "[accept by terminal, high]"},
+		{"command", "typed accept", "allowed ", handoff.OutcomeResult, "[accept by terminal, medium]"},
 		{"rights", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
 		{"rights", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
 		{"tool", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
@@ -149,7 +151,14 @@ func TestEveryQuestion(t *testing.T) {
 				if words, ok := strings.CutPrefix(tt.answer, "text: "); ok {
 					return r.Reply(t.Context(), approver, q.ID, words)
 				}
-				return r.Decide(t.Context(), approver, q.ID, handoff.Decision(tt.answer))
+				by, decision := approver, tt.answer
+				if word, typed := strings.CutPrefix(tt.answer, "typed "); typed {
+					by.Page, by.Terminal, decision = false, true, word
+					if err := r.Decide(t.Context(), by, q.ID, handoff.DecisionAcceptForSession); handoff.CodeOf(err) != handoff.CodeNeedsTap && handoff.CodeOf(err) != handoff.CodeNotPending {
+						t.Errorf("for the session: %v", err)
+					}
+				}
+				return r.Decide(t.Context(), by, q.ID, handoff.Decision(decision))
 			}
 			must(t, answer())
 			if err := answer(); err == nil || handoff.AsError(err).Code != handoff.CodeNotPending {

@@ -225,7 +225,8 @@ func (answerVerb) Help() string {
 	return examples("switchboard answer", "switchboard answer q1 yes", `switchboard answer q2 "version 2.4, today"`) +
 		"\n\nAt a terminal it shows the question once more before it allows anything; a script names the question by its " +
 		"id, such as q1-7f3a90c2. " +
-		"With a key, it takes one that says approve: true. What is risky takes a tap on the page."
+		"With a key, it takes one that says approve: all. What is risky takes a tap on the page, or the first word of the " +
+		"command typed at a terminal of the user who runs Switchboard."
 }
 
 func (v answerVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.Answer(ctx, v.Words) }

@@ -61,6 +61,8 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 	switch {
 	case g.Page:
 		d.By = handoff.ByPage
+	case g.Terminal && d.Decision == handoff.DecisionAccept:
+		d.By = handoff.ByTerminal
 	case d.Decision == handoff.DecisionAcceptForSession:
 		return handoff.Fault(handoff.CodeNeedsTap, whyForSession, "")
 	case d.Decision == handoff.DecisionAccept && q.tier() == risk.High:

@@ -263,7 +263,7 @@ export const approvalWords = (approval) => approvals[approval] ?? (approval || "
 export const voiceLimitWords = (level) => limits[level] ?? level;
 
 const answers = { __proto__: null, accept: "Allowed", accept_for_session: "Allowed for the session", decline: "Declined", stop: "Declined, and stopped" };
-const ways = { __proto__: null, voice: "by voice", typed: "by a typed answer", page: "on the page", api: "by a program", nobody: "because nobody answered" };
+const ways = { __proto__: null, voice: "by voice", typed: "by a typed answer", page: "on the page", terminal: "at your own terminal", api: "by a program", nobody: "because nobody answered" };
 
 const letIn = { __proto__: null, let_in: "Let in", keep_out: "Did not let in", disconnect: "Disconnected" };
 

@@ -34,17 +34,16 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 		_, err = fmt.Fprint(t.Out, t.list(open.Items, time.Now()))
 		return err
 	}
-	q, body, err := parseAnswer(open.Items, words)
+	q, body, err := t.parseAnswer(open.Items, words)
 	if err != nil {
 		return err
 	}
 	refuses := body["decision"] == string(handoff.DecisionDecline) || body["decision"] == string(handoff.DecisionStop)
 	if q.Risk == "high" && body["decision"] == string(handoff.DecisionAccept) {
-		_, _ = fmt.Fprint(t.Err, describeQuestion(q, time.Now())) // the error below is what matters
-		return fmt.Errorf("it is risky, so a yes to it takes a tap on the page; `%s login` prints a link to it. A no "+
-			"counts here: %s answer %s no", t.Name, t.Name, t.handle(q))
-	}
-	if !refuses && words[0] != string(q.ID) && words[0] != shortID(q) {
+		if body["typed"], err = t.secondAct(ctx, q); err != nil {
+			return err
+		}
+	} else if !refuses && words[0] != string(q.ID) && words[0] != shortID(q) {
 		if err := t.confirm(ctx, q, words); err != nil {
 			return err
 		}
@@ -61,9 +60,29 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	return err
 }
 
+// mayAllow reports whether a yes to a question counts from here: one to what is risky takes a person at a terminal of
+// the user who runs the service.
+func (t *Terminal) mayAllow(q handoff.RecordQuestion) bool { return q.Risk != "high" || t.Ask != nil && t.Key == "" }
+
+// secondAct shows a risky question, and returns the word that somebody has to type to allow it.
+func (t *Terminal) secondAct(ctx context.Context, q handoff.RecordQuestion) (string, error) {
+	_, _ = fmt.Fprint(t.Err, t.describe(q, time.Now())) // without the question nobody types the word
+	if !t.mayAllow(q) {
+		return "", fmt.Errorf("it is risky, so a yes to it takes a tap on the page, or a person at a terminal of the user who "+
+			"runs Switchboard; `%s login` prints a link to the page. A no counts here: %s answer %s no", t.Name, t.Name,
+			t.handle(q))
+	}
+	word := q.SecondAct()
+	typed, err := t.Ask(ctx, fmt.Sprintf("It is risky. To allow it once, type %s: ", Plain(word)))
+	if err == nil && typed != word {
+		err = errors.New("nothing was answered")
+	}
+	return word, err
+}
+
 // confirm shows a question, and asks for a yes to answering it.
 func (t *Terminal) confirm(ctx context.Context, q handoff.RecordQuestion, words []string) error {
-	_, _ = fmt.Fprint(t.Err, describeQuestion(q, time.Now())) // without the question nobody says yes
+	_, _ = fmt.Fprint(t.Err, t.describe(q, time.Now())) // without the question nobody says yes
 	if questionNamed(words[0], []handoff.RecordQuestion{q}) == 0 {
 		words = words[1:]
 	}
@@ -85,6 +104,11 @@ func (t *Terminal) handle(q handoff.RecordQuestion) string {
 		return shortID(q)
 	}
 	return q.Label
+}
+
+// command returns the command that answers a question, with the answers that count from here.
+func (t *Terminal) command(q handoff.RecordQuestion) string {
+	return fmt.Sprintf("%s answer %s %s", t.Name, t.handle(q), t.replies(q))
 }
 
 // shortID returns an id of a question that can be typed: its label, and a hash, because labels are reused.
@@ -130,7 +154,7 @@ func questionsThere(open []handoff.RecordQuestion) string {
 }
 
 // parseAnswer returns the question that words answer, and the body of the request to the API.
-func parseAnswer(
+func (t *Terminal) parseAnswer(
 	open []handoff.RecordQuestion, words []string,
 ) (q handoff.RecordQuestion, body map[string]string, err error) {
 	at := questionNamed(words[0], open)
@@ -148,7 +172,7 @@ func parseAnswer(
 	}
 	q = open[at]
 	if len(words) == 0 {
-		return q, nil, fmt.Errorf("%s asks: %s; answer with %s", q.Server, questionText(q), replies(q))
+		return q, nil, fmt.Errorf("%s asks: %s; answer with %s", q.Server, questionText(q), t.replies(q))
 	}
 	text := strings.Join(words, " ")
 	decision := map[string]handoff.Decision{
@@ -161,17 +185,17 @@ func parseAnswer(
 	case q.Words:
 		return q, map[string]string{"text": text}, nil
 	}
-	return q, nil, fmt.Errorf("%q does not answer %s; there is %s", text, q.Label, replies(q))
+	return q, nil, fmt.Errorf("%q does not answer %s; there is %s", text, q.Label, t.replies(q))
 }
 
-// replies returns the possible answers to a question, as in "yes|no|stop".
-func replies(q handoff.RecordQuestion) string {
+// replies returns the answers to a question that count from here, as in "yes|no|stop".
+func (t *Terminal) replies(q handoff.RecordQuestion) string {
 	var ways []string
 	for _, way := range []struct {
 		decision handoff.Decision
 		word     string
 	}{{handoff.DecisionAccept, "yes"}, {handoff.DecisionDecline, "no"}, {handoff.DecisionStop, "stop"}} {
-		if slices.Contains(q.Decisions, way.decision) {
+		if slices.Contains(q.Decisions, way.decision) && (way.decision != handoff.DecisionAccept || t.mayAllow(q)) {
 			ways = append(ways, way.word)
 		}
 	}
@@ -200,14 +224,14 @@ func (t *Terminal) list(open []handoff.RecordQuestion, now time.Time) string {
 	}
 	var b strings.Builder
 	for _, q := range open {
-		b.WriteString(describeQuestion(q, now))
-		fmt.Fprintf(&b, "    %s answer %s %s\n", t.Name, t.handle(q), replies(q))
+		b.WriteString(t.describe(q, now))
+		fmt.Fprintf(&b, "    %s\n", t.command(q))
 	}
 	return b.String()
 }
 
-// describeQuestion describes a question with everything that somebody needs to know to answer it.
-func describeQuestion(q handoff.RecordQuestion, now time.Time) string {
+// describe describes a question with everything that somebody needs to know to answer it.
+func (t *Terminal) describe(q handoff.RecordQuestion, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s", q.Label, cell(q.Server, titleWidth))
 	if q.Title != "" {
@@ -229,8 +253,11 @@ func describeQuestion(q handoff.RecordQuestion, now time.Time) string {
 			fmt.Fprintf(&b, "%s\n", indented(ask.Text+" ("+strings.Join(ask.Options, ", ")+")", "    "))
 		}
 	}
-	if q.Risk == "high" {
+	switch {
+	case !t.mayAllow(q):
 		b.WriteString("    a yes to this takes a tap on the page\n")
+	case q.Risk == "high":
+		b.WriteString("    a yes to this takes a tap on the page, or a word of it typed here\n")
 	}
 	return b.String()
 }

@@ -3,6 +3,7 @@ package verbs
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -68,29 +69,58 @@ func TestAnswerSeen(t *testing.T) {
 	}
 }
 
-// TestAnswerRisky: a yes that takes a tap is refused at once, before anybody is asked whether they are sure; a no
-// counts.
+// TestAnswerRisky: a yes to what is risky counts from a terminal of the user who runs the service, when its first word
+// is typed there. Elsewhere it is refused at once, before anybody is asked whether they are sure, and is not offered; a
+// no counts.
 func TestAnswerRisky(t *testing.T) {
 	const open = `{"items":[{"id":"bigpc:7","label":"q1","server":"bigpc","command":"sudo reboot","risk":"high","decisions":["accept","decline"]}]}`
 	const post = "POST /fleet/questions/bigpc:7"
-	for words, sent := range map[string]bool{"yes": false, "q1 yes": false, "bigpc:7 yes": false, "no": true,
-		"q1 no": true} {
+	for _, tc := range []struct {
+		words, key string
+		seated     bool
+		says       string
+		sent       string // the body of the answer; "": none
+	}{
+		{"yes", "", false, "", ""},
+		{"bigpc:7 yes", "", false, "", ""},
+		{"yes", "a-key", true, "sudo", ""},
+		{"no", "", false, "", `{"decision":"decline"}`},
+		{"q1 no", "a-key", true, "", `{"decision":"decline"}`},
+		{"yes", "", true, "yes", ""},
+		{"bigpc:7 yes", "", true, "", ""},
+		{"bigpc:7 yes", "", true, "sudo", `{"decision":"accept","typed":"sudo"}`},
+		{"yes", "", true, "sudo", `{"decision":"accept","typed":"sudo"}`},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)},
-				post: {says(200, "{}")}}}
+			sent := ""
+			f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open), says(200, open)},
+				post: {func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					sent = string(body)
+					says(200, "{}")(w, r)
+				}}}}
 			term := f.terminal(&out, &errs)
-			term.Ask = func(context.Context, string) (string, error) {
-				t.Errorf("%q: asked to be sure of what is refused", words)
-				return "yes", nil
+			term.Key = tc.key
+			if tc.seated {
+				term.Ask = func(_ context.Context, prompt string) (string, error) {
+					if tc.key != "" || !strings.Contains(errs.String(), "sudo reboot") || !strings.Contains(prompt, "type sudo") {
+						t.Errorf("%q: asked unseen: %q %q", tc.words, errs.String(), prompt)
+					}
+					return tc.says, nil
+				}
 			}
-			err := term.Answer(t.Context(), strings.Fields(words))
-			if got := f.seen[len(f.seen)-1] == post; got != sent || (err == nil) != sent {
-				t.Errorf("%q: sent %t, %v", words, got, err)
+			err := term.Answer(t.Context(), strings.Fields(tc.words))
+			if sent != tc.sent || (err == nil) != (sent != "") {
+				t.Errorf("%q: sent %s, %v", tc.words, sent, err)
 			}
-			if !sent && (!strings.Contains(err.Error(), "switchboard login") ||
+			mayAllow := tc.seated && tc.key == ""
+			if sent == "" && !mayAllow && (!strings.Contains(err.Error(), "switchboard login") ||
 				!strings.Contains(errs.String(), "sudo reboot")) {
-				t.Errorf("%q: told %v, %q", words, err, errs.String())
+				t.Errorf("%q: told %v, %q", tc.words, err, errs.String())
+			}
+			if err := term.Answer(t.Context(), nil); err != nil || strings.Contains(out.String(), "yes|no") != mayAllow {
+				t.Errorf("%q: offered %q, %v", tc.words, out.String(), err)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ type runLine struct {
 type talk struct {
 	out, err io.Writer
 	name     string // of the program, for commands in texts
-	handle   func(handoff.RecordQuestion) string
+	command  func(handoff.RecordQuestion) string // the command that answers a question
 
 	headed   bool                        // the header was printed
 	record   handoff.Record              // from the latest event with one
@@ -44,9 +44,9 @@ type talk struct {
 	live bool
 }
 
-// newTalk returns a talk. name is the program's name; handle returns the name of a question for a command.
-func newTalk(out, err io.Writer, name string, handle func(handoff.RecordQuestion) string) *talk {
-	return &talk{out: out, err: err, name: name, handle: handle, kinds: map[string]handoff.ItemKind{},
+// newTalk returns a talk. name is the program's name; command returns the command that answers a question.
+func newTalk(out, err io.Writer, name string, command func(handoff.RecordQuestion) string) *talk {
+	return &talk{out: out, err: err, name: name, command: command, kinds: map[string]handoff.ItemKind{},
 		written: map[string]string{}, done: map[string]bool{}}
 }
 
@@ -97,8 +97,7 @@ func (t *talk) happened(e runLine) {
 	case "question":
 		if e.Question != nil {
 			q := *e.Question
-			t.note("%s asks (%s): %s\n  answer with: %s answer %s %s", q.Server, q.Label, questionText(q), t.name,
-				t.handle(q), replies(q))
+			t.note("%s asks (%s): %s\n  answer with: %s", q.Server, q.Label, questionText(q), t.command(q))
 		}
 	case "given_up":
 		t.note("nobody answered in time, so it was declined")

@@ -73,7 +73,7 @@ func TestTalk(t *testing.T) {
 		{"unknown", []string{placed, `{"type":"from the future"}`}, "", ""},
 	} {
 		var out, errs bytes.Buffer
-		shown := newTalk(&out, &errs, "switchboard", seated.handle)
+		shown := newTalk(&out, &errs, "switchboard", seated.command)
 		shown.live = !strings.HasPrefix(tc.name, "file: ")
 		for _, text := range tc.events {
 			var e runLine
@@ -122,7 +122,7 @@ func TestOutcome(t *testing.T) {
 		{"unknown", nil, handoff.Record{Outcome: handoff.OutcomeUnknown}, "", "nobody knows what became of it\n"},
 	} {
 		var out, errs bytes.Buffer
-		shown := newTalk(&out, &errs, "switchboard", seated.handle)
+		shown := newTalk(&out, &errs, "switchboard", seated.command)
 		shown.messages, shown.headed = tc.said, true
 		if shown.end(tc.record); out.String() != tc.out || errs.String() != tc.err {
 			t.Errorf("%s: %q %q", tc.name, out.String(), errs.String())
@@ -156,7 +156,7 @@ func TestChosen(t *testing.T) {
 		{[]handoff.RecordQuestion{which}, "yes", "id2", "yes"},
 		{[]handoff.RecordQuestion{which}, "no", "id2", "decline"},
 	} {
-		q, body, err := parseAnswer(tc.open, strings.Fields(tc.words))
+		q, body, err := new(Terminal).parseAnswer(tc.open, strings.Fields(tc.words))
 		got := body["decision"] + body["text"]
 		if err != nil {
 			got = err.Error()
@@ -167,7 +167,7 @@ func TestChosen(t *testing.T) {
 	}
 	push.Risk, push.Command, push.Cwd, push.Asked = "high", "git push -f", "/src", time.Unix(0, 0)
 	if text := seated.list([]handoff.RecordQuestion{push},
-		time.Unix(120, 0)); text != "q1  bigpc, 2 minutes ago, risk: high\n    May it? git push -f\n    in /src\n    a yes to this takes a tap on the page\n    switchboard answer q1 yes|no|stop\n" {
+		time.Unix(120, 0)); text != "q1  bigpc, 2 minutes ago, risk: high\n    May it? git push -f\n    in /src\n    a yes to this takes a tap on the page, or a word of it typed here\n    switchboard answer q1 yes|no|stop\n" {
 		t.Errorf("listed as %q", text)
 	}
 }

@@ -109,7 +109,7 @@ func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, erro
 
 // followOne prints one piece of work. into is the id of the work that its words went into, or "".
 func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Record, into string, err error) {
-	shown := newTalk(t.Out, t.Err, t.Name, t.handle)
+	shown := newTalk(t.Out, t.Err, t.Name, t.command)
 	shown.live = t.Live
 	away := func(err error) { shown.note("(%v; trying again)", err) }
 	path := "/fleet/handoffs/" + url.PathEscape(id)
