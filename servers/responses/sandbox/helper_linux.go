@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,9 +17,9 @@ import (
 
 // helper sets up the sandbox around itself, runs the command in it and returns its exit code. It is the first process
 // of its process namespace: when it ends, the kernel kills all others.
-func helper(in io.Reader) (int, error) {
+func helper(service io.ReadWriter) (int, error) {
 	runtime.LockOSThread() // processes inherit the privileges of the thread that starts them
-	spec := bufio.NewReader(in)
+	spec := bufio.NewReader(service)
 	line, err := spec.ReadBytes('\n')
 	if err != nil {
 		return 0, err
@@ -27,22 +28,17 @@ func helper(in io.Reader) (int, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return 0, err
 	}
-	unix.CloseOnExec(reportPipe)
 	if err := enterSandbox(c); err != nil {
 		return 0, err
 	}
-	report := os.NewFile(reportPipe, "report") // closed before the command starts
-	if _, err := report.WriteString(ready); err != nil {
-		return 0, err
-	}
-	if err := report.Close(); err != nil || c.Probe {
+	if _, err := io.WriteString(service, ready); err != nil || c.Probe {
 		return 0, err
 	}
 	if _, err := spec.ReadByte(); err != nil { // the service watches now
 		return 0, err
 	}
-	go func() { // the pipe is closed when the service is gone
-		_, _ = spec.ReadByte()
+	go func() {
+		_, _ = spec.ReadByte() // it fails when the service is gone
 		os.Exit(killed)
 	}()
 	code, err := run(c.Command)
@@ -64,28 +60,23 @@ func enterSandbox(c wire) error {
 	if err != nil {
 		return err
 	}
-	if c.Mode != Full {
+	if c.Mode == Full {
+		err = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	} else {
 		err = buildRoot(c.Command)
-	} else if err = unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		err = fmt.Errorf("/proc: %w", err)
 	}
-	if err == nil {
-		err = hide(hidden) // over everything that shows them
-	}
-	if err == nil {
-		err = os.Chdir(c.Dir)
-	}
-	if err != nil || c.Mode == Full {
-		return errors.Join(err, dropPrivileges())
-	}
-	if err := loopback(); err != nil {
+	if err != nil {
 		return err
+	}
+	// Hiding comes last, over everything that shows the files.
+	if err := cmp.Or(hide(hidden), os.Chdir(c.Dir)); err != nil || c.Mode == Full {
+		return cmp.Or(err, dropPrivileges())
 	}
 	// In a user namespace of its own, a command would have privileges there.
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 		return fmt.Errorf("user namespaces: %w", err)
 	}
-	if err := dropPrivileges(); err != nil {
+	if err := cmp.Or(loopback(), dropPrivileges()); err != nil {
 		return err
 	}
 	return restrictCalls()
@@ -118,21 +109,16 @@ func dropPrivileges() error {
 			return fmt.Errorf("rights: %w", err)
 		}
 	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return fmt.Errorf("rights: %w", err)
-	}
 	none := [2]unix.CapUserData{}
-	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
+	err := errors.Join(unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0),
+		unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]),
+		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+		// Processes of the same user must not inspect this process, whose other threads still have privileges.
+		unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0), unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}))
+	if err != nil {
 		return fmt.Errorf("rights: %w", err)
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("rights: %w", err)
-	}
-	// Processes of the same user must not inspect this process, whose other threads still have privileges.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("rights: %w", err)
-	}
-	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	return nil
 }
 
 // limitScript is a shell script that limits the number of processes of this user namespace, which the command alone

@@ -1,13 +1,13 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -40,30 +40,23 @@ func watch(ctx context.Context, stop context.CancelCauseFunc, over func() error)
 // tooMuchMemory returns an error if the processes of a process namespace, of which this is the /proc, use too much
 // memory, without mapped files. Shared memory counts for each process; the first process is the helper.
 func tooMuchMemory(processes *os.Root, l Limits) error {
-	all, err := processes.Open(".")
-	if err != nil {
-		return errMemory
-	}
-	names, err := all.Readdirnames(-1)
-	_ = all.Close()
+	all, err := fs.ReadDir(processes.FS(), ".")
 	if err != nil {
 		return errMemory
 	}
 	var used int64
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err != nil || pid == 1 {
+	for _, e := range all {
+		if pid, err := strconv.Atoi(e.Name()); err != nil || pid == 1 {
 			continue
 		}
-		status, err := processes.ReadFile(name + "/status")
+		status, err := processes.ReadFile(e.Name() + "/status")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
 			return errMemory
 		}
-		for line := range bytes.Lines(status) {
-			for _, field := range []string{"RssAnon:", "RssShmem:"} {
-				if text, ok := bytes.CutPrefix(line, []byte(field)); ok {
-					kib, _ := strconv.ParseInt(string(bytes.TrimSuffix(bytes.TrimSpace(text), []byte(" kB"))), 10, 64)
-					used += kib << 10
-				}
+		for line := range strings.Lines(string(status)) {
+			if field := strings.Fields(line); len(field) == 3 && (field[0] == "RssAnon:" || field[0] == "RssShmem:") {
+				kib, _ := strconv.ParseInt(field[1], 10, 64)
+				used += kib << 10
 			}
 		}
 	}
@@ -90,19 +83,16 @@ func (c Command) wroteTooMuch() error {
 // tidy removes all files of a command that has ended if they are too much, and returns [ErrTmp] then.
 func (c Command) tidy() error {
 	err := c.wroteTooMuch()
-	for _, name := range written {
-		if err != nil {
-			err = errors.Join(err, empty(filepath.Join(c.Scratch, name)))
-		}
+	if err == nil {
+		return nil
 	}
-	return err
-}
-
-// empty removes what is in a directory.
-func empty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	for _, name := range written {
+		dir := filepath.Join(c.Scratch, name)
+		entries, unread := os.ReadDir(dir)
+		err = errors.Join(err, unread)
+		for _, e := range entries {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
 	}
 	return err
 }

@@ -36,11 +36,15 @@ func buildRoot(c Command) error {
 	} else {
 		b.bind(c.Workspace, c.Workspace, false)
 	}
-	b.do("root", func() error { return unix.Chdir(root) })
-	b.do("root", func() error { return unix.PivotRoot(".", ".") })
-	b.do("the old root", func() error { return unix.Unmount(".", unix.MNT_DETACH) })
-	b.do("root", func() error { return os.Chdir("/") })
-	b.do("root", func() error { return readOnly("/", 0) })
+	for _, step := range []func() error{
+		func() error { return os.Chdir(root) },
+		func() error { return unix.PivotRoot(".", ".") },
+		func() error { return unix.Unmount(".", unix.MNT_DETACH) }, // the old root
+		func() error { return os.Chdir("/") },
+		func() error { return restrict("/", 0, unix.MOUNT_ATTR_RDONLY) },
+	} {
+		b.do("root", step)
+	}
 	return b.err
 }
 
@@ -65,9 +69,12 @@ func (b *rootBuilder) overlay(c Command) {
 		}
 		err := unix.Mount("overlay", to, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "userxattr,index=off,lowerdir="+
 			lowerName+":"+privateName+",upperdir="+upperName+",workdir="+workName)
-		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ELOOP) {
-			err = fmt.Errorf("%w; the directory for temporary files (TMPDIR) must be on a file system such as ext4, XFS, "+
+		switch err {
+		case unix.EINVAL, unix.ELOOP:
+			return fmt.Errorf("%w; the directory for temporary files (TMPDIR) must be on a file system such as ext4, XFS, "+
 				"Btrfs or tmpfs, and outside of the workspace", err)
+		case unix.EPERM, unix.ENODEV:
+			return errors.New("the kernel lets no user mount overlayfs; it needs Linux 5.11 and the module overlay")
 		}
 		return err
 	})
@@ -154,9 +161,9 @@ func (b *rootBuilder) bind(from, at string, writable bool) {
 			return err
 		}
 		if writable {
-			return unix.MountSetattr(unix.AT_FDCWD, to, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID})
+			return restrict(to, unix.AT_RECURSIVE, 0)
 		}
-		return readOnly(to, unix.AT_RECURSIVE)
+		return restrict(to, unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY)
 	})
 }
 
@@ -165,48 +172,31 @@ func mountPoint(path string, dir bool) error {
 	if dir {
 		return os.MkdirAll(path, 0o755)
 	}
-	if _, err := os.Lstat(path); err == nil { // a mount point need not be readable
+	if _, err := os.Lstat(path); err == nil { // it need not be readable
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	return f.Close()
+	return os.WriteFile(path, nil, 0o644)
 }
 
-// readOnly makes a mount read-only.
-func readOnly(path string, flags uint) error {
-	return unix.MountSetattr(unix.AT_FDCWD, path, flags,
-		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
+// restrict takes the right to set users from a mount, and more.
+func restrict(path string, flags uint, more uint64) error {
+	return unix.MountSetattr(unix.AT_FDCWD, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | more})
 }
 
 // addDevices makes /proc and /dev.
 func (b *rootBuilder) addDevices() {
 	for _, device := range devices {
-		b.do(device, func() error {
-			to := filepath.Join(b.root, device)
-			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-				return err
-			}
-			if err := mountPoint(to, false); err != nil {
-				return err
-			}
-			return unix.Mount(device, to, "", unix.MS_BIND, "")
-		})
+		b.bind(device, device, true)
 	}
-	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
-		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"} {
-		b.do("/dev/"+name, func() error { return os.Symlink(target, filepath.Join(b.root, "dev", name)) })
+	for name, target := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
+		b.do("/dev", func() error { return os.Symlink("/proc/self/fd"+target, filepath.Join(b.root, "dev", name)) })
 	}
-	for _, made := range []struct{ at, kind, options string }{{"proc", "proc", ""},
-		{"dev/shm", "tmpfs", "mode=1777,size=256m"}} {
-		b.do("/"+made.at, func() error {
-			to := filepath.Join(b.root, made.at)
-			if err := os.MkdirAll(to, 0o755); err != nil {
-				return err
-			}
-			return unix.Mount(made.kind, to, made.kind, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, made.options)
+	for kind, at := range map[string]string{"proc": "/proc", "tmpfs": "/dev/shm"} {
+		b.do(at, func() error {
+			options := map[string]string{"tmpfs": "mode=1777,size=256m"}[kind]
+			at = filepath.Join(b.root, at)
+			return errors.Join(os.MkdirAll(at, 0o755),
+				unix.Mount(kind, at, kind, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, options))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -23,11 +24,8 @@ import (
 // exits.
 const helperFlag = "-switchboard-sandbox"
 
-// reportPipe is the file on which the helper reports that the sandbox is ready, or why not.
-const reportPipe = 3
-
-// ready is the report that the sandbox is ready.
-const ready = "ready"
+// ready is the line with which the helper reports that the sandbox is ready; any other line is why it is not.
+const ready = "ready\n"
 
 // wire is a command in the form in which the helper gets it.
 type wire struct {
@@ -51,20 +49,15 @@ func Run(ctx context.Context, c Command) (int, error) {
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	specIn, specOut, err := os.Pipe() // specOut stays open: the helper ends when it is closed
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = specIn.Close(); _ = specOut.Close() }()
-	reportIn, reportOut, err := os.Pipe()
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = reportIn.Close(); _ = reportOut.Close() }()
+	helper, theirs := os.NewFile(uintptr(pair[0]), "helper"), os.NewFile(uintptr(pair[1]), "service")
+	defer func() { _ = helper.Close(); _ = theirs.Close() }() // the helper ends when its own is closed
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{"switchboard", helperFlag}
-	cmd.Env, cmd.Stdin, cmd.ExtraFiles = append([]string{}, c.Env...), specIn, []*os.File{reportOut}
-	cmd.Stdout, cmd.Stderr = c.Output, c.Output
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = append([]string{}, c.Env...), theirs, c.Output, c.Output
 	cmd.SysProcAttr = attributes(c)
 	own, _ := os.ReadFile("/proc/self/cgroup")
 	group := openGroup(groupParent(string(own)), filepath.Base(c.Scratch), c.Limits)
@@ -76,13 +69,13 @@ func Run(ctx context.Context, c Command) (int, error) {
 	if err := cmd.Start(); err != nil {
 		return 0, noSandbox(err)
 	}
-	_, _ = specIn.Close(), reportOut.Close()
-	if err := json.NewEncoder(specOut).Encode(wire{c, c.probe}); err != nil {
+	_ = theirs.Close()
+	if err := json.NewEncoder(helper).Encode(wire{c, c.probe}); err != nil {
 		_ = cmd.Process.Kill()
 	}
-	report, _ := io.ReadAll(io.LimitReader(reportIn, 4096)) // the helper closes it, and waits for our go-ahead
+	report, _ := bufio.NewReader(io.LimitReader(helper, 4096)).ReadString('\n') // then it waits for our go-ahead
 	var watching sync.WaitGroup
-	if string(report) == ready && !c.probe {
+	if report == ready && !c.probe {
 		processes, err := os.OpenRoot(fmt.Sprintf("/proc/%d/root/proc", cmd.Process.Pid))
 		if err != nil {
 			stop(noSandbox(fmt.Errorf("it cannot be watched: %w", err)))
@@ -90,7 +83,7 @@ func Run(ctx context.Context, c Command) (int, error) {
 			defer func() { _ = processes.Close() }()
 			watching.Go(func() { watch(ctx, stop, func() error { return tooMuchMemory(processes, c.Limits) }) })
 			watching.Go(func() { watch(ctx, stop, c.wroteTooMuch) })
-			_, _ = specOut.Write([]byte("\n"))
+			_, _ = helper.Write([]byte("\n"))
 		}
 	}
 	err = cmd.Wait()
@@ -108,8 +101,8 @@ func Run(ctx context.Context, c Command) (int, error) {
 		return killed, nil
 	case cause != nil:
 		return 0, cause
-	case string(report) != ready:
-		return 0, noSandbox(errors.New(cmp.Or(string(report), "its helper does not answer")))
+	case report != ready:
+		return 0, noSandbox(errors.New(cmp.Or(report, "its helper does not answer")))
 	case ended:
 		return codeOf(exit.Sys().(syscall.WaitStatus)), nil
 	}
@@ -166,7 +159,7 @@ func Main() {
 	}
 	code, err := helper(os.Stdin)
 	if err != nil {
-		_, _ = os.NewFile(reportPipe, "report").WriteString(err.Error())
+		_, _ = os.Stdin.WriteString(strings.ReplaceAll(err.Error(), "\n", "; ") + "\n")
 		code = 1
 	}
 	syscall.Exit(code) // at once

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -377,14 +378,11 @@ func TestScratchOfTheDead(t *testing.T) {
 	must(t, err)
 	must(t, errors.Join(unix.Flock(int(dead.lock.Fd()), unix.LOCK_UN), dead.lock.Close(),
 		os.WriteFile(filepath.Join(dead.Dir, "tmp", "x"), []byte("left"), 0o600)))
-	half, old := filepath.Join(os.TempDir(), makingPrefix+"1"), filepath.Join(os.TempDir(), makingPrefix+"2")
 	other := filepath.Join(os.TempDir(), "switchboard-123")
-	must(t, errors.Join(os.Mkdir(half, 0o700), os.Mkdir(old, 0o700), os.Mkdir(other, 0o700),
-		os.Chtimes(old, time.Time{}, time.Now().Add(-2*makingTime))))
+	must(t, os.Mkdir(other, 0o700))
 	next, err := NewScratch(nil)
 	must(t, err)
-	for dir, stays := range map[string]bool{used.Dir: true, next.Dir: true, half: true, other: true, dead.Dir: false,
-		old: false} {
+	for dir, stays := range map[string]bool{used.Dir: true, next.Dir: true, other: true, dead.Dir: false} {
 		if _, err := os.Stat(dir); (err == nil) != stays {
 			t.Errorf("%s: %v, and should be there: %v", dir, err, stays)
 		}
@@ -392,6 +390,33 @@ func TestScratchOfTheDead(t *testing.T) {
 	must(t, errors.Join(used.Close(), next.Close()))
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*")); len(left) > 0 {
 		t.Errorf("left %q", left)
+	}
+}
+
+// TestScratchesAtOnce: makers of scratch directories take none from each other.
+func TestScratchesAtOnce(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	made := make(chan *Scratch, 40)
+	var work sync.WaitGroup
+	for range cap(made) {
+		work.Go(func() {
+			if s, err := NewScratch(nil); err != nil {
+				t.Error(err)
+			} else {
+				made <- s
+			}
+		})
+	}
+	work.Wait()
+	close(made)
+	for s := range made {
+		if _, err := os.Stat(filepath.Join(s.Dir, "tmp")); err != nil {
+			t.Error(err)
+		}
+		must(t, s.Close())
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 

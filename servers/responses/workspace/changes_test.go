@@ -49,8 +49,7 @@ func state(t *testing.T, w *Workspace, plain bool) map[string]string {
 		to, _ := os.Readlink(full)
 		text := []byte(to)
 		if e.Type() == 0 {
-			text, err = os.ReadFile(full)
-			must(t, err)
+			text, _ = os.ReadFile(full) // not of those that nobody may read
 		}
 		all[name] = fmt.Sprintf("%s %.100s", info.Mode(), text)
 		return nil

@@ -131,14 +131,12 @@ func (w *Workspace) directory(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !about.IsDir() {
-		return "", fmt.Errorf("%s is no directory", name)
-	}
 	opened, err := w.root.Stat(".")
-	if err != nil {
-		return "", err
-	}
-	if named, err := os.Stat(w.dir); err != nil || !os.SameFile(opened, named) {
+	named, err2 := os.Stat(w.dir)
+	switch {
+	case !about.IsDir():
+		return "", fmt.Errorf("%s is no directory", name)
+	case err != nil || err2 != nil || !os.SameFile(opened, named):
 		return "", errors.New("the workspace was moved")
 	}
 	return filepath.Join(w.dir, name), nil
@@ -182,10 +180,9 @@ func programs(env []string) []string {
 type ends struct {
 	also *Output // Set once; gets everything; may be nil
 
-	mu    sync.Mutex
-	head  []byte // Guarded by mu, like all below
-	tail  []byte // at most twice maxEnd
-	total int
+	mu   sync.Mutex
+	kept []byte // Guarded by mu, like below: maxEnd bytes from the beginning, and at least as many from the end
+	left int    // bytes between them that are left out
 }
 
 // Write implements [io.Writer]. It never fails.
@@ -195,26 +192,27 @@ func (e *ends) Write(p []byte) (int, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.total += len(p)
-	n := min(len(p), maxEnd-len(e.head))
-	e.head = append(e.head, p[:n]...)
-	rest := p[n:]
-	e.tail = append(e.tail, rest[max(len(rest)-maxEnd, 0):]...)
-	if over := len(e.tail) - maxEnd; over > maxEnd {
-		e.tail = append(e.tail[:0], e.tail[over:]...)
+	if e.kept = append(e.kept, p...); len(e.kept) > 4*maxEnd {
+		e.cut()
 	}
 	return len(p), nil
+}
+
+// cut leaves out what need not be kept. The caller holds mu.
+func (e *ends) cut() {
+	if over := len(e.kept) - 2*maxEnd; over > 0 {
+		e.kept = slices.Delete(e.kept, maxEnd, maxEnd+over)
+		e.left += over
+	}
 }
 
 // String returns the output, with a note of how many bytes are left out.
 func (e *ends) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tail := string(e.tail[max(len(e.tail)-maxEnd, 0):])
-	left := e.total - len(e.head) - len(tail)
-	if left == 0 {
-		return strings.ToValidUTF8(string(e.head)+tail, "?")
+	if e.cut(); e.left == 0 {
+		return strings.ToValidUTF8(string(e.kept), "?")
 	}
-	return fmt.Sprintf("%s\n[… %d bytes are left out …]\n%s", strings.ToValidUTF8(string(e.head), "?"), left,
-		strings.ToValidUTF8(tail, "?"))
+	return fmt.Sprintf("%s\n[… %d bytes are left out …]\n%s", strings.ToValidUTF8(string(e.kept[:maxEnd]), "?"), e.left,
+		strings.ToValidUTF8(string(e.kept[maxEnd:]), "?"))
 }

@@ -71,8 +71,8 @@ func TestEnds(t *testing.T) {
 			if got := e.String(); got != want {
 				t.Errorf("of %d bytes by %d there are %d, want %d", n, step, len(got), len(want))
 			}
-			if len(e.tail) > 3*maxEnd {
-				t.Errorf("%d bytes are kept", len(e.tail))
+			if len(e.kept) > 3*maxEnd {
+				t.Errorf("%d bytes are kept", len(e.kept))
 			}
 		}
 	}

@@ -225,33 +225,11 @@ func globPattern(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" || len(pattern) > 1000 {
 		return nil, errors.New("a pattern is needed, and a short one")
 	}
-	var b strings.Builder
-	b.WriteString("^")
-	for rest := path.Clean(pattern); rest != ""; {
-		switch {
-		case strings.HasPrefix(rest, "**/"):
-			b.WriteString("(?:.*/)?")
-			rest = rest[3:]
-		case strings.HasPrefix(rest, "**"):
-			b.WriteString(".*")
-			rest = rest[2:]
-		case rest[0] == '*':
-			b.WriteString("[^/]*")
-			rest = rest[1:]
-		case rest[0] == '?':
-			b.WriteString("[^/]")
-			rest = rest[1:]
-		default:
-			n := strings.IndexAny(rest, "*?")
-			if n < 0 {
-				n = len(rest)
-			}
-			b.WriteString(regexp.QuoteMeta(rest[:n]))
-			rest = rest[n:]
-		}
-	}
-	return regexp.Compile(b.String() + "$")
+	return regexp.Compile("^" + globs.Replace(regexp.QuoteMeta(path.Clean(pattern))) + "$")
 }
+
+// globs turns what is special in a pattern, of which the special characters were quoted, into an expression. Set once.
+var globs = strings.NewReplacer(`\*\*/`, "(?:.*/)?", `\*\*`, ".*", `\*`, "[^/]*", `\?`, "[^/]")
 
 func grep(ctx context.Context, w *Workspace, args struct {
 	Pattern string  `json:"pattern"`
