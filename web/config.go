@@ -29,9 +29,11 @@ type Work interface {
 	Stop(ctx context.Context, g handoff.Grant, id string) error
 }
 
-// Outbox has the outcomes that the next call tells. HeardForGood takes one out, durably.
+// Outbox has the outcomes that the next call tells. HeardForGood takes one out, durably. Answered notes that who asked
+// for work has the answer to that request.
 type Outbox interface {
 	HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error
+	Answered(g handoff.Grant, id handoff.RunID)
 }
 
 // Past has a caller's work from before a restart. After Recall, [Work] lists it, too.

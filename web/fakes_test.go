@@ -34,6 +34,7 @@ type world struct {
 	sessions    handoff.SessionList                   // Guarded by mu
 	transcr     handoff.Transcript                    // Guarded by mu
 	asked       []string                              // Guarded by mu: what was called, with its arguments
+	answered    []handoff.RunID                       // Guarded by mu: whose promise reached who asked
 	unread      error                                 // Guarded by mu: why work from before a restart is not known
 	fail        error                                 // Guarded by mu: what every call returns
 	limited     bool                                  // Guarded by mu: nobody may give work
@@ -140,6 +141,12 @@ func (w *world) Follow(
 
 func (w *world) HeardForGood(_ context.Context, g handoff.Grant, id handoff.RunID) error {
 	return w.called("heard", g.Caller.String(), string(id))
+}
+
+func (w *world) Answered(_ handoff.Grant, id handoff.RunID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answered = append(w.answered, id)
 }
 
 func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {

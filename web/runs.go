@@ -63,20 +63,22 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	if err := mayUseTool(g, tool); err != nil {
 		return err
 	}
-	front := tools.Direct{Backend: wk.tools, Complete: completeBy(r)}
+	front := tools.Direct{Backend: wk.tools, Complete: completeBy(r, g, body)}
 	result, err := args.Do(r.Context(), front.Backend, front, g)
 	if err != nil {
 		return err
 	}
-	return accepted(w, result.(tools.WorkResult).Record)
+	return wk.accepted(w, r, g, result.(tools.WorkResult).Record)
 }
 
-// completeBy returns a function that adds to a request for work the idempotency key of an HTTP request, and a note that
-// the caller will hear the answer in their next call.
-func completeBy(r *http.Request) func(*handoff.Request) {
+// completeBy returns a function that adds to a request for work the idempotency key of an HTTP request, or else the
+// print of its body, and a note that the caller will hear the answer in their next call.
+func completeBy(r *http.Request, g handoff.Grant, body any) func(*handoff.Request) {
 	return func(req *handoff.Request) {
 		req.Key = r.Header.Get("Idempotency-Key")
-		req.Again = req.Key != ""
+		if req.Again = req.Key != ""; !req.Again {
+			req.Print = handoff.PrintOf("api", g.Caller, g.Key, r.URL.Path, body)
+		}
 		req.Context = []handoff.Context{{Key: "switchboard", Trusted: true,
 			Value: "The answer may be read aloud to the caller: end it with one short sentence that can be said."}}
 	}
@@ -91,12 +93,12 @@ func (wk work) steer(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 		return err
 	}
 	req := handoff.Request{Input: handoff.TextInput(body.Prompt)}
-	completeBy(r)(&req)
+	completeBy(r, g, body)(&req)
 	record, err := wk.router.Steer(r.Context(), g, r.PathValue("id"), req)
 	if err != nil {
 		return err
 	}
-	return accepted(w, record)
+	return wk.accepted(w, r, g, record)
 }
 
 // move changes the order of waiting work in a session.
@@ -122,8 +124,15 @@ func (wk work) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	return done(w, wk.router.HeardForGood(r.Context(), g, handoff.RunID(record.ID)))
 }
 
-// accepted answers with the record of promised work, and its location.
-func accepted(w http.ResponseWriter, record handoff.Record) error {
+// accepted answers with the record of promised work, and its location. If the answer did not reach the client, the same
+// request is the same work.
+func (wk work) accepted(w http.ResponseWriter, r *http.Request, g handoff.Grant, record handoff.Record) error {
 	w.Header().Set("Location", "/fleet/handoffs/"+record.ID)
-	return writeJSON(w, http.StatusAccepted, listed(record))
+	if err := writeJSON(w, http.StatusAccepted, listed(record)); err != nil {
+		return err
+	}
+	if handoff.Written(w, r) {
+		wk.router.Answered(g, handoff.RunID(record.ID))
+	}
+	return nil
 }

@@ -88,11 +88,22 @@ func (c *caller) openKeyed(
 	c.registry.setKey(rec.ID, k)
 	c.registry.closePaused(string(w.req.Instead), rec.ID)
 	c.registry.with(rec.ID, func(rec *recordState) {
-		if rec.print = w.req.Print; by != nil {
+		if rec.print, rec.asking = w.req.Print, w.asking; by != nil {
 			rec.offered, rec.attendedBy = true, by
 		}
 	})
 	return "", nil
+}
+
+// findAsked returns the id of the run that a request repeats, by its key or its print; "": it begins one.
+func (c *caller) findAsked(ctx context.Context, req handoff.Request, args string) (same string, err error) {
+	if req.Again {
+		same, err = c.findRepeat(ctx, ledgerKeyOf(c.who, req.Key, args))
+	}
+	if same == "" && err == nil && req.Print != "" {
+		same, err = c.findPrinted(ctx, req.Print)
+	}
+	return same, err
 }
 
 // findPrinted returns the id of the work that a request with a print repeats, also if that is of an earlier life; "":
@@ -129,7 +140,7 @@ func (g *registry) repeated(print string) (same, unbegun string) {
 
 // repeatable reports whether the request of the record can be repeated by its print.
 func (r *recordState) repeatable() bool {
-	return r.print != "" && time.Since(r.CreatedAt) < ledger.KeyFor
+	return r.print != "" && !r.asking && time.Since(r.CreatedAt) < ledger.KeyFor
 }
 
 // Answered notes that who asked for work has the answer, whatever that is: the same request is new work then.

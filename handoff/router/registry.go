@@ -50,6 +50,7 @@ type recordState struct {
 	begunAs    string        // the id of the run that was begun in place of this one; "": none
 	key        ledgerKey     // of its request
 	print      string        // of its request, until who asked has the answer; "": none
+	asking     bool          // who asked still waits for an answer, so that an equal request is another one
 	attempts   int           // how often its start may have been sent
 	request    string        // the whole request while it waits or is paused, see [encodeRequest]; ""
 }

@@ -228,3 +228,45 @@ func testReadInPart(t *testing.T, status handoff.Status) {
 		t.Errorf("%s: the store has the answer %q", status, got)
 	}
 }
+
+// TestRepeatedPromise: equal requests that are under way together are different work. One whose asker left without the
+// promise is repeated by the next.
+func TestRepeatedPromise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := newCopier()
+		r := running(t, Config{Fleet: fleet, Ledger: newBook()})
+		req := handoff.Request{
+			Print: handoff.PrintOf("api", "go"), Target: handoff.Target{Server: "s", Thread: "t"}, Mode: handoff.ModeNext,
+			Input: handoff.TextInput("go"),
+		}
+		give := func() (string, context.CancelFunc) {
+			ctx, leave := context.WithCancel(t.Context())
+			rec, err := r.Give(ctx, ladderGrant, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rec.ID, func() { leave(); synctest.Wait() }
+		}
+		first, firstLeaves := give()
+		second, secondLeaves := give()
+		if first == second {
+			t.Error("two requests at the same time are one")
+		}
+		r.Answered(ladderGrant, handoff.RunID(second))
+		secondLeaves()
+		firstLeaves() // its connection broke
+		again, leave := give()
+		if again != first {
+			t.Errorf("repeated it is %s, want %s", again, first)
+		}
+		r.Answered(ladderGrant, handoff.RunID(again))
+		leave()
+		if next, leave := give(); next == first || next == second {
+			t.Errorf("given once more it is %s", next)
+		} else {
+			leave()
+		}
+		close(fleet.let)
+		synctest.Wait()
+	})
+}

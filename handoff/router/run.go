@@ -28,6 +28,7 @@ type run struct {
 	grant   handoff.Grant   // Set once; zero for a run of an earlier life, which resolves no names
 	req     handoff.Request // Set once
 	ID      string          // Set once: the record's id
+	asking  bool            // Set once: see [recordState]
 	log     *zap.Logger     // Set once
 	writer  *ledgerWriter   // Set once: may be nil
 	askedAt time.Time       // Set once: when the caller asked, also if that was in an earlier life of the process

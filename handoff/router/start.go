@@ -21,7 +21,7 @@ const (
 // Start implements [handoff.Runs]. With [handoff.CodeJoined] comes the id of a run that was begun earlier in place of
 // the same run (see [handoff.Request]).
 func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
-	return v.of(g.Caller).router.startAs(ctx, g, req, requestHash(req))
+	return v.of(g.Caller).router.startAs(ctx, g, req, requestHash(req), false)
 }
 
 // requestHash returns the hash of what a request asks for: two requests with one key must have the same.
@@ -36,9 +36,10 @@ func requestHash(req handoff.Request) string {
 	return ledger.Hash(handoff.Encode(words))
 }
 
-// startAs is Start; args is the hash of the request's arguments.
+// startAs is Start; args is the hash of the request's arguments. waits says that the request is under way until ctx
+// ends: until then, an equal one is other work.
 func (r *Router) startAs(
-	ctx context.Context, g handoff.Grant, req handoff.Request, args string,
+	ctx context.Context, g handoff.Grant, req handoff.Request, args string, waits bool,
 ) (handoff.RunID, error) {
 	c := r.caller(g.Caller)
 	if c != r.mine {
@@ -47,15 +48,8 @@ func (r *Router) startAs(
 	if err := mayGive(g, req); err != nil {
 		return "", err
 	}
-	if req.Again {
-		if same, err := c.findRepeat(ctx, ledgerKeyOf(g.Caller, req.Key, args)); same != "" || err != nil {
-			return handoff.RunID(same), err
-		}
-	}
-	if req.Print != "" {
-		if same, err := c.findPrinted(ctx, req.Print); same != "" || err != nil {
-			return handoff.RunID(same), err
-		}
+	if same, err := c.findAsked(ctx, req, args); same != "" || err != nil {
+		return handoff.RunID(same), err
 	}
 	if begun, err := c.registry.fillInstead(g, &req); err != nil {
 		return begun, err
@@ -71,6 +65,7 @@ func (r *Router) startAs(
 	if req.Key == "" {
 		req.Key = w.ID
 	}
+	w.asking = waits
 	w.grant, w.req, w.askedAt, w.agents.ahead = g, req, time.Now(), c.prefetches.take(req.Key, req.Target)
 	w.span = handoff.SpanOf(ctx).Begin("handoff")
 	w.ioCtx = handoff.WithSpan(w.ioCtx, w.span)
@@ -111,6 +106,9 @@ func (r *Router) startAs(
 			return begun, e
 		}
 		return handoff.RunID(same), nil
+	}
+	if waits && req.Print != "" {
+		context.AfterFunc(ctx, func() { c.registry.with(w.ID, func(rec *recordState) { rec.asking = false }) })
 	}
 	if w.req.Instead != "" && req.By == nil {
 		c.feed.byHand(string(w.req.Instead), handoff.RunByHand{Deed: handoff.DeedContinue})
@@ -194,7 +192,7 @@ func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request)
 func (r *Router) giveAs(
 	ctx context.Context, g handoff.Grant, req handoff.Request, args string,
 ) (handoff.Record, error) {
-	id, err := r.startAs(ctx, g, req, args)
+	id, err := r.startAs(ctx, g, req, args, true)
 	if err != nil {
 		return handoff.Record{}, err
 	}
@@ -221,6 +219,9 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 			if !hasEnded {
 				return e.Record, nil
 			}
+		case ended && ctx.Err() != nil: // nobody is there to be told
+			r.caller(g.Caller).keep(string(id))
+			return e.Record, handoff.AsError(ctx.Err())
 		case ended:
 			err := r.Heard(ctx, g, id)
 			if e.Record.Fault != nil {
@@ -240,14 +241,11 @@ func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	}
 	c := v.of(g.Caller)
 	args := ledger.Hash(handoff.Encode([]any{"steer", id, req.Input}))
-	if req.Again { // the work may have ended since
-		same, err := c.findRepeat(ctx, ledgerKeyOf(g.Caller, req.Key, args))
-		if err != nil {
-			return handoff.Record{}, err
-		}
-		if same != "" {
-			return c.router.promised(ctx, g, handoff.RunID(same))
-		}
+	switch same, err := c.findAsked(ctx, req, args); { // the work may have ended since
+	case err != nil:
+		return handoff.Record{}, err
+	case same != "":
+		return c.router.promised(ctx, g, handoff.RunID(same))
 	}
 	rec, w := c.registry.find(id)
 	switch {
