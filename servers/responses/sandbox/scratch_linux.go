@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratchPrefix begins the names of scratch directories, in the directory for temporary files.
-const scratchPrefix = "switchboard-scratch-"
+// scratchPrefix begins the names of scratch directories, in the directory for temporary files. Older versions, which
+// lock another file, remove those that begin with "switchboard-scratch-".
+const scratchPrefix = "switchboard-commands-"
 
 // A Scratch is a directory for the temporary files of commands. Its process has a lock on it, which ends with the
 // process; an unlocked one is removed when the next one is made.
