@@ -139,8 +139,9 @@ func (q Question) strays(said string, marked reading) bool {
 	asked := hear(strings.Join(slices.Concat(q.Acts, q.Files, q.Paths, q.Machines, q.Projects), " "))
 	other := func(name string) bool { return !asked.has(hear(name).joined) }
 	for _, name := range nameLike.FindAllString(said, -1) {
-		if does, _ := marked.does(hear(name).span(0, 1)); other(name) && does == 0 {
-			return true // and not "okay/cancel", or a sentence that ends without a space
+		h := hear(name)
+		if does, _ := marked.does(h.span(0, 1)); other(name) && does == 0 && len(h.joined) > 2 {
+			return true // and not "e.g.", "okay/cancel", or a sentence that ends without a space
 		}
 	}
 	return slices.ContainsFunc(q.Others, func(name string) bool { return other(name) && marked.has(hear(name).joined) }) ||

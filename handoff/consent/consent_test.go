@@ -341,6 +341,7 @@ func TestAskedBy(t *testing.T) {
 		{push, "bigpc wants to run git push origin main, yes or no?", true},
 		{push, "Big P C wants to run git push origin main, okay?", true},
 		{push, "Der Desktop möchte git push origin main ausführen, ja oder nein?", true},
+		{push, "bigpc wants to do something, e.g. git push origin main, yes/no?", true},
 		{push, "bigpcでgit push origin mainを実行してもいいですか", true},
 		{push, "One small thing on bigpc, shall I?", false},
 		{push, "Shall I git push origin main?", false},
