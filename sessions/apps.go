@@ -57,7 +57,7 @@ type appKeeper interface {
 	ChangeApp(ctx context.Context, a App, from [sha256.Size]byte) (bool, error)
 }
 
-// SortApps sorts apps, the most recently used first.
-func SortApps(all []App) {
+// sortApps sorts apps, the most recently used first.
+func sortApps(all []App) {
 	slices.SortFunc(all, func(a, b App) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.ID, b.ID)) })
 }

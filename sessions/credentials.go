@@ -51,8 +51,8 @@ type loginFinder interface {
 // SpentFor is how long the sum of a day is kept after it last grew.
 const SpentFor = 48 * time.Hour
 
-// SortLogins sorts logins, the most recently used first.
-func SortLogins(all []Login) {
+// sortLogins sorts logins, the most recently used first.
+func sortLogins(all []Login) {
 	slices.SortFunc(all, func(a, b Login) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.ID, b.ID)) })
 }
 

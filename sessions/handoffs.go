@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -44,9 +41,8 @@ type Memory interface {
 // from the state that the last batch left, and reads the state again whenever that may differ. It implements
 // [ledger.Ledger], [ledger.History] and [switchboard/handoff.Stickies].
 type Handoffs struct {
-	store Memory      // Set once
-	log   *zap.Logger // Set once
-	bad   atomic.Uint64
+	store Memory            // Set once
+	bad   func(name string) // Set once; counts and logs a document that cannot be read
 
 	mu  sync.Mutex
 	all map[handoff.Caller]*cached // Guarded by mu
@@ -59,13 +55,11 @@ type cached struct {
 	state State         // Owned by the holder of the turn
 }
 
-// NewHandoffs returns the ledger over a store.
-func NewHandoffs(store Memory, log *zap.Logger) *Handoffs {
-	return &Handoffs{store: store, log: log, all: map[handoff.Caller]*cached{}}
+// NewHandoffs returns the ledger over a store. bad is told of each document that is left out, since it cannot be read:
+// one bad entry must not hide the others.
+func NewHandoffs(store Memory, bad func(name string)) *Handoffs {
+	return &Handoffs{store: store, bad: bad, all: map[handoff.Caller]*cached{}}
 }
-
-// BadEntries returns how many unreadable entries were left out.
-func (h *Handoffs) BadEntries() uint64 { return h.bad.Load() }
 
 // take returns the cached state of a caller, for its only user until [cached.free].
 func (h *Handoffs) take(ctx context.Context, c handoff.Caller) (*cached, error) {
@@ -322,7 +316,7 @@ func (h *Handoffs) OpenAll(ctx context.Context) ([]ledger.Entry, error) {
 	return all, nil
 }
 
-// open returns the entries of a state, the oldest first. One bad entry must not hide the others.
+// open returns the entries of a state, the oldest first.
 func (h *Handoffs) open(c handoff.Caller, state State) []ledger.Entry {
 	all := []ledger.Entry{}
 	for name, text := range state.Documents {
@@ -331,7 +325,7 @@ func (h *Handoffs) open(c handoff.Caller, state State) []ledger.Entry {
 		}
 		e, err := decodeEntry(text)
 		if err != nil {
-			h.unreadable(c, name)
+			h.bad(c.String() + " " + name)
 			continue
 		}
 		all = append(all, e)
@@ -344,10 +338,4 @@ func sortEntries(all []ledger.Entry) {
 	slices.SortFunc(all, func(a, b ledger.Entry) int {
 		return cmp.Or(a.Accepted.Compare(b.Accepted), cmp.Compare(a.Key, b.Key))
 	})
-}
-
-// unreadable counts and logs a document that is left out.
-func (h *Handoffs) unreadable(c handoff.Caller, name string) {
-	h.bad.Add(1)
-	h.log.Warn("unreadable entry of the store left out", zap.String("caller", c.String()), zap.String("name", name))
 }

@@ -22,7 +22,7 @@ func (h *Handoffs) History(ctx context.Context, c handoff.Caller, q ledger.Histo
 	for _, row := range rows {
 		e, err := decodeEntry(row.Row)
 		if err != nil {
-			h.unreadable(c, row.Key)
+			h.bad(c.String() + " " + row.Key)
 			continue
 		}
 		page.Entries = append(page.Entries, e)

@@ -25,7 +25,7 @@ func (h *Handoffs) List(ctx context.Context, c handoff.Caller) ([]handoff.Sticky
 		}
 		sticky, set, ok := decodeSticky(field, value)
 		if !ok { // one bad entry must not hide the others
-			h.unreadable(c, name)
+			h.bad(c.String() + " " + name)
 			continue
 		}
 		all = append(all, sticky)

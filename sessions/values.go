@@ -35,8 +35,8 @@ type Values interface {
 	Value(ctx context.Context, kind, name string) (Value, error)
 	// Values returns the values of a group in the order of their names.
 	Values(ctx context.Context, kind, group string) ([]Value, error)
-	// Change stores a value if what is stored is still as it was read, and reports whether it did. A value whose Body is
-	// nil is dropped. The names of both are those of the new value.
+	// Change stores a value if what is stored under its name is still as it was read, and reports whether it did. A
+	// value whose Body is nil is dropped.
 	Change(ctx context.Context, c Change) (bool, error)
 }
 

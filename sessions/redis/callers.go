@@ -269,7 +269,9 @@ func (s callers) Page(
 }
 
 // pageRows reads the rows after a mark. One that has expired is "".
-func (s callers) pageRows(ctx context.Context, name string, from sessions.Mark) (all []sessions.Past, more bool, err error) {
+func (s callers) pageRows(
+	ctx context.Context, name string, from sessions.Mark,
+) (all []sessions.Past, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	reply, err := pageScript.Run(ctx, s.client, []string{s.key(name, historyKey)}, s.key(name, pastPrefix), from.Key,

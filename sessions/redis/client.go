@@ -385,5 +385,5 @@ func OpenRecords(ctx context.Context, cfg Config) (_ sessions.Records, close fun
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return nil, nil, err
 	}
-	return s.records, func() { _ = s.client.Close() }, nil // each write has been answered
+	return s.Keyed, func() { _ = s.client.Close() }, nil // each write has been answered
 }

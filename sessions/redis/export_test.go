@@ -15,6 +15,9 @@ func (s *Store) RenewErrors() uint64 { return s.counts.renewErrors.Load() }
 // LeasesLost returns how many leases another process took over.
 func (s *Store) LeasesLost() uint64 { return s.counts.leasesLost.Load() }
 
+// BadEntries returns how many unreadable entries were left out.
+func (s *Store) BadEntries() uint64 { return s.counts.badEntries.Load() }
+
 // Followed reports whether any master had replicas when that was last checked.
 func (s *Store) Followed() bool {
 	s.followers.mu.Lock()

@@ -97,8 +97,8 @@ func TestLedgerBadEntries(t *testing.T) {
 		must(t, s.client.HSet(ctx, s.key("owner", docsKey), name, bad[name]).Err())
 	}
 	open, err := s.Open(ctx, c)
-	if err != nil || len(open) != 1 || open[0].Key != "good" || s.Handoffs.BadEntries() != uint64(len(bad)) {
-		t.Fatalf("open are %+v, %v, %d bad entries", open, err, s.Handoffs.BadEntries())
+	if err != nil || len(open) != 1 || open[0].Key != "good" || s.counts.badEntries.Load() != uint64(len(bad)) {
+		t.Fatalf("open are %+v, %v, %d bad entries", open, err, s.counts.badEntries.Load())
 	}
 	again := good
 	again.Key = "bad-4"

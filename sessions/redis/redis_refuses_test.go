@@ -34,7 +34,7 @@ func TestWrongTypesHideNothing(t *testing.T) {
 			t.Errorf("open %s are %+v, %v", what, got, err)
 		}
 	}
-	if s.Handoffs.BadEntries() == 0 {
+	if s.BadEntries() == 0 {
 		t.Error("nothing was counted")
 	}
 }

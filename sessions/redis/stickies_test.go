@@ -37,8 +37,8 @@ func TestBadEntriesAreLeftOut(t *testing.T) {
 	got, err := s.List(t.Context(), c)
 	must(t, err)
 	want := handoff.Target{Server: "big pc", Project: "api", Thread: "t1"}
-	if len(got) != 1 || got[0].Target != want || s.Handoffs.BadEntries() != uint64(len(bad)) {
-		t.Fatalf("got %+v, %d bad entries", got, s.Handoffs.BadEntries())
+	if len(got) != 1 || got[0].Target != want || s.counts.badEntries.Load() != uint64(len(bad)) {
+		t.Fatalf("got %+v, %d bad entries", got, s.counts.badEntries.Load())
 	}
 }
 

@@ -70,14 +70,11 @@ type Config struct {
 type Store struct {
 	*engine            // Set once
 	*sessions.Handoffs // Set once
+	*sessions.Keyed    // Set once
 	callers
-	credentials
+	spent
 	conversations
 	documents
-	machines
-	apps
-	codes
-	records
 	values
 	rates
 	gates
@@ -96,9 +93,9 @@ func newStore(cfg Config) *Store {
 	}
 	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s := &Store{
-		engine: e, Handoffs: sessions.NewHandoffs(callers{e}, e.log), callers: callers{e}, credentials: credentials{e},
-		conversations: conversations{e}, documents: documents{e}, machines: machines{e}, apps: apps{e}, codes: codes{e},
-		records: records{e}, values: values{e}, rates: rates{e}, gates: gates{e},
+		engine: e, Handoffs: sessions.NewHandoffs(callers{e}, e.badEntry),
+		Keyed: sessions.NewKeyed(values{e}, e.badEntry), callers: callers{e}, spent: spent{e},
+		conversations: conversations{e}, documents: documents{e}, values: values{e}, rates: rates{e}, gates: gates{e},
 		leaseToken: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(func() error {
@@ -184,7 +181,7 @@ func (s *Store) Metrics() iter.Seq[handoff.Metric] {
 	n := &s.counts
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_store_bad_entries_total",
-			"Entries of the store that could not be read and were left out.", n.badEntries.Load()+s.BadEntries()),
+			"Entries of the store that could not be read and were left out.", n.badEntries.Load()),
 		handoff.NewMetric("switchboard_redis_renew_failures_total",
 			"Renewals of the lease on Redis that got no answer.", n.renewErrors.Load()),
 		handoff.NewMetric("switchboard_redis_leases_lost_total",

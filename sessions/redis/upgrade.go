@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -49,36 +50,107 @@ func (e *engine) upgrade(ctx context.Context) error {
 		}
 		return err
 	}
-	names, err := e.formerCallers(ctx)
+	callers, keyed, err := e.formerKeys(ctx)
 	if err != nil {
 		return e.fault(err)
 	}
-	for name := range names {
-		if err := e.convert(ctx, name, names[name]); err != nil {
-			return fmt.Errorf("convert the data of a version before this one on %s: %w", e.where, e.fault(err))
-		}
+	for name, kinds := range callers {
+		err = errors.Join(err, e.convert(ctx, name, kinds))
+	}
+	for _, key := range keyed {
+		err = errors.Join(err, e.convertKeyed(ctx, key))
+	}
+	if err != nil {
+		return fmt.Errorf("convert the data of a version before this one on %s: %w", e.where, err)
 	}
 	return e.fault(e.client.Set(ctx, l.key, convertedMark, 0).Err())
 }
 
-// formerCallers returns the keys of handoffs and stickies of a version before this one, by the names of callers.
-func (e *engine) formerCallers(ctx context.Context) (map[string][]string, error) {
+// formerKeys returns the keys of handoffs and stickies of a version before this one, without what is common, by the
+// names of callers; and the keys of what belongs to no caller.
+func (e *engine) formerKeys(ctx context.Context) (callers map[string][]string, keyed []string, err error) {
 	var mu sync.Mutex
-	all := map[string][]string{}
-	err := e.masters(ctx, func(ctx context.Context, master *goredis.Client) error {
-		scan := master.Scan(ctx, 0, escapeGlob(e.prefix)+":{*}:*", convertScan).Iterator()
-		for scan.Next(ctx) {
-			rest := strings.TrimPrefix(scan.Val(), e.prefix+":{")
+	callers = map[string][]string{}
+	found := func(key string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if rest, ok := strings.CutPrefix(key, e.prefix+":{"); ok {
 			name, kind, ok := strings.Cut(rest, "}:")
 			if ok && (kind == formerSticky || strings.HasPrefix(kind, formerEntry)) {
-				mu.Lock()
-				all[name] = append(all[name], kind)
-				mu.Unlock()
+				callers[name] = append(callers[name], kind)
+			}
+			return
+		}
+		for _, kind := range []string{
+			e.together + ":login:", e.together + ":secret:", e.together + ":app:", e.prefix + ":records:",
+			e.prefix + ":machines",
+		} {
+			if strings.HasPrefix(key, kind) {
+				keyed = append(keyed, key)
 			}
 		}
-		return scan.Err()
+	}
+	patterns := []string{escapeGlob(e.prefix) + ":*"}
+	if e.together != e.prefix {
+		patterns = append(patterns, escapeGlob(e.together)+":*")
+	}
+	err = e.masters(ctx, func(ctx context.Context, master *goredis.Client) error {
+		for _, pattern := range patterns {
+			scan := master.Scan(ctx, 0, pattern, convertScan).Iterator()
+			for scan.Next(ctx) {
+				found(scan.Val())
+			}
+			if scan.Err() != nil {
+				return scan.Err()
+			}
+		}
+		return nil
 	})
-	return all, err
+	return callers, keyed, err
+}
+
+// convertKeyed writes what belongs to no caller in the present form, and drops a former key.
+func (e *engine) convertKeyed(ctx context.Context, key string) error {
+	var all []sessions.Value
+	kind, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(key, e.prefix+":"), e.together+":"), ":")
+	var body string
+	var err error
+	var owned struct {
+		Principal string
+		Ends      time.Time
+	}
+	hash := map[string]string{}
+	switch kind {
+	case "login", "secret":
+		body, err = e.client.Get(ctx, key).Result()
+	case "app":
+		body, err = e.client.HGet(ctx, key, "body").Result()
+	default:
+		hash, err = e.client.HGetAll(ctx, key).Result()
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case kind == "machines" || kind == "records":
+		to := map[string]string{"machines": "machine", "records": "record " + rest}[kind]
+		for name, body := range hash {
+			all = append(all, sessions.Value{Kind: to, Name: name, Body: []byte(body)})
+		}
+	case json.Unmarshal([]byte(body), &owned) != nil:
+		e.badEntry(key)
+		return nil
+	default:
+		all = append(all, sessions.Value{
+			Kind: kind, Name: rest, Group: owned.Principal, Ends: owned.Ends, Body: []byte(body),
+		})
+	}
+	for _, v := range all { // one that is there was converted before
+		if _, err := (values{e}).Change(ctx, sessions.Change{Is: v}); err != nil {
+			return err
+		}
+	}
+	return e.client.Unlink(ctx, key).Err()
 }
 
 // escapeGlob escapes what a pattern of Redis would not take as itself.
@@ -168,7 +240,8 @@ func formerFields(fields map[string]string) (e ledger.Entry, ok bool) {
 			Watermark: handoff.TurnID(valid("watermark")), Turn: handoff.TurnID(valid("turn")), Prompt: valid("prompt"),
 			Title: valid("title"), Why: valid("why"), Outcome: handoff.Outcome(fields["outcome"]),
 			Tests: handoff.Tests(fields["tests"]), Code: handoff.Code(fields["code"]), Spoken: valid("spoken"),
-			Unkept: fields["unkept"] == "1", Giver: valid("giver"), Asker: valid("asker"), Parent: handoff.RunID(valid("parent")),
+			Unkept: fields["unkept"] == "1", Giver: valid("giver"), Asker: valid("asker"),
+			Parent: handoff.RunID(valid("parent")),
 		},
 	}
 	if _, noted := fields["tests"]; !noted && e.Outcome == handoff.OutcomeResult { // nobody noted how they ended

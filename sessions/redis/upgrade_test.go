@@ -1,6 +1,9 @@
 package redis
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,7 +15,16 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/sessions"
 	"switchboard/sessions/sessionstest"
+)
+
+var (
+	sessionsLogin = sessions.Login{ID: "id", Sum: sha256.Sum256([]byte("token")), Principal: "owner", Host: "host",
+		Made: time.UnixMilli(1).UTC(), Used: time.UnixMilli(2).UTC(), Ends: time.Now().Add(time.Hour).Truncate(time.Second).UTC()}
+	sessionsMachine = sessions.Machine{Key: bytes.Repeat([]byte("k"), 32), Name: "mini", Joined: time.UnixMilli(3).UTC(),
+		Body: []byte("{}")}
+	sessionsApp = sessions.App{ID: "id", Principal: "owner", Name: "app", Ends: sessionsLogin.Ends}
 )
 
 // former writes keys as versions before the documents did: an open handoff, one that waits to be heard, one that was
@@ -33,6 +45,11 @@ func former(server *sessionstest.Redis) {
 	server.Do("HSET " + caller + "body:heard prompt fix text done")
 	server.Do("HSET " + caller + "sticky bigpc/api " +
 		strconv.Quote(`{"thread":"t1","title":"auth","named":true,"since":"2026-05-04T12:00:00Z"}`))
+	login := handoff.Encode(sessionsLogin)
+	server.Do("SET switchboard:login:" + hex.EncodeToString(sessionsLogin.Sum[:]) + " " + strconv.Quote(login))
+	server.Do("HSET switchboard:records:keys one body")
+	server.Do("HSET switchboard:machines 6b " + strconv.Quote(handoff.Encode(sessionsMachine)))
+	server.Do("HSET switchboard:app:id next 00 body " + strconv.Quote(handoff.Encode(sessionsApp)))
 	server.Do("SADD switchboard:homes:gone owner/a%2Fb")
 	server.Do("HSET switchboard:{m}:beats gone {}")
 }
@@ -89,6 +106,18 @@ func TestUpgrade(t *testing.T) {
 		sticky, err := s.List(t.Context(), c)
 		if err != nil || len(sticky) != 1 || sticky[0].Target != (handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}) {
 			t.Errorf("sticky are %+v, %v", sticky, err)
+		}
+		if l, ok, err := s.Login(t.Context(), sessionsLogin.Sum); err != nil || !ok || l != sessionsLogin {
+			t.Errorf("the login is %+v, %v", l, err)
+		}
+		if all, err := s.Machines(t.Context()); err != nil || len(all) != 1 || all[0].Name != "mini" {
+			t.Errorf("machines are %+v, %v", all, err)
+		}
+		if all, err := s.Apps(t.Context(), "owner"); err != nil || len(all) != 1 || all[0] != sessionsApp {
+			t.Errorf("apps are %+v, %v", all, err)
+		}
+		if all, err := s.Records(t.Context(), "keys"); err != nil || len(all) != 1 || string(all[0].Body) != "body" {
+			t.Errorf("records are %+v, %v", all, err)
 		}
 		for _, key := range s.client.Keys(t.Context(), "switchboard:{owner/a%2Fb}:*").Val() {
 			if kind := strings.TrimPrefix(key, "switchboard:{owner/a%2Fb}:"); !strings.HasPrefix(kind, docsKey) &&

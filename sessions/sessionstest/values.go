@@ -1,14 +1,13 @@
 package sessionstest
 
 import (
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"switchboard/handoff"
 	"switchboard/sessions"
@@ -75,8 +74,8 @@ func testValueGroups(t *testing.T, s Store) {
 		names := ""
 		for _, v := range all {
 			names += v.Name
-			if diff := cmp.Diff(v, value(t, s, v.Kind, v.Name)); diff != "" || v.Group != group {
-				t.Errorf("listed otherwise than read: %s", diff)
+			if read := value(t, s, v.Kind, v.Name); !reflect.DeepEqual(v, read) || v.Group != group {
+				t.Errorf("listed is %+v, read %+v", v, read)
 			}
 		}
 		if names != want {

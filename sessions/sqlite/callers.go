@@ -185,7 +185,7 @@ func (s *callers) Waiting(ctx context.Context, prefix string) (map[handoff.Calle
 	for _, name := range names {
 		c, ok := sessions.NamedCaller(name)
 		if !ok {
-			s.counts.badEntries.Add(1)
+			s.badEntry(name)
 			continue
 		}
 		if all[c], err = s.State(ctx, c); err != nil {

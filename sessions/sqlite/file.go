@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -218,6 +217,13 @@ func affected(done sql.Result, err error) (int64, error) {
 	return done.RowsAffected()
 }
 
+// badEntry counts and logs a value or document that cannot be read. It is left out: one bad entry must not hide the
+// others.
+func (f *file) badEntry(name string) {
+	f.counts.badEntries.Add(1)
+	f.log.Warn("unreadable entry of the store left out", zap.String("name", name))
+}
+
 // collect reads all rows with scan.
 func collect[T any](rows *sql.Rows, err error, scan func(row *sql.Rows, one *T) error) ([]T, error) {
 	if err != nil {
@@ -243,18 +249,6 @@ func (f *file) found(err error) (bool, error) {
 	return err == nil, f.fault(err)
 }
 
-// A digest scans a SHA-256 from a column.
-type digest struct{ sum *[sha256.Size]byte }
-
-// Scan implements [sql.Scanner].
-func (d digest) Scan(value any) error {
-	sum, ok := value.([]byte)
-	if !ok || copy(d.sum[:], sum) != sha256.Size {
-		return fmt.Errorf("%T is no SHA-256", value)
-	}
-	return nil
-}
-
 // A millis scans a time from a column in Unix milliseconds; 0 is the zero time.
 type millis struct{ at *time.Time }
 
@@ -267,19 +261,6 @@ func (m millis) Scan(value any) error {
 	if !ok {
 		return fmt.Errorf("%T is no time", value)
 	}
-	return nil
-}
-
-// A nanos scans a time from a column in Unix nanoseconds.
-type nanos struct{ at *time.Time }
-
-// Scan implements [sql.Scanner].
-func (n nanos) Scan(value any) error {
-	ns, ok := value.(int64)
-	if !ok {
-		return fmt.Errorf("%T is no time", value)
-	}
-	*n.at = time.Unix(0, ns).UTC()
 	return nil
 }
 

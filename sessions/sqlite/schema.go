@@ -19,7 +19,7 @@ var schemas embed.FS
 
 // schemaVersion is the PRAGMA user_version of the present tables, and the number of the newest schema_*.sql. A file of
 // an older version gets the missing schemas; one of a newer version is refused.
-const schemaVersion = 19
+const schemaVersion = 20
 
 // migrate brings the tables up to date and begins a life. After an unclean end it first checks the whole file. A file
 // of an older version is copied first, since that version cannot read the new tables.
@@ -56,6 +56,11 @@ func (f *file) migrate(ctx context.Context, unclean bool) error {
 			}
 			if _, err := tx.ExecContext(ctx, string(schema)+fmt.Sprintf("PRAGMA user_version = %d;", n)); err != nil {
 				return err
+			}
+			if n == keyedVersion {
+				if err := convertKeyed(ctx, tx); err != nil {
+					return err
+				}
 			}
 		}
 		return tx.QueryRowContext(ctx, "UPDATE life SET epoch = epoch + 1 RETURNING epoch").Scan(&f.epoch)

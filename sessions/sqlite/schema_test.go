@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -168,6 +169,14 @@ func TestOlderWork(t *testing.T) {
 		"INSERT INTO stickies (caller, field, value, changed) VALUES ('owner', 'bigpc/api', "+
 			`'{"thread":"t1","title":"auth","named":true,"since":"2026-05-04T12:00:00Z"}', `+fmt.Sprint(now)+")",
 		"INSERT INTO stickies (caller, field, value, changed) VALUES ('owner', 'broken', 'no JSON', 1)",
+		"INSERT INTO logins (principal, id, sum, key, host, device, made, used, ends) VALUES ('owner', 'id', "+
+			"zeroblob(32), zeroblob(32), 'host', 'phone', 1, 2, 9000000000000000000)",
+		"INSERT INTO secrets (sum, principal, key, user, session, ends) VALUES (zeroblob(32), 'owner', zeroblob(32), "+
+			"'bob', x'7b7d', 9000000000000000000)",
+		"INSERT INTO machines (key, name, joined, body) VALUES (zeroblob(32), 'mini', 3, x'7b7d')",
+		"INSERT INTO apps (id, principal, next, ends, body) VALUES ('app', 'owner', zeroblob(32), 9000000000000000000, "+
+			`CAST('{"ID":"app","Principal":"owner","Name":"App"}' AS BLOB)`+")",
+		"INSERT INTO records (kind, name, body) VALUES ('keys', 'one', x'31')",
 	))
 	c := sessionstest.Owner
 	all, err := s.OpenAll(t.Context())
@@ -215,6 +224,24 @@ func TestOlderWork(t *testing.T) {
 	sticky, err := s.List(t.Context(), c)
 	if err != nil || len(sticky) != 1 || sticky[0].Title != "auth" || sticky[0].Target.Project != "api" {
 		t.Errorf("sticky are %+v, %v", sticky, err)
+	}
+	login, found, err := s.Login(t.Context(), [sha256.Size]byte{})
+	if err != nil || !found || login.Device != "phone" || login.Used != time.Unix(0, 2).UTC() {
+		t.Errorf("the login is %+v, %v", login, err)
+	}
+	if secret, ok, err := s.Secret(t.Context(), [sha256.Size]byte{}); err != nil || !ok || secret.User != "bob" ||
+		string(secret.Session) != "{}" {
+		t.Errorf("the secret is %+v, %v", secret, err)
+	}
+	if all, err := s.Machines(t.Context()); err != nil || len(all) != 1 || all[0].Name != "mini" ||
+		all[0].Joined != time.UnixMilli(3).UTC() {
+		t.Errorf("machines are %+v, %v", all, err)
+	}
+	if a, ok, err := s.App(t.Context(), "app"); err != nil || !ok || a.Name != "App" {
+		t.Errorf("the app is %+v, %v", a, err)
+	}
+	if all, err := s.Records(t.Context(), "keys"); err != nil || len(all) != 1 || string(all[0].Body) != "1" {
+		t.Errorf("records are %+v, %v", all, err)
 	}
 	step := sessionstest.LedgerStep("open", "me", handoff.StatusCompleted) // its owner goes on with it
 	step.Args = "sum"

@@ -58,14 +58,11 @@ type Config struct {
 type Store struct {
 	*file              // Set once
 	*sessions.Handoffs // Set once
+	*sessions.Keyed    // Set once
 	callers
-	credentials
+	spent
 	conversations
 	documents
-	machines
-	apps
-	codes
-	records
 	values
 	upkeep
 
@@ -91,9 +88,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		writer: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s := &Store{
-		file: f, callers: callers{file: f}, credentials: credentials{f},
-		conversations: conversations{f}, documents: documents{f}, machines: machines{f}, apps: apps{f}, codes: codes{f},
-		records: records{f}, values: values{f},
+		file: f, callers: callers{file: f}, spent: spent{f},
+		conversations: conversations{f}, documents: documents{f}, values: values{f},
 		upkeep: upkeep{file: f}, upkeepToken: make(chan struct{}, 1),
 	}
 	s.historyFor, s.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
@@ -107,7 +103,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := f.open(ctx); err != nil {
 		return nil, errors.Join(err, f.release())
 	}
-	s.Handoffs = sessions.NewHandoffs(&s.callers, f.log)
+	s.Handoffs = sessions.NewHandoffs(&s.callers, f.badEntry)
+	s.Keyed = sessions.NewKeyed(values{f}, f.badEntry)
 	if err := s.prepareAll(ctx); err != nil {
 		return nil, errors.Join(err, f.release())
 	}
@@ -148,7 +145,7 @@ func (s *Store) Metrics() iter.Seq[handoff.Metric] {
 	n := &s.counts
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_store_bad_entries_total",
-			"Entries of the store that could not be read and were left out.", n.badEntries.Load()+s.BadEntries()),
+			"Entries of the store that could not be read and were left out.", n.badEntries.Load()),
 		handoff.NewMetric("switchboard_sqlite_refused_total",
 			"Changes that the file did not take: a full disk, or another program's lock.", n.refused.Load()),
 		handoff.NewMetric("switchboard_sqlite_copies_total", "Copies of the file that were made.", n.copies.Load()),

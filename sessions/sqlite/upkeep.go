@@ -133,9 +133,6 @@ func (s *upkeep) sweep(ctx context.Context) error {
 			{"DELETE FROM callers WHERE ends <= ?", now.UnixMilli()},
 			{"DELETE FROM vals WHERE ends <= ?", now.UnixMilli()},
 			{"DELETE FROM owned WHERE id <= (SELECT max(id) FROM owned) - ?", ledger.MaxOwned},
-			{"DELETE FROM logins WHERE ends <= ?", now.UnixNano()},
-			{"DELETE FROM secrets WHERE ends <= ?", now.UnixNano()},
-			{"DELETE FROM apps WHERE ends <= ?", now.UnixNano()},
 			{"DELETE FROM documents WHERE ends <= ?", now.UnixMilli()},
 			{"DELETE FROM spent WHERE changed <= ?", now.Add(-sessions.SpentFor).UnixMilli()},
 		} {

@@ -1,0 +1,1 @@
+-- What belongs to no caller is in vals from now on; upgrade.go converts the tables of versions before.
