@@ -2,10 +2,10 @@
 // structured command, never the agent's reasons.
 //
 // A short list is low or medium, and everything else is high. A command line is parsed as a shell does, and must
-// consist of simple commands with literal words (line.go). Each command must be in the table (table.go), with listed
-// flags and operands of a listed kind (kinds.go), and each path must be in an allowed place (place.go). To allow more,
-// add a row. There is no list of dangers: to make a command dangerous, remove its row or raise its tier. Git's options
-// before the subcommand are in command.go.
+// consist of simple commands with literal words (line.go). Each command must fit a row of table.txt (row.go), with
+// listed flags and with operands of a listed kind (kinds.go). Each path must have a listed name or ending, and must not
+// be hidden (place.go). To allow more, add a row or an ending. To make a command dangerous, remove its row or raise its
+// tier.
 //
 // The tier decides how a question may be answered (package evidence, router/questions.go), and for the agents that we
 // run ourselves also whether they ask at all (servers/responses/workspace/gate.go). Other agents decide themselves when

@@ -1,180 +1,130 @@
 package risk
 
 import (
-	"path"
+	"cmp"
 	"regexp"
 	"strings"
 )
 
-// turns has the kinds of the operands that may still come. A kind that ends in "?" may be left out; one that ends in
-// "*" may come any number of times.
-type turns struct {
-	left  []string
-	begun bool // an operand has come
+const (
+	globs = "LIST TREE FILE IN FILTER PLAIN" // the kinds in which the shell may expand a "*"
+	runs  = "CMD JS PY RB"                   // the kinds of words that are a command
+)
+
+// paths has the kinds that are paths, and how risky it is to use one, relative to the workspace. Set once.
+var paths = map[string]func(rel string) Tier{
+	"LIST": list, "TREE": list, "FILE": read, "SHOWN": read, "REV": rev, "IN": work, "CONTEXT": work, "PKG": build, "EDIT": edit,
+	"OUT": out,
 }
 
-// next returns the risk of the next operand; high if none may come.
-func (t *turns) next(place *whereabouts, arg string) Tier {
-	t.begun = true
-	for len(t.left) > 0 {
-		kind := t.left[0]
-		if many, ok := strings.CutSuffix(kind, "*"); ok {
-			return place.operand(many, arg)
-		}
-		t.left = t.left[1:]
-		kind, spare := strings.CutSuffix(kind, "?")
-		if risk := place.operand(kind, arg); risk < High || !spare {
-			return risk
-		}
-	}
-	return High
-}
-
-// end returns high if an operand is missing.
-func (t *turns) end() Tier {
-	for _, kind := range t.left {
-		if !strings.HasSuffix(kind, "*") && !strings.HasSuffix(kind, "?") {
-			return High
-		}
-	}
-	return Low
-}
-
-// operand returns the risk of a word as an operand of a kind: high if it is not of that kind.
+// operand returns the risk of a word as an operand or value of a kind: high if it is not of that kind.
 func (w *whereabouts) operand(kind, word string) Tier {
-	switch kind {
-	case "text", "free":
-		return Low
-	case "out":
-		if word == "/dev/null" {
-			return Low
-		}
-		return w.operand("in", word)
-	case "read", "in":
-		if strings.ContainsAny(word, "*?[]{}$\\`'\"") || strings.Contains(word, "://") {
-			return High
-		}
-		if kind == "read" {
-			return w.read(word)
-		}
-		return w.write(word)
-	case "rev":
-		return w.revision(word)
-	case "glob":
-		if !patterns[kind].MatchString(word) || word[0] != '!' && !hasKnownEnding(word) {
-			return High
-		}
-		return Low
-	case "setting":
-		if name, value, _ := strings.Cut(word, "="); !oneOf(settings, name) || !plain.MatchString(value) {
-			return High
-		}
-		return Low
-	case "task":
-		if name, part, _ := strings.Cut(word, ":"); !oneOf(tasks, name) || !plain.MatchString(part) {
-			return High
-		}
-		return Low
-	case "url":
-		return w.download(word)
-	case "module":
-		if w.operand("in", word) == Medium {
-			return Medium
-		}
-	}
-	if p, ok := patterns[kind]; !ok || !p.MatchString(word) {
-		return High
-	}
-	return Low
-}
-
-// revision returns the risk of a word that Git takes as a revision, a range of these, a path, or a path at a revision.
-func (w *whereabouts) revision(word string) Tier {
-	at, file, found := strings.Cut(word, ":")
+	marks, judge := "?[]*{}$`'\"", paths[kind]
 	switch {
-	case !found && w.operand("read", word) < High:
-		return w.operand("read", word)
-	case !patterns["rev"].MatchString(word) || strings.Trim(word, ".") == "":
+	case strings.Contains(word, star) && !oneOf(globs, kind):
 		return High
-	case found:
-		return max(w.revision("./"+at), w.operand("read", file))
+	case kind == "OUT" && word == "/dev/null", kind == "FILE" && word == "-", kind == "PKG" && word == "all",
+		kind == "SHOWN" && patterns["FILTER"].MatchString(word):
+		return Low
+	case kind == "CONTEXT" && word != "." && !strings.HasPrefix(word, "./"): // it may be an address
+		return High
+	case oneOf("LIST REV", kind), kind == "IN" && !strings.Contains(word, ".."): // the program may expand it
+		marks = "?[]$`'\""
+		word, _, _ = strings.Cut(word, "::") // a test in a file
 	}
-	for end := range strings.SplitSeq(strings.Replace(strings.TrimPrefix(word, "^"), "...", "..", 1), "..") {
-		if end != "" && w.write(end) == High {
-			return High
-		}
+	switch {
+	case judge != nil && strings.ContainsAny(word, marks):
+		return High
+	case kind == "TREE" && ending(word) != "": // a file
+		return w.each(word, read)
+	case judge != nil:
+		return w.each(word, judge)
+	case kind == "BLOB":
+		at, file, _ := strings.Cut(word, ":")
+		return max(w.operand("REV", at), w.operand("FILE", file))
+	case kind == "NAMED" && secret(word), kind == "WORD" && !isWord(word), kind == "PUSHED" && loud.MatchString(kebab(word)),
+		patterns[kind] == nil || !patterns[kind].MatchString(strings.ReplaceAll(word, star, "*")):
+		return High
+	case kind == "NAMED" && (private.MatchString(word) || !oneOf(code+prose+data+"-", cmp.Or(ending(word), "-"))),
+		kind == "PATTERN" && !isWord(word):
+		return Medium
 	}
 	return Low
 }
 
-// download returns the risk of downloading an address: low if it is on the public network, and its file name may be
-// written.
-func (w *whereabouts) download(address string) Tier {
-	parts := https.FindStringSubmatch(address)
-	if parts == nil {
-		return High
+// isWord reports whether a pattern of a search finds neither everything nor what looks like a secret: each of its
+// alternatives has three letters that must be there.
+func isWord(pattern string) bool {
+	for one := range strings.SplitSeq(strings.ReplaceAll(pattern, `\|`, "|"), "|") {
+		if !literal.MatchString(one) || !letters.MatchString(escaped.ReplaceAllString(one, " ")) {
+			return false
+		}
 	}
-	host, last, file := strings.ToLower(parts[1]), strings.ToLower(parts[2]), "/"+parts[3]
-	if oneOf(privateNames, last) || strings.HasPrefix(host, "metadata.") || saysAddress.MatchString(host) {
-		return High
-	}
-	if base := path.Base(file); base != "/" && w.write(base) == High {
-		return High
-	}
-	return Low
+	return !secret(pattern) && !telling.MatchString(pattern)
 }
+
+var (
+	longFlag = re(`(^|[+ ])-\w\w`)
+	required = re(`[^?*]$`)
+	number   = re(`^[+-]?[0-9]+(\.[0-9]+)?[smhdkKMG]?$`)
+	// literal matches an alternative of a pattern whose letters must all be there; escaped its other parts.
+	literal = re(`^(\\[swbd(){}\[\].?*+^$/-][*+]?|\.[*+]?|[^|*?\[\]{}+\\])*$`)
+	escaped = re(`\\.`)
+	letters = re(`\pL{3}|_\pL{2}|\pL{2}_`)
+	// telling matches what is searched for to find secrets, besides what a secret is called.
+	telling = re(`(?i)akia|begin|bearer|ghp_|\bsk-|xox|eyj|://|dsn|aws_|connection.?str`)
+	// loud matches branches from which something is published.
+	loud = words(`prod(uction)? live deploy(ment)? publish pages staging heroku`)
+)
 
 const (
-	// settings are variables that only choose among the usual actions of a program.
-	settings = `CI NO_COLOR FORCE_COLOR NODE_ENV GOOS GOARCH CGO_ENABLED GOMAXPROCS LANG LC_ALL TZ RUST_BACKTRACE
-		PYTHONUNBUFFERED TERM COLUMNS`
-	// tasks are common names of build and test tasks.
-	tasks = `all test tests unit e2e check lint vet build compile fmt format typecheck type-check tsc coverage doc docs
-		verify validate assemble package`
-	// privateNames are last parts of host names that are not on the public network.
-	privateNames = "local localhost localdomain internal intranet lan home corp private test invalid arpa onion"
+	sedLines  = `([0-9]+|\$|/[^/\\]*/)(,(\+?[0-9]+|\$|/[^/\\]*/))?`
+	sedMarks  = `/([^/\\]|\\.)*/([^/\\]|\\.)*/|\|([^|\\]|\\.)*\|([^|\\]|\\.)*\||#([^#\\]|\\.)*#([^#\\]|\\.)*#`
+	jqPath    = `(\.(\w+|"[\w -]+")?(\[([0-9]*|"[\w -]+")\])*)+`
+	jqStep    = `(` + jqPath + `|length|keys|type)`
+	awkFields = `(\$([0-9]+|NF)|NR|"[ :,;|=\w-]*"|,| )`
 )
 
 var (
-	plain  = regexp.MustCompile(`^[\w.-]*$`)
-	number = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?[smhdkKMG]?$`)
-	// https matches an address with a host name: the host, its last part, and the path.
-	https = regexp.MustCompile(`^https://((?:[A-Za-z0-9-]+\.)+([A-Za-z]{2,}))(?::443)?` +
-		`(?:/([\w./~%+,=&@:-]*)(?:\?[\w./~%+,=&?@:-]*)?)?$`)
-	// saysAddress matches a host name that stands for an IP address.
-	saysAddress = regexp.MustCompile(`(^|[.-])[0-9]+[.-][0-9]+[.-][0-9]+[.-][0-9]+[.-]` +
-		`|(^|\.)(nip\.io|sslip\.io|localtest\.me|lvh\.me)$`)
-)
-
-const (
-	sedLines   = `([0-9]+|\$|/[^/\\]*/)(,(\+?[0-9]+|\$|/[^/\\]*/))?`
-	sedSlashes = `/([^/\\]|\\.)*/([^/\\]|\\.)*/`
-	sedBars    = `\|([^|\\]|\\.)*\|([^|\\]|\\.)*\|`
-	sedHashes  = `#([^#\\]|\\.)*#([^#\\]|\\.)*#`
-	sedMarks   = sedSlashes + `|` + sedBars + `|` + sedHashes
-	jqPath     = `(\.(\w+|"[\w -]+")?(\[([0-9]*|"[\w -]+")\])*)+`
-	jqStep     = `(` + jqPath + `|length|keys|type)`
-	awkFields  = `(\$([0-9]+|NF)|NR|"[ :,;|=\w-]*"|,| )`
+	re       = regexp.MustCompile
+	anything = re(``)
+	branch   = re(`^[A-Za-z][\w-]*(/[\w-][\w.-]*)*$`)
 )
 
 // patterns has the kinds whose words have a form. Set once.
 var patterns = map[string]*regexp.Regexp{
-	"num":     number,
-	"span":    regexp.MustCompile(`^[0-9]+(,[+-]?[0-9]+)?$`),
-	"blank":   regexp.MustCompile(`^$`),
-	"close":   regexp.MustCompile(`^\]$`),
-	"stamp":   regexp.MustCompile(`^\+`),
-	"item":    regexp.MustCompile(`^\w[\w:]*$`),
-	"name":    regexp.MustCompile(`^\w[\w./-]*$`),
-	"remote":  regexp.MustCompile(`^(origin|upstream|fork)$`),
-	"rev":     regexp.MustCompile(`^[\w@^:.][\w@^:./~{}+-]*$`),
-	"format":  regexp.MustCompile(`^([^%\\]|%s|%%|\\n|\\t)*$`),
-	"print":   regexp.MustCompile(`^` + sedLines + `p(;` + sedLines + `p)*$|^` + sedLines + `d$`),
-	"replace": regexp.MustCompile(`^(` + sedLines + `)?s(` + sedMarks + `)[gIip0-9]*$`),
-	"fields":  regexp.MustCompile(`^(/[\w .:=-]*/ ?)?(NR ?[=<>]=? ?[0-9]+ ?)?\{ ?print(` + awkFields + `)* ?\}$`),
-	"query":   regexp.MustCompile(`^` + jqStep + `( ?\| ?` + jqStep + `)*$`),
-	"glob":    regexp.MustCompile(`^!?(\*\*/|[\w-]+/)*(\*|[\w-]+)\.\w+$|^!(\*\*/)?[\w/-]+(/\*\*?)?$`),
-	"package": regexp.MustCompile(`^(\.|(@\w[\w.-]*/)?[A-Za-z0-9]([\w.-]*\w)?(\[[\w,-]+\])?` +
-		`([@=<>~^!]{1,2}[\w*][\w.*-]*)?)$`),
-	"module": regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[\w.~-]+)*(@[\w.+-]+)?$`),
+	"TEXT": anything, "FREE": anything, "WORDS": anything, "WORD": anything, "PATTERN": anything, "NAMED": anything,
+	"NUM": number, "SECONDS": re(`^[0-9]{1,3}(\.[0-9]+)?s?$`), "SPAN": re(`^[0-9]+(,[+-]?[0-9]+)?$`),
+	"BLANK": re(`^$`), "CLOSE": re(`^\]$`), "STAMP": re(`^\+`), "ITEM": re(`^\w[\w:]*$`), "NAME": re(`^\w[\w./-]*$`),
+	"PACKAGE": re(`^[\w@][\w./-]*$`), "VENV": re(`^\.?venv$`), "BRANCH": branch, "PUSHED": branch,
+	"COMMIT": re(`^[0-9a-f]{6,40}$|^HEAD(~[0-9]+|\^)?$`), "REMOTE": oneWord("origin upstream fork"),
+	"TRUNK":  re(`^(main|master|develop|dev|trunk|(feature|feat|fix|bugfix|hotfix|chore|refactor)/[\w-]+)$`),
+	"FILTER": endingIn(code + prose), "PLAIN": endingIn(code + prose + data),
+	"USER": oneWord(`user\.name user\.email init\.defaultBranch`),
+	"LANG": oneWord("go rust c cpp cs java kotlin js ts py python ruby php swift css html md markdown"),
+	// SET are variables that only choose among the usual actions of a program.
+	"SET": re(`^(CI|NO_COLOR|FORCE_COLOR|NODE_ENV|GOOS|GOARCH|CGO_ENABLED|GOMAXPROCS|LANG|LC_ALL|TZ|RUST_BACKTRACE|` +
+		`PYTHONUNBUFFERED|TERM|COLUMNS)=[\w.-]*$`),
+	// TASK are whole names of tasks that build and test; EXTRA is passed to one.
+	"TASK": oneWord(`all test tests unit e2e check lint vet build compile fmt format typecheck type-check tsc coverage doc
+		docs verify validate assemble package spec help test:unit test:integration test:e2e test:ci test:coverage test:watch
+		test:all test:types lint:fix lint:check lint:js lint:css format:check format:fix fmt:check check:types types:check
+		build:dev build:ci test-unit test-integration testClasses spotlessCheck checkstyle test-compile`),
+	"EXTRA": oneWord(`--coverage --watch=false --watchAll=false --run --ci --verbose --silent --runInBand --bail --fix
+		--check --nocapture --exact --test-threads=1 -D -v warnings`),
+	"FORMAT": re(`^([^%\\]|%s|%%|\\n|\\t)*$`),
+	"SED":    re(`^(` + sedLines + `p(;` + sedLines + `p)*|` + sedLines + `d|(` + sedLines + `)?s(` + sedMarks + `)[gIip0-9]*)$`),
+	"FIELDS": re(`^(/[\w .:=-]*/ ?)?(NR ?[=<>]=? ?[0-9]+ ?)?\{ ?print(` + awkFields + `)* ?\}$`),
+	"QUERY":  re(`^` + jqStep + `( ?\| ?` + jqStep + `)*$`),
+}
+
+// oneWord returns what matches a word of a list.
+func oneWord(list string) *regexp.Regexp {
+	return re(`^(` + strings.Join(strings.Fields(list), "|") + `)$`)
+}
+
+// endingIn returns what matches a pattern of names with endings of a list, or of what is left out.
+func endingIn(list string) *regexp.Regexp {
+	one := "(" + strings.Join(strings.Fields(list), "|") + ")"
+	return re(`^!|^(\*\*/|[\w-]+/)*(\*|\*?[\w-]+)(\.test|\.spec)?\.(` + one + `|\{` + one + `(,` + one + `)*\})$`)
 }

@@ -14,18 +14,19 @@ const (
 	maxCommands  = 32
 )
 
-// A command is a simple command of a line, all of it literal.
+// star is an unquoted "*" in a word, which the shell expands to names that are not hidden. No line contains it itself.
+const star = "\uE000"
+
+// A command is a simple command of a line, all of it literal but for stars.
 type command struct {
+	after     string   // what joins it to the command before: ";", "&&", "||" or "|"
 	sets      []string // "NAME=value" before the program
 	words     []string // without quotes
 	redirects []redirect
 }
 
-// A redirect reads input from a file, or writes output to one.
-type redirect struct {
-	reads bool
-	path  string
-}
+// A redirect has the kind of its path: FILE for input, OUT for output.
+type redirect struct{ kind, path string }
 
 // parseLine returns the simple commands of one line, which may be joined by ";", "&&", "||" and "|". It returns false
 // if the line uses anything else of a shell. The result holds for other kinds of shells, too: a line with an unquoted
@@ -50,7 +51,7 @@ func parseLine(line string) ([]command, bool) {
 		return r.ok
 	})
 	for _, s := range file.Stmts {
-		r.statement(s)
+		r.statement(s, ";")
 	}
 	return r.commands, r.ok && len(r.commands) > 0 && len(r.commands) <= maxCommands
 }
@@ -66,51 +67,47 @@ type lineReader struct {
 	ok       bool
 }
 
-func (r *lineReader) statement(s *syntax.Stmt) {
-	if !r.ok || s.Negated || s.Background || s.Coprocess || s.Disown {
-		r.ok = false
+func (r *lineReader) statement(s *syntax.Stmt, after string) {
+	r.ok = r.ok && !s.Negated && !s.Background && !s.Coprocess && !s.Disown
+	if call, ok := s.Cmd.(*syntax.CallExpr); r.ok && ok {
+		r.call(call, s.Redirs, after)
 		return
 	}
+	r.ok = r.ok && len(s.Redirs) == 0
 	switch c := s.Cmd.(type) {
 	case *syntax.BinaryCmd:
-		r.ok = len(s.Redirs) == 0 && c.Op != syntax.PipeAll
-		r.statement(c.X)
-		r.statement(c.Y)
+		r.ok = r.ok && c.Op != syntax.PipeAll
+		r.statement(c.X, after)
+		r.statement(c.Y, c.Op.String())
 	case *syntax.TimeClause:
-		if r.ok = len(s.Redirs) == 0 && !c.PosixFormat && c.Stmt != nil; r.ok {
-			r.statement(c.Stmt)
+		if r.ok = r.ok && !c.PosixFormat && c.Stmt != nil; r.ok {
+			r.statement(c.Stmt, after)
 		}
-	case *syntax.CallExpr:
-		r.call(c, s.Redirs)
 	default:
 		r.ok = false
 	}
 }
 
-func (r *lineReader) call(c *syntax.CallExpr, redirects []*syntax.Redirect) {
-	var out command
+func (r *lineReader) call(c *syntax.CallExpr, redirects []*syntax.Redirect, after string) {
+	out := command{after: after}
 	for _, a := range c.Assigns {
-		if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil {
-			r.ok = false
-			return
-		}
-		value := ""
-		if a.Value != nil {
-			value = r.word(a.Value)
-		}
-		out.sets = append(out.sets, a.Name.Value+"="+value)
+		r.ok = r.ok && !a.Append && !a.Naked && a.Index == nil
+		out.sets = append(out.sets, a.Name.Value+"="+r.word(a.Value))
 	}
 	for _, w := range c.Args {
 		out.words = append(out.words, r.word(w))
 	}
 	for _, d := range redirects {
-		if to := r.word(d.Word); d.Hdoc != nil || d.N != nil && d.N.Value != "0" && d.N.Value != "1" && d.N.Value != "2" {
+		r.ok = r.ok && d.Hdoc == nil && (d.N == nil || d.N.Value == "0" || d.N.Value == "1" || d.N.Value == "2")
+		switch to := r.word(d.Word); d.Op {
+		case syntax.RdrIn:
+			out.redirects = append(out.redirects, redirect{"FILE", to})
+		case syntax.RdrOut, syntax.AppOut, syntax.RdrAll:
+			out.redirects = append(out.redirects, redirect{"OUT", to})
+		case syntax.DplOut:
+			r.ok = r.ok && (to == "1" || to == "2") // only another name of a descriptor
+		default:
 			r.ok = false
-		} else if d.Op == syntax.DplOut && (to == "1" || to == "2") { // only another name of a descriptor
-			continue
-		} else {
-			out.redirects = append(out.redirects, redirect{d.Op == syntax.RdrIn, to})
-			r.ok = r.ok && (d.Op == syntax.RdrIn || d.Op == syntax.RdrOut || d.Op == syntax.AppOut || d.Op == syntax.RdrAll)
 		}
 	}
 	r.ok = r.ok && len(out.words) > 0
@@ -120,38 +117,38 @@ func (r *lineReader) call(c *syntax.CallExpr, redirects []*syntax.Redirect) {
 // word returns a word as the shell passes it to the program.
 func (r *lineReader) word(w *syntax.Word) string {
 	var text strings.Builder
+	if w == nil {
+		return ""
+	}
 	for _, part := range w.Parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			r.ok = r.ok && isBare(p.Value)
-			text.WriteString(p.Value)
+			text.WriteString(strings.ReplaceAll(p.Value, "*", star))
 		case *syntax.SglQuoted:
 			r.ok = r.ok && !p.Dollar
 			text.WriteString(p.Value)
 		case *syntax.DblQuoted:
-			r.ok = r.ok && !p.Dollar
 			var quoted strings.Builder // a "$" that means nothing may end a part
 			for _, inner := range p.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if r.ok = r.ok && ok; !r.ok {
-					return ""
+				if lit, ok := inner.(*syntax.Lit); ok {
+					quoted.WriteString(lit.Value)
 				}
-				quoted.WriteString(lit.Value)
 			}
-			text.WriteString(r.unescape(quoted.String()))
-		default:
-			r.ok = false
+			bare := strings.TrimSuffix(unescaped.Replace(quoted.String()), "$")
+			r.ok = r.ok && !p.Dollar && !strings.ContainsAny(bare, "$`")
+			text.WriteString(unescape.Replace(quoted.String()))
 		}
 	}
 	return text.String()
 }
 
-// isBare reports whether unquoted text means the same to every shell: letters, digits, and marks without a meaning.
+// isBare reports whether unquoted text means the same to every shell: letters, digits, "*", marks without a meaning.
 // "~", "^" and "=" have a meaning at the beginning, and "~" also after ":" and "=".
 func isBare(text string) bool {
 	for i, c := range text {
 		switch {
-		case unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_./:,@%+-", c):
+		case unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_./:,@%+-*", c):
 		case (c == '^' || c == '=') && i > 0, c == '~' && i > 0 && text[i-1] != ':' && text[i-1] != '=':
 		case text == "[" || text == "]": // the program, and its end
 		default:
@@ -161,18 +158,9 @@ func isBare(text string) bool {
 	return true
 }
 
-// unescape removes the backslashes that a shell removes between double quotes. An unescaped "$" has a meaning in some
-// shell unless it is the last character.
-func (r *lineReader) unescape(s string) string {
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\", s[i+1]) >= 0:
-			i++
-		case s[i] == '`' || s[i] == '$' && i+1 < len(s):
-			r.ok = false
-		}
-		out.WriteByte(s[i])
-	}
-	return out.String()
-}
+var (
+	// unescape removes the backslashes that a shell removes between double quotes; unescaped has an x for what they are
+	// before. A "$" left there has a meaning in some shell unless it is the last character.
+	unescape  = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, "$", "\\`", "`")
+	unescaped = strings.NewReplacer(`\\`, "x", `\"`, "x", `\$`, "x", "\\`", "x")
+)

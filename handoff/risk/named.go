@@ -9,15 +9,11 @@ import (
 // operand, the values of flags, and the file of each redirect. Flags are left out, as are settings and a shell around
 // the line. It returns false for a line that cannot be taken apart.
 func Named(line string) ([]string, bool) {
-	commands, ok := parseLine(line)
-	if ok && len(commands) == 1 {
-		if inner, found := commands[0].wrapped(); found {
-			commands, ok = parseLine(inner)
-		}
-	}
+	commands, ok := unwrapped(line)
 	var named []string
 	for _, c := range commands {
 		for i, word := range c.words {
+			word = strings.ReplaceAll(word, star, "*")
 			switch {
 			case word == "cd" && i == 0, c.words[0] == "env" && strings.Contains(word, "="):
 			case i == 0:

@@ -13,8 +13,8 @@ type Tier int
 
 // The tiers.
 const (
-	Low    Tier = iota // listed programs that read, inside the workspace
-	Medium             // listed acts: builds, tests, installs, an ordinary push, edits of plain files, reading the system
+	Low    Tier = iota // listed programs that read source and prose, inside the workspace
+	Medium             // other reads there, and listed acts: builds, tests, an ordinary push, edits of plain files
 	High               // everything else
 )
 
@@ -31,17 +31,17 @@ func Of(q handoff.Question, workspace string) Tier {
 		return High
 	}
 	workspace = cleanWorkspace(workspace)
-	place := whereabouts{workspace: workspace, cwds: []string{path.Clean(cmp.Or(q.Cwd, workspace))}}
+	place := &whereabouts{workspace: workspace, cwds: []string{path.Clean(cmp.Or(q.Cwd, workspace))}}
 	switch q.Kind {
 	case handoff.QuestionCommand:
-		return lineRisk(q.Command, place)
+		return place.line(q.Command)
 	case handoff.QuestionFileChange:
-		risk := Medium
-		for _, p := range q.Changes {
-			risk = max(risk, place.write(p))
-		}
 		if len(q.Changes) == 0 { // it is not known what is edited
 			return High
+		}
+		risk := Medium
+		for _, p := range q.Changes {
+			risk = max(risk, place.each(p, edit))
 		}
 		return risk
 	case handoff.QuestionCopy: // a turn in the copy asks its own questions

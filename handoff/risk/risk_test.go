@@ -146,8 +146,8 @@ func TestRiskOfOtherQuestions(t *testing.T) {
 			handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{"a\u200b.go"}}, riskWorkspace, High},
 		{"an edit of a hidden file", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".inputrc"}},
 			riskWorkspace, High},
-		{"an edit of a known one", handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{".gitignore"}},
-			riskWorkspace, Medium},
+		{"an edit of one that may be read", handoff.Question{Kind: handoff.QuestionFileChange,
+			Changes: []string{".gitignore"}}, riskWorkspace, High},
 		{"an edit by another system's path",
 			handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{`src\..\.git\config`}}, riskWorkspace, High},
 		{"more than the command", handoff.Question{Kind: handoff.QuestionCommand, Command: "ls", Beyond: "the network"},
@@ -159,6 +159,30 @@ func TestRiskOfOtherQuestions(t *testing.T) {
 	for _, tt := range tests {
 		if got := Of(tt.q, tt.workspace); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestRiskOfEdits holds that only listed kinds of plain files may be edited by a spoken yes.
+func TestRiskOfEdits(t *testing.T) {
+	for want, names := range map[Tier]string{
+		Medium: `a.go src/a.ts src/token.go app/[id]/page.tsx src/hooks/useAuth.ts src/__init__.py tests/test_a.py
+			src/settings.py web/index.html README.md docs/setup.md NOTES.md notes.txt data.csv build.log`,
+		High: `gradlew mise.toml .mise.toml opencode.json opencode.jsonc evil.pth venv/evil.py bin/activate bin/x.py Makefile
+			GNUmakefile package.json tsconfig.json pyproject.toml Cargo.toml go.mod Dockerfile compose.yaml Procfile Justfile
+			Taskfile.yml Jenkinsfile lefthook-local.yml .pre-commit-config.yaml .githooks/pre-commit hooks/pre-commit .pdbrc
+			.gdbinit a.code-workspace .github/a.md .vscode/tasks.json .envrc .npmrc .gitignore .env .env.example deploy.sh
+			conftest.py setup.py sitecustomize.py noxfile.py manage.py build.rs Package.swift build.gradle build.gradle.kts
+			gulpfile.js Gruntfile.js vite.config.ts jest.setup.ts karma.conf.js eslint.config.mjs setupTests.ts
+			scripts/release.py ci/run.py node_modules/a/index.js vendor/a/a.go requirements.txt CMakeLists.txt crontab a.service
+			CLAUDE.md claude.md AGENTS.md docs/AGENTS.override.md WARP.md SKILL.md .cursor/rules/a.md secrets.txt tokens.md
+			id_rsa awsCredentials.json a .. / ~/a.go ../a.go a.go~ a.GO.sh README.sh`,
+	} {
+		for name := range strings.FieldsSeq(names) {
+			q := handoff.Question{Kind: handoff.QuestionFileChange, Changes: []string{name}}
+			if got := Of(q, riskWorkspace); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
 		}
 	}
 }

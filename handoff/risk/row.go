@@ -1,121 +1,169 @@
 package risk
 
 import (
-	"regexp"
+	_ "embed"
+	"slices"
 	"strings"
 	"unicode"
 )
 
-// A row of the table accepts commands. See [table] for its syntax.
+// A row of the table accepts commands. table.txt explains the words that it consists of.
 type row struct {
-	tier     Tier
-	what     string
-	flags    string
-	operands string
+	tier                     Tier
+	section                  string // the tools that it is one of, in capitals
+	program, flags, operands []string
 }
 
-// names reports whether a command has the row's name, and returns the words after the name.
-func (r row) names(words []string) ([]string, bool) {
-	for want := range strings.FieldsSeq(r.what) {
-		if len(words) == 0 || !oneOf(want, words[0]) {
-			return nil, false
+//go:embed table.txt
+var tableText string
+
+// table has the commands that are not high. Set once.
+var table = readTable(tableText)
+
+// readTable returns the rows of a text, which must be well-formed.
+func readTable(text string) (rows []row) {
+	section, shared := "", []string{}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\n    ", " ")) {
+		words := strings.Fields(strings.NewReplacer(shared...).Replace(line))
+		switch {
+		case len(words) == 0 || words[0][0] == '#':
+			continue
+		case words[0][0] == '@':
+			shared = append(shared, words[0], strings.Join(words[2:], " "))
+			continue
+		case words[0][0] == '[':
+			section = strings.ToUpper(strings.Trim(words[0], "[]"))
+			continue
 		}
-		words = words[1:]
+		r := row{tier: Tier(slices.Index(tierNames[:], words[0])), section: section}
+		for _, word := range words[1:] {
+			word = strings.ReplaceAll(word, "|", " ")
+			switch {
+			case word == "--" || unicode.IsUpper(rune(word[0])):
+				r.operands = append(r.operands, word)
+			case strings.HasPrefix(strings.TrimPrefix(word, "+"), "-"):
+				r.flags = append(r.flags, word)
+			default:
+				r.program = append(r.program, strings.TrimPrefix(word, "="))
+			}
+		}
+		rows = append(rows, r)
 	}
-	return words, true
+	return rows
 }
 
-// oneOf reports whether a word is in a list whose words are separated by "|" or blanks.
-func oneOf(list, word string) bool {
-	for w := range strings.FieldsFuncSeq(list, func(c rune) bool { return c == '|' || unicode.IsSpace(c) }) {
-		if w == word {
-			return true
+// listed returns the lowest risk of the rows of a section, or with "CMD" of all, that accept a command; without such a
+// row, high.
+func (w *whereabouts) listed(words []string, section string) Tier {
+	risk := High
+	for _, r := range table {
+		n := len(r.program)
+		if (section == "CMD" || r.section == section) && len(words) >= n && slices.EqualFunc(r.program, words[:n], oneOf) {
+			risk = min(risk, max(r.tier, r.arguments(w, words[n:])))
 		}
 	}
-	return false
+	return risk
 }
 
-// arguments returns the risk of the words after a row's name: high unless each is a listed flag, the value of one, or
-// an operand of a kind that may come next.
+// arguments returns the risk of the words after a row's program: high unless each is a listed flag, the value of one,
+// or an operand of a kind that may come next, and nothing is missing.
 func (r row) arguments(place *whereabouts, args []string) Tier {
-	risk, turns := Low, turns{left: strings.Fields(r.operands)}
-	for ended := r.flags == "*"; len(args) > 0; args = args[1:] {
-		arg := args[0]
-		if !ended && arg == "--" {
+	risk, left, begun, ended := Low, r.operands, false, slices.Contains(r.operands, "WORDS*")
+	had := map[int]bool{}
+	for ; len(args) > 0 && risk < High; args = args[1:] {
+		arg, kind := args[0], ""
+		switch i := slices.Index(left, "--"); {
+		case arg == "--" && i >= 0 && !slices.ContainsFunc(left[:i], required.MatchString):
+			left, ended = left[i+1:], true
+		case arg == "--" && !ended:
 			ended = true
-			continue
+		case ended || len(arg) < 2 || arg[0] != '-':
+			begun = true
+			switch kind, left = place.next(left, arg); {
+			case kind == "CMD":
+				return max(risk, place.program(args))
+			case oneOf(runs, kind):
+				return max(risk, place.listed(args, kind))
+			}
+			risk = max(risk, place.operand(kind, arg))
+		default:
+			found, kind, value, attached := r.split(arg)
+			switch {
+			case len(found) == 0, kind == "" && attached, kind == "TEXT" && begun,
+				len(kind) > 1 && !attached && len(args) < 2:
+				return High
+			case len(kind) > 1 && !attached:
+				value, args = args[1], args[1:]
+				fallthrough
+			case len(kind) > 1:
+				risk = max(risk, place.operand(kind, value))
+			}
+			for _, i := range found {
+				had[i] = had[i] || !strings.HasPrefix(value, "!") // a pattern of what is left out asks for nothing
+			}
 		}
-		if ended || len(arg) < 2 || arg[0] != '-' {
-			risk = max(risk, turns.next(place, arg))
-			continue
-		}
-		kind, value, attached := r.flag(arg)
-		switch {
-		case kind == "" || kind == "text" && turns.begun:
+	}
+	for i, f := range r.flags {
+		if f[0] == '+' && !had[i] {
 			return High
-		case kind == "none":
-			continue
-		case !attached && len(args) < 2:
-			return High
-		case !attached:
-			value, args = args[1], args[1:]
-		}
-		risk = max(risk, place.operand(kind, value))
-	}
-	return max(risk, turns.end())
-}
-
-// flag returns the kind of a flag's value: "none" if it takes none, "" if the flag is not listed; and the value, if it
-// is attached. The flag may be a cluster of letters.
-func (r row) flag(arg string) (kind, value string, attached bool) {
-	name, value, attached := strings.Cut(arg, "=")
-	if kind = r.listed(name); kind != "" {
-		return optional(kind, value, attached)
-	}
-	if number.MatchString(arg[1:]) && r.listed("-#") != "" {
-		return "none", "", false
-	}
-	if strings.HasPrefix(arg, "--") || longFlag.MatchString(r.flags) {
-		return "", "", false
-	}
-	for i := 1; i < len(arg); i++ {
-		kind = r.listed("-" + arg[i:i+1])
-		if value = arg[i+1:]; kind != "none" {
-			return optional(kind, value, value != "")
 		}
 	}
-	return kind, "", false
-}
-
-// optional replaces the kind "=", of a value that may be left out, by the kind for a present or missing value.
-func optional(kind, value string, attached bool) (string, string, bool) {
-	switch {
-	case kind == "=" && attached:
-		return "free", value, true
-	case kind == "=", kind == "none" && !attached:
-		return "none", "", false
-	case kind == "none":
-		return "", "", false
+	if slices.ContainsFunc(left, required.MatchString) {
+		return High
 	}
-	return kind, value, attached
+	return risk
 }
 
-// longFlag matches a word after one dash in a list of flags. In such a row, letters are not clustered.
-var longFlag = regexp.MustCompile(`(^|\s)-\w\w`)
+// split returns which flags a word is, as it may be a cluster of letters, and of the last one the kind of its value,
+// and the value if it is attached. Letters are not clustered where a flag has a word after one dash.
+func (r row) split(word string) (found []int, kind, value string, attached bool) {
+	name, value, attached := strings.Cut(word, "=")
+	if i, kind := r.flag(name); i >= 0 {
+		return []int{i}, kind, value, attached
+	}
+	if i, _ := r.flag("-#"); i >= 0 && number.MatchString(word[1:]) {
+		return []int{i}, "", "", false
+	}
+	if strings.HasPrefix(word, "--") || slices.ContainsFunc(r.flags, longFlag.MatchString) {
+		return nil, "", "", false
+	}
+	for at := 1; at < len(word) && kind == ""; at++ {
+		var i int
+		if i, kind = r.flag("-" + word[at:at+1]); i < 0 {
+			return nil, "", "", false
+		}
+		found, value = append(found, i), word[at+1:]
+	}
+	return found, kind, value, value != ""
+}
 
-// listed returns the kind of a flag's value in the row: "none" for "-n", "num" for "-n:num", "=" for "--color=", whose
-// value may be left out; "": the flag is not listed.
-func (r row) listed(flag string) string {
-	for f := range strings.FieldsSeq(r.flags) {
-		name, kind, takes := strings.Cut(f, ":")
+// flag returns which flag has a name, -1 for none, and the kind of its value: "" takes none, "=" may take one.
+func (r row) flag(name string) (i int, kind string) {
+	for i, f := range r.flags {
+		names, kind, _ := strings.Cut(strings.TrimPrefix(f, "+"), ":")
+		if cut, ok := strings.CutSuffix(names, "="); ok {
+			names, kind = cut, "="
+		}
+		if oneOf(names, name) {
+			return i, kind
+		}
+	}
+	return -1, ""
+}
+
+// next returns the kind of an operand, "" if none may come, and the kinds that may come after it.
+func (w *whereabouts) next(left []string, arg string) (kind string, after []string) {
+	for i, k := range left {
+		kind = strings.TrimRight(k, "?*")
 		switch {
-		case name == flag && takes:
-			return kind
-		case f == flag:
-			return "none"
-		case f == flag+"=":
-			return "="
+		case k == "--":
+			return "", nil
+		case kind != k && i+1 < len(left) && w.operand(kind, arg) == High: // it may be of the next kind
+		case kind+"*" == k:
+			return kind, left[i:]
+		default:
+			return kind, left[i+1:]
 		}
 	}
-	return ""
+	return "", nil
 }

@@ -84,7 +84,7 @@ func TestOnlyPlain(t *testing.T) {
 		"exchanged":          `mkdir n; echo evil > n/config; mv -T --exchange n .git; mv .git g; mkdir .git; cp n/* .git`,
 		"no way to rename":   `for i in $(seq 1000); do echo > .envrc.set-aside-$i; done; echo evil > .envrc; chmod 555 .`,
 		"closed":             each(`echo evil > $at; chmod 0 $at; chmod 0 $d`) + `; chmod 0 .`,
-		"by a linked dir":    `mv rules rules2; mkdir rules; echo evil > rules/all.md; echo evil >> ci/w.yml; echo evil > tools/new`,
+		"by a linked dir":    `mv rules rules2; mkdir rules; echo evil > rules/all.md; echo evil >> flow/w.md; echo evil > tools/new`,
 		"a link replaced":    `rm .husky2 up; mkdir .husky2 up; echo evil > .husky2/x.sh; echo evil > up/x.txt`,
 		"git":                `git init -q . ; git init -q sub2; git add -A; git -c user.name=x -c user.email=x@y commit -qm x`,
 		"deeply":             `mkdir -p a/b/c/.vscode && echo evil > a/b/c/.vscode/tasks.json; mkdir -p x/.git && mv x/.git y`,
@@ -94,7 +94,7 @@ func TestOnlyPlain(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			w := place(t, true)
 			needExec(t, w)
-			kept := map[string]string{"rules/all.md": "kept\n", "ci/w.yml": "kept\n", "tools/hook": "kept\n"}
+			kept := map[string]string{"rules/all.md": "kept\n", "flow/w.md": "kept\n", "tools/hook": "kept\n"}
 			for _, name := range notPlain {
 				kept["deep/er/"+name] = "kept\n"
 				if way != "made" && way != "linked" && way != "git" {
@@ -104,13 +104,13 @@ func TestOnlyPlain(t *testing.T) {
 			delete(kept, "CLAUDE.md")
 			put(t, w, kept)
 			must(t, os.Chmod(filepath.Join(w.dir, "deep/er/.envrc"), 0)) // its user cannot read it either
-			for name, to := range map[string]string{"CLAUDE.md": "rules/all.md", ".github2": "x", "deep/.gitlab": "../ci",
+			for name, to := range map[string]string{"CLAUDE.md": "rules/all.md", ".github2": "x", "deep/.gitlab": "../flow",
 				".husky2": "tools"} {
 				must(t, os.Symlink(to, filepath.Join(w.dir, name)))
 			}
 			give(t, filepath.Dir(w.dir))
 			was := state(t, w, false)
-			linked := []string{"rules/all.md", "ci/w.yml"}
+			linked := []string{"rules/all.md", "flow/w.md"}
 			names := slices.Concat(notPlain, []string{"deep/er/" + strings.Join(notPlain, " deep/er/")})
 			got := run(t, w, "NAMES='"+strings.Join(names, " ")+"'; "+line+"; chmod 755 $PWD 2>/dev/null; echo x > plain.txt")
 			if diff := gocmp.Diff(was, state(t, w, false)); diff != "" {
@@ -150,8 +150,8 @@ func TestTaken(t *testing.T) {
 			"c.png": "\x00\x01", "hole.csv": strings.Repeat("\x00", 10<<20)}, ""},
 		{"touch a.go; cp a.go x && cat x > a.go; rm x", nil, ""},
 		{"mkdir empty; rm -r sub; mkdir sub; touch sub/b.go", map[string]string{"sub/c.txt": "", "sub/b.go": "empty"}, ""},
-		{"echo x > run.sh; chmod +x run.sh a.go", map[string]string{"run.sh": "x\n"}, "a.go and 1 more there (it is not executable)|" +
-			"run.sh and 1 more there (it is not executable)"},
+		{"echo x > run.py; chmod +x run.py a.go", map[string]string{"run.py": "x\n"}, "a.go and 1 more there (it is not executable)|" +
+			"run.py and 1 more there (it is not executable)"},
 		{"truncate -s 1T big.csv; truncate -s 1T sub/c.txt", nil, "big.csv (it is too large)"},
 		{"mv sub/c.txt .env", nil, "sub/c.txt (it is still there, because"},
 		{"mv a.go .git/config", nil, "a.go (it is still there, because"},
@@ -258,8 +258,8 @@ func TestMeanwhile(t *testing.T) {
 // TestLinks: a path counts as each path that leads to it through links.
 func TestLinks(t *testing.T) {
 	w := place(t, true)
-	for name, to := range map[string]string{"CLAUDE.md": "r/all.md", "r": "rules", ".github": "ci/deep", "self": ".",
-		"ci/deep/wf": "../../wf", ".envrc": w.dir + "/env/later.txt", "sub/x": "../node", ".vscode": "sub/x/../y"} {
+	for name, to := range map[string]string{"CLAUDE.md": "r/all.md", "r": "rules", ".github": "flow/deep", "self": ".",
+		"flow/deep/wf": "../../wf", ".envrc": w.dir + "/vars/later.txt", "sub/x": "../node", ".vscode": "sub/x/../y"} {
 		name = filepath.Join(w.dir, name)
 		must(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.Symlink(to, name)))
 	}
@@ -267,8 +267,8 @@ func TestLinks(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
 	}
 	all := w.links()
-	want := map[string]bool{"rules/all.md": false, "rules/other.md": true, "wf/ci.yml": false, "ci/deep/a.yml": false,
-		"ci/a.yml": true, "env/later.txt": false, "env/other.txt": true, "a.txt": true, "y/a.json": false}
+	want := map[string]bool{"rules/all.md": false, "rules/other.md": true, "wf/ci.md": false, "flow/deep/a.md": false,
+		"flow/a.md": true, "vars/later.txt": false, "vars/other.txt": true, "a.txt": true, "y/a.md": false}
 	got := map[string]bool{}
 	for _, name := range slices.Collect(maps.Keys(want)) {
 		got[name] = w.isPlain(all, name)

@@ -141,8 +141,8 @@ func TestApplyPatch(t *testing.T) {
 			"Error: nothing was changed: out: out is no regular file", ""},
 		{"through a link to outside", []string{addFile + "up/d.txt", "+d"},
 			"Error: nothing was changed: up/d.txt: up is a link", ""},
-		{"a link", []string{updateFile + "inside", "@@", "-one", "+x"},
-			"Error: nothing was changed: inside: inside is no regular file", ""},
+		{"a link", []string{updateFile + "inside.txt", "@@", "-one", "+x"},
+			"Error: nothing was changed: inside.txt: inside.txt is no regular file", ""},
 		{"a pipe", []string{deleteFile + "pipe"}, "Error: nothing was changed: pipe: pipe is no regular file", ""},
 		{"no text", []string{deleteFile + "bin"}, "Error: nothing was changed: bin: bin is not text", ""},
 		{"a directory", []string{deleteFile + "sub"}, "Error: nothing was changed: sub: sub is no regular file", ""},
@@ -220,7 +220,8 @@ func TestWriteFile(t *testing.T) {
 		`{"path":"out","content":""}`:  "Error: out is no regular file",
 		`{"path":"../x","content":""}`: "Error: ../x is outside of the workspace", `{"path":"x"} x`: "",
 	} {
-		if got := use(t, w, "write_file", args); want != "" && got.Text != want {
+		got := w.Run(t.Context(), "write_file", []byte(args), Call{Out: NewOutput(), Ask: (&person{yes: true}).ask})
+		if want != "" && got.Text != want {
 			t.Errorf("%s: %q", args, got.Text)
 		}
 	}
