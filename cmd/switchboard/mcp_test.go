@@ -98,7 +98,11 @@ func TestMCP(t *testing.T) {
 			}
 			audit, err := os.ReadFile(filepath.Join(state, "audit.jsonl"))
 			must(t, err)
-			_, history := r.ask(http.MethodGet, "/fleet/history", "")
+			var history []byte
+			until(t, "the work to be history", func() bool { // a moment after it was heard
+				_, history = r.ask(http.MethodGet, "/fleet/history", "")
+				return strings.Contains(string(history), `"prompt":"push it"`)
+			})
 			_, figures := r.ask(http.MethodGet, "/metrics", "")
 			for want, in := range map[string][]byte{
 				`"client":"some-agent","server":"bigpc"`:                            audit,

@@ -152,9 +152,7 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	}
 	r = r.Clone(context.WithValue(ctx, serverKey{}, server))
 	r.Header.Set("Authorization", "Bearer known") // the library requires one; the edge has checked the key
-	answer := &watchedAnswer{ResponseWriter: w, telling: who.telling}
-	handler.ServeHTTP(answer, r)
-	f.told(context.WithoutCancel(ctx), answer.outcomes(r))
+	handler.ServeHTTP(watchedAnswer{w, r, who.telling, f.told}, r)
 	return nil
 }
 
@@ -166,8 +164,7 @@ func (f *Front) Pipe(ctx context.Context, conn io.ReadWriteCloser, g handoff.Gra
 		return err
 	}
 	defer f.begun(server)
-	told := func(works map[handoff.RunID]handoff.Grant) { f.told(context.WithoutCancel(ctx), works) }
-	watched := watchedPipe{conn, who.telling, told}
+	watched := watchedPipe{conn, who.telling, f.told}
 	return server.Run(ctx, &mcp.IOTransport{Reader: watched, Writer: watched})
 }
 

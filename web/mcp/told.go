@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"maps"
 	"net/http"
 	"sync"
 
@@ -54,51 +53,35 @@ func (t *telling) written(p []byte) (told map[handoff.RunID]handoff.Grant) {
 }
 
 // told records the outcomes that clients were told.
-func (f *Front) told(ctx context.Context, works map[handoff.RunID]handoff.Grant) {
+func (f *Front) told(works map[handoff.RunID]handoff.Grant) {
 	for id, g := range works {
-		if err := f.cfg.Work.Told(ctx, g, id); err != nil { // it is told again
+		if err := f.cfg.Work.Told(context.Background(), g, id); err != nil { // it is told again
 			f.cfg.Log.Debug("an outcome is not known any more", zap.Error(err))
 		}
 	}
 }
 
-// A watchedAnswer is the answer to an HTTP request, and keeps which outcomes were written to it.
+// A watchedAnswer is the answer to an HTTP request, and records the outcomes that are written to it.
 type watchedAnswer struct {
 	http.ResponseWriter
+	request *http.Request
 	telling *telling
-
-	mu   sync.Mutex
-	told map[handoff.RunID]handoff.Grant // Guarded by mu
+	told    func(map[handoff.RunID]handoff.Grant)
 }
 
 // Write implements [http.ResponseWriter].
-func (w *watchedAnswer) Write(p []byte) (int, error) {
+func (w watchedAnswer) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)
 	if err == nil && n == len(p) {
-		if told := w.telling.written(p); told != nil { // there is one call in a request, except in old batches
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if w.told == nil {
-				w.told = map[handoff.RunID]handoff.Grant{}
-			}
-			maps.Copy(w.told, told)
+		if told := w.telling.written(p); told != nil && handoff.Written(w.ResponseWriter, w.request) {
+			w.told(told)
 		}
 	}
 	return n, err
 }
 
 // Unwrap returns the writer for [http.ResponseController].
-func (w *watchedAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// outcomes returns the work whose outcomes the client was told.
-func (w *watchedAnswer) outcomes(r *http.Request) map[handoff.RunID]handoff.Grant {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.told == nil || !handoff.Written(w.ResponseWriter, r) {
-		return nil
-	}
-	return w.told
-}
+func (w watchedAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // A watchedPipe is a connection with one message in each line, and records the outcomes that are written to it.
 type watchedPipe struct {
