@@ -68,7 +68,6 @@ func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request
 		by := a.listeners.enter(g)
 		l.expected, l.unfollow = true, sync.OnceFunc(func() { a.listeners.exit(g, by, doc.Run) })
 	}
-	l.settled = a.attempts.settler(g.Caller, p)
 	return a.place(ctx, l, next, p)
 }
 

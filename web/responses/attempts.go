@@ -96,19 +96,15 @@ func parseAttempt(body []byte) (key, sum, response string, given bool) {
 	return parts[0], parts[1], parts[2], parts[3] != ""
 }
 
-// settler returns what is called when who asked has the answer to a request, or has given up. Then an equal request is
+// settler returns what is called, once the request was made, when who asked has the answer to a request, or has given up. Then an equal request is
 // a new one, unless it says that it is a repetition: the bytes of the answer may have been lost on their way.
 func (s *attempts) settler(c handoff.Caller, p *attempt) func(told bool) {
 	return func(told bool) {
-		if p.keyed || p.given.Swap(true) {
-			return
-		}
-		select {
-		case <-p.ready: // from here on nobody changes p
-		case <-time.After(storeWithin):
-			return
-		}
+		s.mu.Lock()
+		newest := s.all[p.name] == p
+		s.mu.Unlock()
 		switch {
+		case p.keyed, p.given.Swap(true), !newest, p.key == "":
 		case !p.kept:
 			s.documents.drop(c, "retry_"+p.name)
 		case told:

@@ -56,7 +56,11 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 		return a.answer(w, r, p.live, req)
 	}
 	l, f := a.make(r.Context(), g, req, p)
-	p.live = l
+	if p.live = l; l != nil {
+		l.mu.Lock()
+		l.settled = a.attempts.settler(g.Caller, p)
+		l.mu.Unlock()
+	}
 	close(p.ready)
 	if f != nil {
 		a.attempts.forget(p)
@@ -286,7 +290,6 @@ func (a *API) begin(
 	if run.Key != "" {
 		l.request = &run
 	}
-	l.settled = a.attempts.settler(g.Caller, p)
 	return a.place(ctx, l, doc, p)
 }
 

@@ -40,13 +40,12 @@ type document struct {
 
 // A liveResponse is a response with its events in memory. Only [liveResponse.drive] follows its run.
 type liveResponse struct {
-	api      *API            // Set once
-	grant    handoff.Grant   // Set once
-	id       string          // Set once
-	after    uint64          // Set once: the last event of the run that an earlier response followed
-	kept     bool            // Set once: the response is stored
-	unfollow func()          // Set once: called once when nobody reads the outcome of the run any more; may be nil
-	settled  func(told bool) // Set once: called when who asked has the answer, or has given up; may be nil
+	api      *API          // Set once
+	grant    handoff.Grant // Set once
+	id       string        // Set once
+	after    uint64        // Set once: the last event of the run that an earlier response followed
+	kept     bool          // Set once: the response is stored
+	unfollow func()        // Set once: called once when nobody reads the outcome of the run any more; may be nil
 
 	isPlaced func() // Set once: closes placed
 
@@ -72,6 +71,7 @@ type liveResponse struct {
 	request    *handoff.Request // Guarded by mu: of the run, until its turn has begun; nil: it is not begun again
 	handedOver bool             // Guarded by mu: see [liveResponse.handOver]
 	idle       *time.Timer      // Guarded by mu: stops the run when it has no reader for too long; nil: not started
+	settled    func(told bool)  // Guarded by mu: called when who asked has an answer, or has given up; nil: nothing
 }
 
 func (a *API) newLive(g handoff.Grant, doc document, kept bool) *liveResponse {
@@ -274,13 +274,19 @@ func (l *liveResponse) wasTold() {
 		return
 	}
 	l.settle(func() { l.told = true })
-	l.wasAnswered()
+	l.close(true)
 }
 
 // wasAnswered notes that who asked has an answer: the whole response, or the id of one in the background.
-func (l *liveResponse) wasAnswered() {
-	if l.settled != nil {
-		l.settled(true)
+func (l *liveResponse) wasAnswered() { l.close(true) }
+
+// close tells the request that made the response that who asked has an answer (told), or has given up.
+func (l *liveResponse) close(told bool) {
+	l.mu.Lock()
+	settled := l.settled
+	l.mu.Unlock()
+	if settled != nil {
+		settled(told)
 	}
 }
 
@@ -311,9 +317,7 @@ func (l *liveResponse) exit() {
 			return
 		}
 		l.idle = time.AfterFunc(abandoned, func() {
-			if l.settled != nil {
-				l.settled(false)
-			}
+			l.close(false)
 			l.stop()
 		})
 	})

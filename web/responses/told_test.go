@@ -107,6 +107,8 @@ func TestRepeatedForADay(t *testing.T) {
 		{"after a cut", "cut", 0, unmarked, same},
 		{"after a cut and a restart", "restart cut", 0, unmarked, same},
 		{"after its end without a mark", "end", 0, unmarked, other},
+		{"after a repetition was told", "restart cut again end", 0, unmarked, other},
+		{"long after a repetition was told", "restart cut again end restart", 11 * minutes, marked, other},
 		{"after its end without a mark, after a restart", "end restart", 0, unmarked, other},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -123,6 +125,8 @@ func TestRepeatedForADay(t *testing.T) {
 						<-first.done
 					case "restart":
 						w.begin()
+					case "again":
+						first = w.asks(http.MethodPost, "/v1/responses", body, marked...)
 					case "wait":
 						time.Sleep(11 * time.Minute)
 					}
