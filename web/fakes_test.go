@@ -143,12 +143,6 @@ func (w *world) HeardForGood(_ context.Context, g handoff.Grant, id handoff.RunI
 	return w.called("heard", g.Caller.String(), string(id))
 }
 
-func (w *world) Answered(_ handoff.Grant, id handoff.RunID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.answered = append(w.answered, id)
-}
-
 func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

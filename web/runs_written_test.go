@@ -11,6 +11,12 @@ import (
 	"switchboard/handoff/tools"
 )
 
+func (w *world) Answered(_ handoff.Grant, id handoff.RunID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answered = append(w.answered, id)
+}
+
 // broken is a connection that breaks before the answer.
 type broken struct{ *httptest.ResponseRecorder }
 

@@ -96,8 +96,9 @@ func parseAttempt(body []byte) (key, sum, response string, given bool) {
 	return parts[0], parts[1], parts[2], parts[3] != ""
 }
 
-// settler returns what is called, once the request was made, when who asked has the answer to a request, or has given up. Then an equal request is
-// a new one, unless it says that it is a repetition: the bytes of the answer may have been lost on their way.
+// settler returns what is called when who asked has the answer to a request that was made, or has given up. Then an
+// equal request is a new one, unless it says that it is a repetition: the bytes of the answer may have been lost on
+// their way.
 func (s *attempts) settler(c handoff.Caller, p *attempt) func(told bool) {
 	return func(told bool) {
 		s.mu.Lock()
