@@ -145,7 +145,7 @@ var Vocabulary = map[Code]Meaning{
 	CodeBusy: {
 		"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0,
 	},
-	CodeRefused:     {"%s refused that.", "The page tells why.", http.StatusForbidden, 0},
+	CodeRefused:     {"%s refused that.", "What it said is shown with the work.", http.StatusForbidden, 0},
 	CodeUnsupported: {"%s can't do that.", "Do without it; nothing was run.", http.StatusNotImplemented, 0},
 	CodeJoined: {
 		"Somebody else's work had just begun on %s, so it went into that.", "Its result comes with theirs.",
@@ -171,7 +171,7 @@ var Vocabulary = map[Code]Meaning{
 		"The session on %s does not hold that work any more, so I can't tell how it ended.",
 		"Look at the session before asking again.", http.StatusBadGateway, 0,
 	},
-	CodeAgentFailed: {"The work on %s failed.", "The page shows what the agent reported.", http.StatusBadGateway, 0},
+	CodeAgentFailed: {"The work on %s failed.", "What the agent reported is shown with the work.", http.StatusBadGateway, 0},
 	CodeUnread: {
 		"The work on %s is done, but I can't read what came of it.", "Read that session, or ask there what came of the work.",
 		http.StatusBadGateway, 0,
@@ -186,7 +186,7 @@ var Vocabulary = map[Code]Meaning{
 	},
 	CodeModelRefused: {
 		"The model behind the work on %s refused the request.",
-		"The page shows what it said; its login or its settings may need a look.", http.StatusBadGateway, 0,
+		"What it said is shown with the work; its login or its settings may need a look.", http.StatusBadGateway, 0,
 	},
 	CodeNotSignedIn: {
 		"The agent on %s is not signed in, or its login has ended.",
@@ -239,7 +239,7 @@ var Vocabulary = map[Code]Meaning{
 		"That question is no longer open.", "Somebody answered it, it was withdrawn, or the work ended.", http.StatusConflict,
 		0,
 	},
-	CodeWorkEnded: {"That work has ended already.", "The page tells how it ended.", http.StatusConflict, 0},
+	CodeWorkEnded: {"That work has ended already.", "How it ended is shown with the work.", http.StatusConflict, 0},
 	CodeNotBegun: {
 		"What you asked for on %s was not begun, because I was restarted.", "Ask whether to do it now.", http.StatusConflict,
 		0,

@@ -258,6 +258,14 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 	}
 }
 
+// unfit returns why the server refuses every session though it is connected; nil: it is not known to.
+func (k *connector) unfit() *handoff.Error {
+	if v := k.now.Load(); v.link != nil && v.link.Unfit != nil {
+		return v.link.Unfit()
+	}
+	return nil
+}
+
 // hurry shortens the wait before the next attempt.
 func (k *connector) hurry() {
 	select {

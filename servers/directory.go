@@ -129,8 +129,12 @@ func (k *connector) info() handoff.ServerInfo {
 		Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health, Simulated: k.spec.Simulated,
 		Version: v.version, Note: v.note,
 	}
-	if v.health != handoff.HealthUp && v.fault != nil {
-		explained := k.spec.Explain(v.fault, v.lost)
+	fault := v.fault
+	if v.health == handoff.HealthUp {
+		fault = k.unfit()
+	}
+	if fault != nil {
+		explained := k.spec.Explain(fault, v.lost)
 		info.Reason, info.Problem, info.Next = explained.Reason, explained.Why, explained.NextStep()
 	}
 	return info

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,16 +17,17 @@ import (
 // A fakeServer is one end that a fleet dials in tests.
 type fakeServer struct {
 	mu       sync.Mutex
-	refuse   error             // Guarded by mu: the error of dialling
-	out      bool              // Guarded by mu: nobody is signed in
-	delay    time.Duration     // Guarded by mu: of dialing
-	slow     time.Duration     // Guarded by mu: of listing
-	threads  []Thread          // Guarded by mu
-	links    []*fakeLink       // Guarded by mu: every connection made
-	attempts []time.Time       // Guarded by mu
-	dirs     []string          // Guarded by mu: of threads made
-	asked    []ForeignQuestion // Guarded by mu
-	changed  chan struct{}     // Set once: [Link.Changed]
+	refuse   error                         // Guarded by mu: the error of dialling
+	out      bool                          // Guarded by mu: nobody is signed in
+	delay    time.Duration                 // Guarded by mu: of dialing
+	slow     time.Duration                 // Guarded by mu: of listing
+	threads  []Thread                      // Guarded by mu
+	links    []*fakeLink                   // Guarded by mu: every connection made
+	attempts []time.Time                   // Guarded by mu
+	dirs     []string                      // Guarded by mu: of threads made
+	asked    []ForeignQuestion             // Guarded by mu
+	changed  chan struct{}                 // Set once: [Link.Changed]
+	unfit    atomic.Pointer[handoff.Error] // [Link.Unfit]
 	onAttach func(*fakeLink, string) (handoff.Attached, error)
 	onCreate func(*fakeLink) error
 	onList   func(ctx context.Context, limit int) error
@@ -57,10 +59,11 @@ func (s *fakeServer) dial(ctx context.Context) (*Link, error) {
 	s.mu.Lock()
 	s.links = append(s.links, l)
 	s.mu.Unlock()
-	return &Link{Conn: l, Catalog: l, Done: l.done, Version: "0.169.0", Note: "It edits.", SignedIn: s.signedIn, Changed: s.changed}, nil
+	return &Link{Conn: l, Catalog: l, Done: l.done, Version: "0.169.0", Note: "It edits.", Check: s.signedIn, Changed: s.changed,
+		Unfit: func() *handoff.Error { return s.unfit.Load() }}, nil
 }
 
-// signedIn is [Link.SignedIn].
+// signedIn is [Link.Check].
 func (s *fakeServer) signedIn(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

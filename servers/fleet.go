@@ -211,7 +211,11 @@ func (f *Fleet) create(
 			return handoff.Attached{}, fault
 		}
 	}
+	before := k.unfit()
 	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return with(c, ctx, dir) })
+	if k.unfit() != before {
+		f.change()
+	}
 	if f.replaced(k, err) {
 		return f.create(ctx, t, with)
 	}

@@ -18,9 +18,11 @@ type Link struct {
 	Done    <-chan struct{} // closed when the connection is lost or closed
 	Version string          // of the server; "": not known
 	Note    string          // a sentence about what its agents can or cannot do; ""
-	// SignedIn checks whether the agent can use its model: the error [handoff.CodeNotSignedIn] says that it cannot.
-	// nil: it cannot be checked.
-	SignedIn func(context.Context) error
+	// Check finds out whether the agent can work: the error [handoff.CodeNotSignedIn] says that it cannot use its model,
+	// and [handoff.CodeRefused] that it refuses every session. nil: it cannot be checked.
+	Check func(context.Context) error
+	// Unfit returns why the agent refuses every new session, as far as somebody has tried. nil: it is not known to.
+	Unfit func() *handoff.Error
 	// Changed has a token after changes: an older thread was renamed, archived or restored, or the result of
 	// [Overhearer.ForeignQuestions] has changed. nil: the kind reports no changes, and only the age of a list
 	// says whether it is used again.

@@ -38,7 +38,7 @@ func (f *Fleet) Machines(g handoff.Grant) []handoff.Machine {
 }
 
 // Test requests the list of a server's threads, and connects first if the server is not connected. It returns how long
-// the answer took. It fails if the agent is known not to be signed in.
+// the answer took. It fails if the agent cannot work, as far as that can be found out.
 func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Duration, error) {
 	k, err := f.allowedOne(g, name)
 	if err != nil {
@@ -55,8 +55,18 @@ func (f *Fleet) Test(ctx context.Context, g handoff.Grant, name string) (time.Du
 		return 0, fault
 	}
 	took := time.Since(began)
-	if link.SignedIn != nil {
-		err = link.SignedIn(ctx)
+	before := k.unfit()
+	if link.Check != nil {
+		err = link.Check(ctx)
+	}
+	if err == nil && k.unfit() != nil {
+		err = k.unfit()
+	}
+	if k.unfit() != before {
+		f.change()
+	}
+	if err != nil {
+		err = k.spec.Explain(handoff.AsError(err), time.Time{})
 	}
 	return took, err
 }

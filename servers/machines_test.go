@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,39 @@ func TestMachines(t *testing.T) {
 			if _, err := f.Test(t.Context(), nobody, name); err == nil || handoff.AsError(err).Code != code {
 				t.Errorf("a test of %s: %v", name, err)
 			}
+		}
+	})
+}
+
+// TestUnfit: a server whose agents refuse every session says so and why, in its state and when it is tested, and the
+// pages are told when that is noticed.
+func TestUnfit(t *testing.T) {
+	s := &fakeServer{threads: []Thread{{ID: idAuth}}}
+	refused := handoff.Fault(handoff.CodeRefused, "bigpc", "approval: the agent has no mode that asks")
+	s.onCreate = func(*fakeLink) error {
+		s.unfit.Store(refused)
+		return refused
+	}
+	bubble(t, func(t *testing.T) {
+		var told atomic.Int64
+		f := runChanged(t, func() { told.Add(1) }, Spec{Name: "bigpc", Dial: s.dial})
+		synctest.Wait()
+		if info := f.Known()[0]; info.Problem != "" {
+			t.Errorf("before: %+v", info)
+		}
+		before := told.Load()
+		if _, err := f.Create(t.Context(), handoff.Target{Server: "bigpc"}); handoff.CodeOf(err) != handoff.CodeRefused {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if info := f.Known()[0]; info.Health != handoff.HealthUp || info.Problem != refused.Detail || info.Next == "" {
+			t.Errorf("its state: %+v", info)
+		}
+		if told.Load() == before {
+			t.Error("nobody is told")
+		}
+		if _, err := f.Test(t.Context(), nobody, "bigpc"); handoff.AsError(err).Code != handoff.CodeRefused || handoff.AsError(err).Why != refused.Detail {
+			t.Errorf("tested: %v", err)
 		}
 	})
 }

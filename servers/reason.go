@@ -142,13 +142,19 @@ func (s Spec) Explain(fault *handoff.Error, since time.Time) *handoff.Error {
 	if explained.Reason == handoff.ReasonOutdated {
 		explained.Detail = cmp.Or(explained.Detail, explained.Subject) // the subject is the whole sentence
 	}
-	if explained.Reason == "" {
+	switch {
+	case explained.Reason != "":
+	case explained.Code == handoff.CodeRefused && explained.Detail != "":
+		explained.Why, explained.Next = explained.Detail, "Correct that there, or in the settings of "+s.Name+"."
+		return &explained
+	default:
 		explained.Why, explained.Next = explained.Spoken(), explained.Meaning().Next
 		return &explained
 	}
 	explained.Why, explained.Next = explain(explained.Reason, reasonFacts{
 		Name: s.Name, Detail: explained.Detail, Credential: s.Credential.Name,
-		Address: strings.TrimPrefix(s.About.Address, "ssh:"), Start: s.About.Start, Since: since,
+		Address: strings.TrimPrefix(s.About.Address, "ssh:"), Start: s.About.Start, Ours: s.EndsWithUs,
+		Since: since,
 	}, time.Now())
 	return &explained
 }

@@ -33,8 +33,11 @@ func TestReasonOfDials(t *testing.T) {
 	}
 	far, here, unix := at("ws://10.0.0.5:4500"), at("ws://127.0.0.1:4500"), at("unix:/run/codex.sock")
 	key := at("https://api.openai.com")
+	child := at("codex app-server")
+	child.Program, child.EndsWithUs, child.About.Start = "codex", true, "codex app-server"
 	key.Credential.Name = "key"
 	start := "codex app-server --listen ws://127.0.0.1:4500"
+	const byItself = "Switchboard starts it again by itself; if that does not help, run it in a terminal, and mend what it says: codex app-server."
 	for _, row := range []struct {
 		spec      Spec
 		err       error
@@ -48,6 +51,9 @@ func TestReasonOfDials(t *testing.T) {
 			"Start its agent server at the other end: " + start + " (with the port that the tunnel leads to)."},
 		{far, io.EOF, handoff.ReasonCut, "it ends the connection at once", "Look at the log of its agent server, and start that again: " + start + "."},
 		{far, dialError(syscall.ECONNRESET), handoff.ReasonCut, "", ""},
+		{child, io.EOF, handoff.ReasonCut, "it ends the connection at once", byItself},
+		{child, context.DeadlineExceeded, handoff.ReasonSilent, "it takes the connection and does not answer", byItself},
+		{child, errors.New("odd"), handoff.ReasonUnknown, "it cannot be reached", byItself},
 		{unix, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.ENOENT)}, handoff.ReasonNotRunning, "nothing is listening there", ""},
 		{unix, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}, handoff.ReasonNotAllowed, "", ""},
 		{far, dialError(syscall.EHOSTUNREACH), handoff.ReasonNoRoute, "", ""},

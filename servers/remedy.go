@@ -133,6 +133,7 @@ type reasonFacts struct {
 	Detail     string    // what was noticed, without secrets; "": nothing
 	Address    string    // of the server; for ssh, its destination
 	Start      string    // the command that starts its agent server; "": not known
+	Ours       bool      // Switchboard starts its agent server
 	Since      time.Time // when it was up last; zero: not known
 }
 
@@ -147,9 +148,20 @@ func KnownReason(r handoff.Reason) handoff.Reason {
 	return r
 }
 
+// ourRemedies say what to do about a server that Switchboard starts, where that differs. Set once.
+var ourRemedies = map[handoff.Reason]string{
+	handoff.ReasonCut: startsByItself, handoff.ReasonSilent: startsByItself, handoff.ReasonUnknown: startsByItself,
+}
+
+const startsByItself = "Switchboard starts it again by itself; if that does not help, run it in a terminal, and mend " +
+	"what it says{start}."
+
 // explain returns the words of a reason, and the sentence with one thing to do.
 func explain(r handoff.Reason, f reasonFacts, now time.Time) (words, next string) {
 	row := remedies[KnownReason(r)]
+	if own := ourRemedies[KnownReason(r)]; f.Ours && own != "" {
+		row.Next = own
+	}
 	start, since := "", ""
 	if f.Start != "" {
 		start = ": " + f.Start

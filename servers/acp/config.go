@@ -123,7 +123,7 @@ func Dialer(cfg Config) servers.Dial {
 		}
 		return &servers.Link{
 			Conn: c, Catalog: c, Done: c.peer.Done(), Version: handoff.ClipRunes(c.can.Info.Version, 40), Note: c.limitations(),
-			Exclusive: cfg.exclusive,
+			Exclusive: cfg.exclusive, Check: c.check, Unfit: c.unfit.Load,
 		}, nil
 	}
 }

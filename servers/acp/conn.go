@@ -55,6 +55,9 @@ type connection struct {
 	mu       sync.Mutex
 	sessions map[string]*session // Guarded by mu
 
+	fit   atomic.Bool                   // a session has got its mode
+	unfit atomic.Pointer[handoff.Error] // why no session can have its mode; nil: it is not known that none can
+
 	reads chan struct{} // Set once: a semaphore of 1 for reading sessions that are not open here
 	tally tally         // of all sessions
 }
@@ -194,8 +197,35 @@ func (c *connection) applyResult(ctx context.Context, s *session, o *openResult)
 	return c.setMode(ctx, s)
 }
 
-// setMode sets the configured mode of a session, and returns nil only if the agent has confirmed it.
+// check finds out whether the agent lets a session have its mode. If nobody has tried yet, it makes a session.
+func (c *connection) check(ctx context.Context) error {
+	if unfit := c.unfit.Load(); unfit != nil {
+		return unfit
+	}
+	if c.fit.Load() {
+		return nil
+	}
+	at, err := c.Create(ctx, "")
+	if err != nil {
+		return err
+	}
+	return at.Agent.Close()
+}
+
+// setMode sets the configured mode of a session, and returns nil only if the agent has confirmed it. All sessions of an
+// agent have the same modes.
 func (c *connection) setMode(ctx context.Context, s *session) error {
+	err := c.trySetMode(ctx, s)
+	if fault, refused := errors.AsType[*handoff.Error](err); refused && fault.Code == handoff.CodeRefused {
+		c.unfit.Store(fault)
+	} else if err == nil {
+		c.fit.Store(true)
+		c.unfit.Store(nil)
+	}
+	return err
+}
+
+func (c *connection) trySetMode(ctx context.Context, s *session) error {
 	s.mu.Lock()
 	available, current, option := s.modes, s.mode, s.modeOption
 	s.mu.Unlock()

@@ -77,9 +77,21 @@ func TestModeIsConfirmed(t *testing.T) {
 					t.Fatal(err)
 				}
 				follow(t, a, start(t, a, serverstest.PromptHello), nil)
+				if err := link.Check(t.Context()); err != nil || link.Unfit() != nil {
+					t.Errorf("it is told that %v, %v", err, link.Unfit())
+				}
 				return
 			}
 			wantCode(t, "create", err, handoff.CodeRefused)
+			wantCode(t, "check", link.Check(t.Context()), handoff.CodeRefused)
+			if unfit := link.Unfit(); unfit == nil || !strings.Contains(unfit.Detail, tt.want) {
+				t.Errorf("it is told that %v", unfit)
+			}
+			next := linkTo(t, dialer(t, newWorld(p), tt.cfg)) // nobody has tried yet
+			if next.Unfit() != nil {
+				t.Errorf("before the first try: %v", next.Unfit())
+			}
+			wantCode(t, "check before the first try", next.Check(t.Context()), handoff.CodeRefused)
 			if err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

@@ -233,7 +233,7 @@ func TestSignedIn(t *testing.T) {
 			`{"account":{"type":"apiKey"},"requiresOpenaiAuth":true}`: "",
 			"": "", // an older one knows no such request
 		} {
-			done := call(func() (struct{}, error) { return struct{}{}, link.SignedIn(t.Context()) })
+			done := call(func() (struct{}, error) { return struct{}{}, link.Check(t.Context()) })
 			frame := f.expect("account/read")
 			if answer == "" {
 				f.refuse(frame, -32600, "Invalid request: unknown variant `account/read`")

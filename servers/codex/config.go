@@ -208,7 +208,7 @@ func connect(ctx context.Context, cfg Config, wire servers.Wire) (*servers.Link,
 	c.log.Debug("connected", zap.String("version", version))
 	return &servers.Link{
 		Conn: c, Catalog: catalog{c}, Done: c.peer.Done(), Version: version, Exclusive: cfg.exclusive,
-		SignedIn: c.signedIn, Changed: c.changes,
+		Check: c.signedIn, Unfit: c.unfit.Load, Changed: c.changes,
 	}, nil
 }
 

@@ -3,10 +3,12 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,6 +36,8 @@ type connection struct {
 	// resubscriptions is set once and never closed. Beyond its bound maxResubscriptions they are left out and counted.
 	resubscriptions chan resubscription
 	tally           tally // of all threads
+
+	unfit atomic.Pointer[handoff.Error] // why the last new thread could not be used; nil: it could
 }
 
 // Attach resumes a thread and subscribes to it, unless that is done.
@@ -69,6 +73,8 @@ func (c *connection) create(ctx context.Context, params threadStartParams) (hand
 		} else {
 			err = c.checkCeiling(p)
 		}
+		unfit, _ := errors.AsType[*handoff.Error](err) // nil: the next one is as good
+		c.unfit.Store(unfit)
 	}
 	return c.attachOrRelease(t, err)
 }

@@ -40,11 +40,16 @@ func TestCreateGetsWhatIsConfigured(t *testing.T) {
 				fmt.Sprintf(`{"thread":{"id":%q},"approvalPolicy":%s,"sandbox":{"type":%q}}`, thread1, c.approval, c.sandbox))
 			if c.names == "" {
 				a.get(t)
+				if unfit := link.Unfit(); unfit != nil {
+					t.Errorf("it is told that %v", unfit)
+				}
 				return
 			}
 			f.reply(f.expect("thread/unsubscribe"), `{"status":"unsubscribed"}`)
 			if e := a.wantCode(t, handoff.CodeRefused); !strings.HasPrefix(e.Detail, c.names+": ") {
 				t.Errorf("%s with %s: %v", c.sandbox, c.approval, e)
+			} else if unfit := link.Unfit(); unfit == nil || unfit.Detail != e.Detail {
+				t.Errorf("it is told that %v", unfit)
 			}
 		})
 	}

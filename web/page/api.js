@@ -8,6 +8,7 @@ export class Problem extends Error {
     super(error.message);
     this.code = error.code;
     this.next = error.next;
+    this.why = error.why;
     this.status = status;
   }
 }

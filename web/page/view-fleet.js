@@ -73,10 +73,11 @@ function machine({ server }, hue, acts) {
       setAttr(health, "data-tone", words.tone);
       show(stand, Boolean(s.simulated) && mixed);
       const known = feed !== "lost";
-      setText(problem, s.health === "down" ? sentence(s.problem || "") : "");
-      show(problem, known && s.health === "down" && Boolean(s.problem));
+      const trouble = known && s.health !== "connecting" && Boolean(s.problem); // what is up may refuse all work
+      setText(problem, trouble ? sentence(s.problem) : "");
+      show(problem, trouble);
       setText(next, s.next ?? "");
-      show(next, known && s.health === "down" && Boolean(s.next) && !startHelps(s, told));
+      show(next, trouble && Boolean(s.next) && !startHelps(s, told));
       const others = (s.working ?? []).filter((title) => !stickies.some((t) => t.title === title));
       setText(doing, others.length ? `Working on ${others.join(", ")}` : "");
       show(doing, known && others.length > 0);

@@ -4,12 +4,12 @@ import * as api from "./api.js";
 import { h, icon, setAttr, setText, show } from "./dom.js";
 import { toast } from "./store.js";
 import { remove, rename } from "./view-join.js";
-import { ago, approvalWords, sandboxWords, until, voiceLimitWords } from "./words.js";
+import { ago, approvalWords, sandboxWords, sentence, until, voiceLimitWords } from "./words.js";
 
 const unstarted = new Set(["not_running", "tunnel_down", "tunnel_empty", "silent", "cut"]);
 
-/** Reports whether the card of a machine that is down shows the command that starts its agent server. */
-export const startHelps = (server, about) => server.health === "down" && Boolean(about?.start) && (!server.reason || unstarted.has(server.reason));
+/** Reports whether the card of a machine that is down shows the command that starts its agent server. A program of this machine, whose address is its command, is started by Switchboard. */
+export const startHelps = (server, about) => server.health === "down" && Boolean(about?.start) && about.start !== about.address && (!server.reason || unstarted.has(server.reason));
 
 /** Makes the part of a machine's card that tells how it is set up. */
 export function setup(name) {
@@ -37,7 +37,7 @@ export function setup(name) {
       const { took_ms: ms } = await api.testMachine(name);
       setText(result, `It answered in ${ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`}.`);
     } catch (error) {
-      setText(result, error.message);
+      setText(result, [error.message, error.why && sentence(error.why), error.next].filter(Boolean).join(" "));
     }
   }
 

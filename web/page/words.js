@@ -142,6 +142,7 @@ export function healthWords(server, waits, works, feed) {
   switch (server.health) {
     case "up":
       if (waits) return { text: "Needs you", tone: "ask" };
+      if (server.problem) return { text: "Refuses work", tone: "bad" };
       return works || server.working?.length ? { text: "Working", tone: "busy" } : { text: "Ready", tone: "good" };
     case "connecting": return { text: "Connecting…", tone: "wait" };
     default: return { text: "Offline", tone: "bad" };

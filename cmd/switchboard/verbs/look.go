@@ -46,10 +46,18 @@ func writeServers(out io.Writer, items []handoff.ServerInfo, machines []handoff.
 			kind += " (simulated)"
 		}
 		// Flush reports a failed write.
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.Name, titleWidth), s.Health, cell(kind, titleWidth),
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.Name, titleWidth), healthWord(s), cell(kind, titleWidth),
 			cell(aboutServer(s, machines), 3*placeWidth))
 	}
 	return w.Flush()
+}
+
+// healthWord returns the state of a machine. One that is connected may refuse all work.
+func healthWord(s handoff.ServerInfo) string {
+	if s.Health == handoff.HealthUp && s.Problem != "" {
+		return "refuses"
+	}
+	return string(s.Health)
 }
 
 // aboutServer describes a machine: its problem, work, projects, names, disk and battery.
