@@ -88,9 +88,6 @@ func TestModeIsConfirmed(t *testing.T) {
 				t.Errorf("it is told that %v", unfit)
 			}
 			next := linkTo(t, dialer(t, newWorld(p), tt.cfg)) // nobody has tried yet
-			if next.Unfit() != nil {
-				t.Errorf("before the first try: %v", next.Unfit())
-			}
 			wantCode(t, "check before the first try", next.Check(t.Context()), handoff.CodeRefused)
 			if err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
