@@ -54,6 +54,9 @@ type connector struct {
 	wake        chan struct{}        // capacity 1: a token shortens the pause of run
 	dials       uint64               // Owned by run: attempts so far
 	lost        time.Time            // Owned by run: when the last connection was lost
+	ending      bool                 // Owned by run: its end has begun, which is no change of the server
+
+	back atomic.Bool // its machine has just come back: the next attempt is no attempt at what is down
 
 	hold atomic.Pointer[chan struct{}] // closed at the release, see [Fleet.Hold]; nil: it is not held
 
@@ -87,6 +90,9 @@ func (k *connector) publish(v view) {
 			if needsSomebody(explained.Reason) || v.health == handoff.HealthDown && k.lost.IsZero() && !v.ended {
 				level = zap.WarnLevel
 			}
+		}
+		if k.ending {
+			level = zap.DebugLevel
 		}
 		k.log.Log(level, "server changed", zap.String("health", string(v.health)),
 			zap.NamedError("problem", problem), zap.String("next", next))
@@ -124,7 +130,7 @@ func (k *connector) run(ctx context.Context) {
 				}
 				k.losses.Add(1)
 			}
-			k.lost = time.Now()
+			k.lost, k.ending = time.Now(), ctx.Err() != nil
 			if k.lost.Sub(up) >= holdsAfter {
 				losses = 0
 			}
@@ -142,7 +148,7 @@ func (k *connector) run(ctx context.Context) {
 				work.Go(end)
 			}
 		}
-		if ctx.Err() != nil {
+		if k.ending = ctx.Err() != nil; k.ending {
 			stopped := handoff.Fault(handoff.CodeShutdown, k.spec.Name, "")
 			if errors.Is(context.Cause(ctx), errRemoved) {
 				stopped = handoff.Fault(handoff.CodeUnknownServer, k.spec.Name, "")
@@ -202,7 +208,9 @@ func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fa
 	}
 	defer func() {
 		if v := *k.now.Load(); !v.trying && ctx.Err() == nil {
-			v.trying = true
+			if v.trying = true; k.back.Swap(false) {
+				v.health, v.fault = handoff.HealthConnecting, nil
+			}
 			k.publish(v)
 		}
 	}()

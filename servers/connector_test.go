@@ -77,6 +77,49 @@ func TestConnectionIsKeptWarm(t *testing.T) {
 	})
 }
 
+// TestComesBack: a machine that has just come back counts as connecting while its agent starts, and not as down.
+func TestComesBack(t *testing.T) {
+	withServer(t, &fakeServer{refuse: errRefused}, func(t *testing.T, s *fakeServer, f *Fleet) {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if health(f) != handoff.HealthDown {
+			t.Fatalf("before: %s", health(f))
+		}
+		s.set(func() { s.refuse, s.delay = nil, 8*time.Second })
+		f.Retry("bigpc")
+		time.Sleep(redials.First)
+		synctest.Wait()
+		if info := f.Known()[0]; info.Health != handoff.HealthConnecting || info.Problem != "" {
+			t.Errorf("while it starts: %+v", info)
+		}
+		time.Sleep(8 * time.Second)
+		synctest.Wait()
+		if health(f) != handoff.HealthUp {
+			t.Errorf("after it has started: %s", health(f))
+		}
+	})
+}
+
+// TestShutdownIsNoLoss: the end of Switchboard is not logged as a change of each server.
+func TestShutdownIsNoLoss(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		core, logged := observer.New(zap.InfoLevel)
+		s := &fakeServer{}
+		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial, IsThread: isThread}}, Log: zap.New(core)})
+		must(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- f.Run(ctx) }()
+		synctest.Wait()
+		before := logged.Len()
+		stop()
+		must(t, <-ended)
+		for _, entry := range logged.All()[before:] {
+			t.Errorf("logged %s %v", entry.Message, entry.ContextMap())
+		}
+	})
+}
+
 func TestDialingBacksOffAndStartsAgain(t *testing.T) {
 	withServer(t, &fakeServer{refuse: errRefused}, func(t *testing.T, s *fakeServer, f *Fleet) {
 		time.Sleep(5 * time.Minute)

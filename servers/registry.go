@@ -179,9 +179,11 @@ func (f *Fleet) changed(drop []string, put []Spec) (all, gone, added []*connecto
 	return all, gone, added, check(specsOf(all))
 }
 
-// Retry shortens the wait before the next attempt to connect to a server, because the server seems to be back.
+// Retry shortens the wait before the next attempt to connect to a server, because its machine is back. While the
+// attempt goes on, the server counts as connecting: its agent may be starting.
 func (f *Fleet) Retry(server string) {
 	if k := f.now.Load().byName[server]; k != nil {
+		k.back.Store(true)
 		k.hurry()
 	}
 }
