@@ -141,6 +141,9 @@ func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Co
 		return nil, fault(handoff.ReasonAsleep, "its machine is asleep or offline since "+to.lost.Format("15:04"))
 	}
 	conn, err := to.line.open(ctx, Opening{to.agent, apart})
+	if err != nil && to.line.session.IsClosed() {
+		return nil, fault(handoff.ReasonLost, "its line was lost")
+	}
 	if err != nil {
 		return nil, servers.DialFault(server, err)
 	}

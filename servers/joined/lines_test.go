@@ -56,6 +56,26 @@ func TestDialElsewhere(t *testing.T) {
 	}
 }
 
+// TestDialOnALostLine: where the line ends under a dial, that is the reason, and nobody is sent to the log of the agent.
+func TestDialOnALostLine(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	door := s.open(t, Visit{Key: newKey(t), Invitation: s.invite(t, "mini"), About: codex})
+	until(t, "its line", func() bool { return s.counts.lines.Load() == 1 })
+	dialled := make(chan error, 1)
+	go func() { // nothing serves the line: it waits
+		_, err := s.lines.Dial(t.Context(), "mini", false)
+		dialled <- err
+	}()
+	stream, err := door.session.AcceptStream()
+	must(t, err)
+	must(t, door.Close())
+	if e := handoff.AsError(<-dialled); e.Reason != handoff.ReasonLost {
+		t.Errorf("%v, for the reason %q", e, e.Reason)
+	}
+	_ = stream.Close() // it has ended with the line
+}
+
 // TestDialAwaitsLine: the fleet dials a new agent before its machine's line is open, and the dial waits for the line:
 // when a machine joins, and when it comes back with other agents.
 func TestDialAwaitsLine(t *testing.T) {

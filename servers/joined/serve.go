@@ -218,7 +218,9 @@ func (m *Machines) serveLine(one *machine, session *yamux.Session, settled func(
 	}
 	m.counts.lines.Add(-1)
 	m.disconnect(one.Key, own)
-	m.cfg.Log.Info("machine lost", zap.String("machine", one.Name))
+	if m.life.Err() == nil { // else Switchboard ends
+		m.cfg.Log.Info("machine lost", zap.String("machine", one.Name))
+	}
 }
 
 // waits waits, and reports false if end is closed before.
