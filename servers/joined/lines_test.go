@@ -56,7 +56,8 @@ func TestDialElsewhere(t *testing.T) {
 	}
 }
 
-// TestDialOnALostLine: where the line ends under a dial, that is the reason, and nobody is sent to the log of the agent.
+// TestDialOnALostLine: where the line ends under a dial, that is the reason, and nobody is sent to the log of the
+// agent.
 func TestDialOnALostLine(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
