@@ -14,7 +14,7 @@ const (
 	ByTyping = "typed"
 	ByPage   = "page" // a tap, or words that were typed there
 	ByAPI    = "api"
-	// ByTerminal is a yes by a second act at a terminal of the user who runs the service; see [RecordQuestion.SecondAct].
+	// ByTerminal is a yes by a second act at a terminal of the user who runs the service: [RecordQuestion.SecondAct].
 	ByTerminal = "terminal"
 )
 

@@ -29,8 +29,8 @@ type Grant struct {
 	Metrics bool
 	// Page means a login of the page with ApproveAll, whose answers count as taps. Without it, the grant is an API's.
 	Page bool
-	// Terminal means a person at a terminal of the user who runs the service, who typed the [RecordQuestion.SecondAct] of
-	// the question that the request answers.
+	// Terminal means a person at a terminal of the user who runs the service, who typed the [RecordQuestion.SecondAct]
+	// of the question that the request answers.
 	Terminal bool
 	// Linked means a login by a link of whoever runs the service: a person's, whatever the key of the principal may do.
 	Linked bool

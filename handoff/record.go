@@ -204,8 +204,8 @@ type RecordQuestion struct {
 	GivesUp time.Time `json:"gives_up,omitzero"`
 }
 
-// SecondAct returns what a person types at their own terminal to allow what is risky, after they have read it: the first
-// word of its command if that can be typed, else the name of its machine.
+// SecondAct returns what a person types at their own terminal to allow what is risky, after they have read it: the
+// first word of its command if that can be typed, else the name of its machine.
 func (q RecordQuestion) SecondAct() string {
 	word, _, _ := strings.Cut(strings.TrimSpace(q.Command), " ")
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r > '~' }) {

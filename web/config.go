@@ -187,6 +187,8 @@ type Config struct {
 	Push      Push
 	Joining   Joining
 	Reload    func(context.Context) (Reloaded, error) // reads the settings again
+	// MachineLog returns the newest lines of the log that name a machine, oldest first. Nil: none.
+	MachineLog func(machine string) []LogLine
 	// Line serves the line of a machine that joined. from is the address of the request, or the zero address; known is
 	// called when the machine has proved who it is.
 	Line func(w http.ResponseWriter, r *http.Request, from netip.Addr, known func()) error

@@ -131,6 +131,7 @@ func TestEveryRouteAsksATool(t *testing.T) {
 		"GET /fleet/updates",                                                         // a setting
 		"GET /fleet/calls", "DELETE /fleet/calls/{id}", "POST /fleet/calls/{id}/say", // calls of their own
 		"GET /fleet/apps", "DELETE /fleet/apps/{id}", // programs that they let in
+		"GET /fleet/machines/{server}/log",
 		"POST /fleet/machines", "DELETE /fleet/machines/{server}", // the owner's alone, which these ask by themselves
 		"POST /fleet/machines/{server}/rename", "POST /fleet/settings/reload",
 		"GET /fleet/push", "DELETE /fleet/push", // the key of the sender, and their own browser

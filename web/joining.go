@@ -28,6 +28,14 @@ type Reloaded struct {
 // invitationLife is how long a code of [Joining] is valid.
 const invitationLife = 10 * time.Minute
 
+// A LogLine is a line of the log that names a machine.
+type LogLine struct {
+	At      time.Time      `json:"at"`
+	Level   string         `json:"level"`
+	Message string         `json:"message"`
+	About   map[string]any `json:"about,omitempty"`
+}
+
 // machines serves what only the owner of the service may do: invite and manage machines, and reload the settings.
 type machines struct {
 	joining      Joining                                 // Set once
@@ -37,6 +45,19 @@ type machines struct {
 	address      func() string                           // Set once: see [Config.Address]
 	// line is set once: see [Config.Line].
 	line func(w http.ResponseWriter, r *http.Request, from netip.Addr, known func()) error
+	log  func(machine string) []LogLine // Set once: see [Config.MachineLog]
+}
+
+// logLines lists the newest lines of the log that name a machine.
+func (m machines) logLines(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	if err := m.mayManage(r, g); err != nil {
+		return err
+	}
+	var lines []LogLine
+	if m.log != nil {
+		lines = m.log(r.PathValue("server"))
+	}
+	return writeJSON(w, http.StatusOK, listOf(lines))
 }
 
 // mayManage returns an error unless the grant is the owner's, from a key or a login that may do everything.

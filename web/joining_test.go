@@ -62,6 +62,7 @@ func TestJoining(t *testing.T) {
 		{http.MethodPost, "/fleet/machines", http.StatusCreated},
 		{http.MethodPost, "/fleet/machines/mini/rename", http.StatusNoContent},
 		{http.MethodDelete, "/fleet/machines/mini", http.StatusNoContent},
+		{http.MethodGet, "/fleet/machines/mini/log", http.StatusOK},
 	} {
 		for i := range keys {
 			want := http.StatusForbidden

@@ -76,7 +76,7 @@ func (s *Server) routes(cfg Config) {
 	questions := questions{cfg.Router, cfg.Decisions}
 	history := history{cfg.Router, cfg.Store}
 	pushes := pushes{cfg.Push, &s.auth}
-	joining := machines{cfg.Joining, cfg.Reload, s.access, cfg.Owner, cfg.Address, cfg.Line}
+	joining := machines{cfg.Joining, cfg.Reload, s.access, cfg.Owner, cfg.Address, cfg.Line, cfg.MachineLog}
 	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice, cfg.Instances, joining}
 	for _, r := range []route{
 		{"GET /{$}", accessPublic, 0, handoff.ActNone, ofFile("index.html")},
@@ -109,6 +109,7 @@ func (s *Server) routes(cfg Config) {
 		{"GET /fleet/machines", accessCaller, 0, handoff.ActList, fleet.listMachines},
 		{"POST /fleet/machines", accessCaller, maxJSON, handoff.ActNone, joining.invite},
 		{"DELETE /fleet/machines/{server}", accessCaller, maxJSON, handoff.ActNone, joining.remove},
+		{"GET /fleet/machines/{server}/log", accessCaller, 0, handoff.ActNone, joining.logLines},
 		{"POST /fleet/machines/{server}/rename", accessCaller, maxJSON, handoff.ActNone, joining.rename},
 		{"POST /fleet/settings/reload", accessCaller, maxJSON, handoff.ActNone, joining.reload},
 		{"GET /node", accessPublic, 0, handoff.ActNone, joining.takeLine},

@@ -57,6 +57,7 @@ type options struct {
 type serviceVerbs struct {
 	Status   statusVerb   `cmd:"" help:"Say what runs, what waits for you, and what ended lately."`
 	Servers  serversVerb  `cmd:"" aliases:"machines" help:"Show your machines and their state."`
+	Logs     logsVerb     `cmd:"" help:"Show what was logged of a machine."`
 	Sessions sessionsVerb `cmd:"" help:"Show sessions, the newest first."`
 	Read     readVerb     `cmd:"" help:"Show what was said in a session."`
 	Work     workVerb     `cmd:"" help:"Show work: what runs, waits or is paused, and what ended lately."`

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"switchboard/cmd/switchboard/traces"
 	"switchboard/handoff"
@@ -42,29 +43,31 @@ const httpGrace = 2 * time.Second
 
 // A service is all parts, wired together. It listens when it is made, and serves in run. Its fields are set once.
 type service struct {
-	log      *zap.Logger
-	opened   []net.Listener // close closes them, even if nothing ran
-	store    store
-	ready    *readiness
-	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // sends a machine a request
-	machines func(handoff.Grant) []handoff.Machine                               // lists machines
-	audit    *sessions.Audit
-	traces   *traces.Traces // nil without tracing
-	trace    handoff.Tracer // nil without tracing
-	stages   []stage
-	drain    func(context.Context) // hands over to other instances before the stages end
-	counted  []metrics.Source      // the parts with metrics
-	real     string                // one line for people: which parts are real and which simulated
-	base     string                // the URL at which this machine reaches the service
-	voice    string                // the voice model and its host; "": simulated
-	address  string                // the URL of the page
-	edge     *web.Server
-	settings *reloading
+	log        *zap.Logger
+	machineLog *machineLog
+	opened     []net.Listener // close closes them, even if nothing ran
+	store      store
+	ready      *readiness
+	test       func(context.Context, handoff.Grant, string) (time.Duration, error) // sends a machine a request
+	machines   func(handoff.Grant) []handoff.Machine                               // lists machines
+	audit      *sessions.Audit
+	traces     *traces.Traces // nil without tracing
+	trace      handoff.Tracer // nil without tracing
+	stages     []stage
+	drain      func(context.Context) // hands over to other instances before the stages end
+	counted    []metrics.Source      // the parts with metrics
+	real       string                // one line for people: which parts are real and which simulated
+	base       string                // the URL at which this machine reaches the service
+	voice      string                // the voice model and its host; "": simulated
+	address    string                // the URL of the page
+	edge       *web.Server
+	settings   *reloading
 }
 
 // newService builds a service. After an error nothing runs, and nothing is left open.
 func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) {
-	s := &service{log: log}
+	s := &service{machineLog: newMachineLog()}
+	s.log = log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewTee(c, s.machineLog) }))
 	s.settings = &reloading{load: p.Again, initial: &p.settings, current: &p.settings,
 		setKeys: func(keys []web.Key) { s.edge.SetKeys(keys) }}
 	if err := s.build(ctx, p); err != nil {
@@ -152,7 +155,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 		Decisions: s.audit, Push: pushed, Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe,
 		Keys: keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.TrustedProxies,
 		Joining: joining{there.machines}, Line: there.machines.ServeHTTP, Reload: s.settings.reload,
-		Owner: ownerName, Address: func() string { return s.address },
+		Owner: ownerName, MachineLog: s.machineLog.of, Address: func() string { return s.address },
 		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Speech.Language), Ready: s.ready.check, Trace: s.trace,
 		Log: s.log.Named("web"), Peers: beside.web(), Instances: beside.instances(),
 	})

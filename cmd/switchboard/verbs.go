@@ -38,15 +38,34 @@ type asker interface {
 
 type serversVerb struct {
 	reachFlags
+	Watch bool `short:"w" help:"Show them again whenever something changes, until Ctrl-C."`
 }
 
 // Help shows examples.
 func (serversVerb) Help() string {
-	return examples("switchboard servers", "switchboard servers --json",
+	return examples("switchboard servers", "switchboard machines --watch", "switchboard servers --json",
 		"switchboard servers --url https://bigpc.tail1234.ts.net --key-file ~/.switchboard.key")
 }
 
-func (serversVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.Servers(ctx) }
+func (v serversVerb) ask(ctx context.Context, t *verbs.Terminal) error {
+	if v.Watch {
+		return t.WatchServers(ctx)
+	}
+	return t.Servers(ctx)
+}
+
+type logsVerb struct {
+	reachFlags
+	Server string `arg:"" name:"machine" help:"The machine."`
+}
+
+// Help shows examples.
+func (logsVerb) Help() string {
+	return examples("switchboard logs bigpc") +
+		"\n\nThese are the newest 100 lines since Switchboard was started. They are the owner's, as adding machines is."
+}
+
+func (v logsVerb) ask(ctx context.Context, t *verbs.Terminal) error { return t.Logs(ctx, v.Server) }
 
 type sessionsVerb struct {
 	reachFlags

@@ -62,7 +62,9 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 
 // mayAllow reports whether a yes to a question counts from here: one to what is risky takes a person at a terminal of
 // the user who runs the service.
-func (t *Terminal) mayAllow(q handoff.RecordQuestion) bool { return q.Risk != "high" || t.Ask != nil && t.Key == "" }
+func (t *Terminal) mayAllow(q handoff.RecordQuestion) bool {
+	return q.Risk != "high" || t.Ask != nil && t.Key == ""
+}
 
 // secondAct shows a risky question, and returns the word that somebody has to type to allow it.
 func (t *Terminal) secondAct(ctx context.Context, q handoff.RecordQuestion) (string, error) {

@@ -1,15 +1,20 @@
 package verbs
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode"
 
 	"switchboard/handoff"
@@ -31,6 +36,71 @@ func (t *Terminal) Servers(ctx context.Context) error {
 			return err
 		}
 		return writeServers(t.Out, found.Items, machines.Items)
+	})
+}
+
+// watchEvery is the pause between two looks at the machines.
+const watchEvery = 2 * time.Second
+
+// WatchServers lists the machines again whenever the list has changed, until ctx ends. A service that is away is told,
+// and looked for.
+func (t *Terminal) WatchServers(ctx context.Context) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for last := ""; ; {
+		var now bytes.Buffer
+		one := *t
+		one.Out = &now
+		if err := one.Servers(ctx); err != nil && ctx.Err() == nil {
+			if fault, refused := errors.AsType[*Fault](err); refused && fault.Status < http.StatusInternalServerError {
+				return err
+			}
+			now.Reset()
+			fmt.Fprintf(&now, "%s\n", Plain(err.Error()))
+		}
+		if ctx.Err() != nil { // that is how it ends
+			return nil
+		}
+		if text := now.String(); text != last {
+			if last = text; t.Live {
+				text = "\x1b[H\x1b[2J" + text // from the top of an empty screen
+			}
+			if _, err := io.WriteString(t.Out, text); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Logs shows the newest lines of the log that name a machine, oldest first.
+func (t *Terminal) Logs(ctx context.Context, server string) error {
+	var found struct {
+		Items []struct {
+			At             time.Time
+			Level, Message string
+			About          map[string]any
+		}
+	}
+	return t.show(ctx, "/fleet/machines/"+url.PathEscape(server)+"/log", &found, func() error {
+		if len(found.Items) == 0 {
+			_, err := fmt.Fprintf(t.Out, "nothing was logged of %s since Switchboard was started\n", Plain(server))
+			return err
+		}
+		var b strings.Builder
+		for _, line := range found.Items {
+			fmt.Fprintf(&b, "%s  %-5s  %s", line.At.Local().Format(time.DateTime), Plain(line.Level), Plain(line.Message))
+			for _, name := range slices.Sorted(maps.Keys(line.About)) {
+				fmt.Fprintf(&b, "  %s=%s", Plain(name), cell(fmt.Sprint(line.About[name]), 3*placeWidth))
+			}
+			b.WriteString("\n")
+		}
+		_, err := io.WriteString(t.Out, b.String())
+		return err
 	})
 }
 

@@ -2,9 +2,12 @@ package verbs
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // A session is listed by its title, else by what tells it from others, and by no state where its agent knows none.
@@ -29,4 +32,38 @@ func TestWriteSessions(t *testing.T) {
 			t.Errorf("row %q, want %q", got, want)
 		}
 	}
+}
+
+// TestWatchServers: the list is printed again only when it has changed, a service that is away is told and looked for,
+// and who may not see the machines is told at once.
+func TestWatchServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		of := func(health string) http.HandlerFunc {
+			return says(200, `{"items":[{"name":"bigpc","health":"`+health+`"}]}`)
+		}
+		away := says(503, `{"error":{"code":"shutdown","message":"Switchboard is shutting down."}}`)
+		last := func(w http.ResponseWriter, r *http.Request) {
+			of("down")(w, r)
+			cancel()
+		}
+		var out, errs bytes.Buffer
+		machines := says(200, `{"items":[]}`)
+		f := &far{t: t, paths: map[string][]http.HandlerFunc{
+			"GET /fleet/servers":  {of("up"), of("up"), away, away, of("down"), of("down"), last},
+			"GET /fleet/machines": {machines, machines, machines, machines, machines},
+		}}
+		if err := f.terminal(&out, &errs).WatchServers(ctx); err != nil {
+			t.Error(err)
+		}
+		text := out.String()
+		if strings.Count(text, "bigpc") != 2 || strings.Count(text, "shutting down") != 1 || strings.Index(text, "up") > strings.Index(text, "shutting") {
+			t.Errorf("it prints %q", text)
+		}
+		f = &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/servers": {says(403, `{"error":{"code":"not_granted","message":"No."}}`)}}}
+		if err := f.terminal(&out, &errs).WatchServers(t.Context()); err == nil || err.Error() != "No." {
+			t.Errorf("who may not: %v", err)
+		}
+	})
 }

@@ -26,7 +26,7 @@ type runLine struct {
 // A talk prints work while it runs: the agent's messages to out, everything else to err.
 type talk struct {
 	out, err io.Writer
-	name     string // of the program, for commands in texts
+	name     string                              // of the program, for commands in texts
 	command  func(handoff.RecordQuestion) string // the command that answers a question
 
 	headed   bool                        // the header was printed
