@@ -35,9 +35,10 @@ func mostConnections() int {
 // refusedEvery is the least time between two log lines about refused connections.
 const refusedEvery = time.Minute
 
-// A Listener bounds the open connections, and those of strangers more tightly. When there are too many, it closes the
-// connection that has waited longest for its next request in favour of a new one; if none waits, it closes the new one
-// at once. [Server.HTTPServer] tells it which connections wait. It is safe for concurrent use.
+// A Listener bounds the open connections, and those of strangers more tightly. When there are too many, it closes
+// another one in favour of a new one: the oldest that has shown no key, whatever it does, or else the one with a key
+// that has waited longest for its next request. If there is none, it closes the new one at once. [Server.HTTPServer]
+// tells it what connections do. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
 	proxies       []netip.Prefix // Set once
@@ -54,7 +55,9 @@ type Listener struct {
 	evicted   uint64             // Guarded by mu
 	logged    time.Time          // Guarded by mu: when a refusal was last logged
 
-	waiting map[*limitedConn]time.Time // Guarded by mu: connections without a current request, and since when
+	// Guarded by mu: connections that may be closed for others, and since when they wait: those without a current
+	// request, and those of strangers with one.
+	waiting map[*limitedConn]time.Time
 }
 
 // Limit bounds the connections of a listener, and those of strangers also for each address; see [strangerAt].
@@ -135,8 +138,8 @@ func (l *Listener) crowdedLocked(at netip.Addr) (there, inAll bool) {
 	return at.IsValid() && l.from[at] >= l.mostFromOne, at.IsValid() && l.strangers >= l.mostStrangers
 }
 
-// evict closes the connection that has waited longest for a request, and reports whether there was one. If there are
-// too many strangers, in all or from an address, it closes one of those.
+// evict closes the connection that has to go first, and reports whether there was one. If there are too many strangers,
+// in all or from an address, it closes one of those.
 func (l *Listener) evict(at netip.Addr) bool {
 	l.mu.Lock()
 	there, inAll := l.crowdedLocked(at)
@@ -146,7 +149,8 @@ func (l *Listener) evict(at netip.Addr) bool {
 		if there && (c.at != at || !stranger) || inAll && !stranger {
 			continue
 		}
-		if oldest == nil || since.Before(l.waiting[oldest]) {
+		if oldest == nil || oldest.known && !c.known ||
+			oldest.known == c.known && since.Before(l.waiting[oldest]) {
 			oldest = c
 		}
 	}
@@ -199,6 +203,7 @@ func (l *Listener) markKnown(c *limitedConn) {
 		return
 	}
 	c.known = true
+	delete(l.waiting, c) // it has a request
 	l.countLocked(c.at, -1)
 }
 
@@ -209,6 +214,7 @@ type limitedConn struct {
 	at     netip.Addr  // Set once: see [Listener.address]
 	known  bool        // Guarded by of.mu: it has had a request with a key or a login
 	closed bool        // Guarded by of.mu: it no longer counts
+	idle   bool        // Guarded by of.mu: it has no request
 	limit  *time.Timer // Guarded by of.mu: closes it if it waits too long and is not known; nil: not started yet
 }
 
@@ -251,8 +257,11 @@ func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
 	if c.limit != nil {
 		c.limit.Stop()
 	}
-	if state != http.StateNew && state != http.StateIdle {
-		delete(c.of.waiting, c)
+	c.idle = state == http.StateNew || state == http.StateIdle
+	if !c.idle {
+		if c.known || state != http.StateActive {
+			delete(c.of.waiting, c)
+		}
 		return
 	}
 	c.of.waiting[c] = time.Now()
@@ -262,9 +271,9 @@ func (c *limitedConn) becomes(state http.ConnState, unkeyed time.Duration) {
 	if c.limit == nil {
 		c.limit = time.AfterFunc(unkeyed, func() {
 			c.of.mu.Lock()
-			since, waits := c.of.waiting[c]
+			over := c.idle && !c.known && time.Since(c.of.waiting[c]) >= unkeyed
 			c.of.mu.Unlock()
-			if waits && time.Since(since) >= unkeyed {
+			if over {
 				_ = c.Close()
 			}
 		})

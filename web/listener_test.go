@@ -117,7 +117,7 @@ func TestListenerCloses(t *testing.T) {
 }
 
 // TestListenerMakesRoom: a full listener closes the connection that has waited longest for a request, of the same
-// address if that has too many, and never one whose request is being answered.
+// address if that has too many.
 func TestListenerMakesRoom(t *testing.T) {
 	addr, l := serveLimited(t, 3, time.Hour)
 	ask := func(c net.Conn) error {
@@ -149,6 +149,44 @@ func TestListenerMakesRoom(t *testing.T) {
 		}
 	}
 	l.until(t, func() bool { return len(l.waiting) == 3 && l.open == 3 && l.evicted == 1 && l.refused == 0 })
+}
+
+// TestStrangersMakeRoom: a stranger who sends a request byte by byte, or does not read its answer, holds no place
+// against one who comes later. Who has shown a key is not sent away for one who has not.
+func TestStrangersMakeRoom(t *testing.T) {
+	addr, l := serveLimited(t, 4, time.Hour)
+	ask := func(c net.Conn, key string) error {
+		if _, err := io.WriteString(c, "GET /fleet/servers HTTP/1.1\r\nHost: "+addr+"\r\n"+key+"\r\n"); err != nil {
+			return err
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		return errors.Join(err, resp.Body.Close())
+	}
+	const key = "Authorization: Bearer " + ownerKey + "\r\n"
+	keyed := knock(t, addr, "")
+	must(t, ask(keyed, key))
+	slow := make([]net.Conn, 3)
+	for i := range slow {
+		slow[i] = knock(t, addr, "GET / HTTP/1.1\r\nHost: "+addr+"\r\nX-Slow: ")
+		l.until(t, func() bool { return l.open == i+2 })
+	}
+	for i := range 3 {
+		if err := ask(knock(t, addr, ""), ""); err != nil {
+			t.Fatalf("newcomer %d: %v", i, err)
+		}
+	}
+	for i, c := range slow {
+		if err := gone(c); err != nil {
+			t.Errorf("the slow one that came as %d: %v", i, err)
+		}
+	}
+	if err := ask(keyed, key); err != nil {
+		t.Errorf("who has a key was sent away: %v", err)
+	}
 }
 
 // TestStrangersWaitLess: an idle connection that has had no key is closed soon; one that has had a key is not.

@@ -51,7 +51,7 @@ func (l *Listener) Metrics() iter.Seq[handoff.Metric] {
 	return slices.Values([]handoff.Metric{
 		handoff.NewMetric("switchboard_connections_open", "Connections that are open.", l.open),
 		handoff.NewMetric("switchboard_connections_most", "Connections that may be open: a quarter of the files that this process may have open.", l.most),
-		handoff.NewMetric("switchboard_connections_evicted_total", "Connections that waited for a request and were closed to make room for new ones.", l.evicted),
+		handoff.NewMetric("switchboard_connections_evicted_total", "Connections that were closed to make room for new ones, those without a key first.", l.evicted),
 		handoff.NewMetric("switchboard_connections_refused_total", "Connections that were refused because too many were open.", l.refused),
 	})
 }
