@@ -73,7 +73,7 @@ func (b *bill) now() Bill {
 func (p *admission) pay(ctx context.Context) (spent *handoff.Error, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), meterWait)
 	defer cancel()
-	cost, day := p.bill.now().Cost, time.Now().UTC().Format(time.DateOnly)
+	cost := p.bill.now().Cost
 	for _, s := range p.shares {
 		if most := s.limits.DollarsPerCall; most > 0 && cost >= models.Dollars(most) {
 			spent = handoff.Fault(handoff.CodeLimited, "the money for this call is used up", "")
@@ -82,13 +82,13 @@ func (p *admission) pay(ctx context.Context) (spent *handoff.Error, err error) {
 		if most == 0 || p.quota.spending == nil {
 			continue
 		}
-		total, failed := p.quota.spending.Spend(ctx, "dollars of "+s.name, day, int64(cost-s.written))
+		total, failed := s.money.write(ctx, p.quota.spending, "dollars of "+s.name, p.id, int64(cost))
 		if failed != nil {
 			err = errors.Join(err, failed)
 		} else {
-			s.written, s.dayTotal = cost, models.Money(total)
+			s.dayTotal = models.Money(total)
 		}
-		if s.dayTotal+cost-s.written >= models.Dollars(most) {
+		if s.dayTotal+cost-models.Money(s.money.written) >= models.Dollars(most) {
 			spent = handoff.Fault(handoff.CodeLimited, "the money of today is used up", "")
 		}
 	}

@@ -236,7 +236,7 @@ func TestMoneyOfOthers(t *testing.T) {
 		over := l.meter()
 		l.buy("r1", tenth)
 		name, today := "dollars of caller owner", time.Now().UTC().Format(time.DateOnly)
-		if total, _ := l.book.Spend(t.Context(), name, today, int64(models.Dollars(0.12))); models.Money(
+		if total, _ := l.book.Spend(t.Context(), name, today, "earlier", int64(models.Dollars(0.12))); models.Money(
 			total,
 		) != models.Dollars(
 			0.22,
@@ -256,7 +256,7 @@ func TestMoneyOfOthers(t *testing.T) {
 		<-l.ended
 		l.book.set(false)
 		over()
-		if total, _ := l.book.Spend(t.Context(), name, today, 0); models.Money(total) != models.Dollars(0.3201) {
+		if total, _ := l.book.Spend(t.Context(), name, today, "", 0); models.Money(total) != models.Dollars(0.3201) {
 			t.Errorf("written down in the end: %d", total)
 		}
 		l.book.set(true)

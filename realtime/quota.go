@@ -3,6 +3,7 @@ package realtime
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -25,11 +26,11 @@ const (
 	callsRetry = 30 * time.Second
 )
 
-// Spending stores how much each name spent on a day of UTC ("2026-11-22"): Spend adds an amount, which may be 0, and
-// returns the day's total. Time in calls is in nanoseconds, money in [models.Money]. It must be safe for concurrent
-// use.
+// Spending stores how much each name spent on a day of UTC ("2026-11-22"): Spend notes how much a call has spent of it
+// so far, and returns the day's total. An amount that was noted before, or is less, changes nothing: an answer may be
+// lost. Time in calls is in nanoseconds, money in [models.Money]. It must be safe for concurrent use.
 type Spending interface {
-	Spend(ctx context.Context, name, day string, amount int64) (total int64, err error)
+	Spend(ctx context.Context, name, day, call string, soFar int64) (total int64, err error)
 }
 
 // A quota limits the calls of callers and keys: how many are open, and the time and money of a day. It is safe for
@@ -63,17 +64,37 @@ func newQuota(c Config) *quota {
 type share struct {
 	name            string
 	limits          handoff.Limits
-	acrossInstances bool          // several instances may have calls of it
-	count           CallsHere     // open calls, with this one
-	unwritten       time.Duration // time that is not written down yet
-	written         models.Money  // cost of the call that is written down
-	dayTotal        models.Money  // the day's total as it was read last
+	acrossInstances bool         // several instances may have calls of it
+	count           CallsHere    // open calls, with this one
+	time            spent        // of the call, in nanoseconds
+	money           spent        // of the call, in [models.Money]
+	dayTotal        models.Money // the day's total as it was read last
+}
+
+// A spent is what one call spends of one limit.
+type spent struct {
+	day     string // of the amounts that are written
+	before  int64  // of the call's amount: what is written for earlier days
+	written int64  // of the call's amount: what is written
+}
+
+// write notes the amount that the call has spent so far, over all days, and returns the day's total.
+func (s *spent) write(ctx context.Context, to Spending, name, call string, amount int64) (total int64, err error) {
+	if day := time.Now().UTC().Format(time.DateOnly); day != s.day {
+		s.day, s.before = day, s.written
+	}
+	if total, err = to.Spend(ctx, name, s.day, call, amount-s.before); err == nil {
+		s.written = amount
+	}
+	return total, err
 }
 
 // An admission is the place of one call in the quota, until leave gives it back. Owned by the goroutine that carries
 // the call.
 type admission struct {
 	quota  *quota        // Set once
+	id     string        // Set once: names the call in what is spent
+	took   time.Duration // how long the call has taken
 	shares []*share      // Set once: of the caller and of the key
 	left   chan struct{} // closed by leave
 	bill   bill          // safe by itself
@@ -105,7 +126,7 @@ func (q *quota) inCall(c handoff.Caller) bool {
 // enter admits a call, before anything is dialled for it. An error has code [handoff.CodeLimited], or
 // [handoff.CodeStoreDown] if it is not known how much of a limit is left.
 func (q *quota) enter(ctx context.Context, g handoff.Grant) (*admission, *handoff.Error) {
-	p := &admission{quota: q, shares: sharesOf(g), left: make(chan struct{}),
+	p := &admission{quota: q, id: rand.Text(), shares: sharesOf(g), left: make(chan struct{}),
 		bill: bill{charged: make(chan struct{}, 1), bill: Bill{Caller: g.Caller, Began: time.Now()}}}
 	q.mu.Lock()
 	for _, s := range p.shares {
@@ -171,7 +192,7 @@ func (p *admission) leave() {
 const endless = time.Duration(1<<63 - 1)
 
 // spend writes down that the call took so much longer, and returns how much of the day's time is left. Time that cannot
-// be written is kept for the next attempt.
+// be written is written with the next attempt.
 func (p *admission) spend(ctx context.Context, took time.Duration) (left time.Duration, err error) {
 	left = endless
 	if p.quota.spending == nil {
@@ -179,18 +200,16 @@ func (p *admission) spend(ctx context.Context, took time.Duration) (left time.Du
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), meterWait)
 	defer cancel()
-	day := time.Now().UTC().Format(time.DateOnly)
+	p.took += took
 	for _, s := range p.shares {
 		if s.limits.MinutesPerDay == 0 {
 			continue
 		}
-		s.unwritten += took
-		total, failed := p.quota.spending.Spend(ctx, s.name, day, int64(s.unwritten))
+		total, failed := s.time.write(ctx, p.quota.spending, s.name, p.id, int64(p.took))
 		if failed != nil {
 			err = failed
 			continue
 		}
-		s.unwritten = 0
 		left = min(left, time.Duration(s.limits.MinutesPerDay)*time.Minute-time.Duration(total))
 	}
 	return left, err

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"switchboard/handoff"
+	"switchboard/realtime/models"
 	"switchboard/realtime/rtc/rtctest"
 )
 
@@ -21,9 +22,10 @@ type book struct {
 	mu   sync.Mutex
 	days map[string]int64 // Guarded by mu: by name and day
 	down bool             // Guarded by mu
+	mute bool             // Guarded by mu: it writes, and its answers are lost
 }
 
-func (b *book) Spend(_ context.Context, name, day string, amount int64) (int64, error) {
+func (b *book) Spend(_ context.Context, name, day, call string, soFar int64) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
@@ -32,7 +34,12 @@ func (b *book) Spend(_ context.Context, name, day string, amount int64) (int64, 
 	if b.days == nil {
 		b.days = map[string]int64{}
 	}
-	b.days[name+" "+day] += amount
+	of := name + " " + day + " " + call
+	b.days[name+" "+day] += max(0, soFar-b.days[of])
+	b.days[of] = max(soFar, b.days[of])
+	if b.mute {
+		return 0, errors.New("no answer")
+	}
 	return b.days[name+" "+day], nil
 }
 
@@ -104,7 +111,7 @@ func TestMinutes(t *testing.T) {
 		go func() { defer close(metered); p.meter(metering, s.call) }()
 
 		time.Sleep(100 * time.Second)
-		if total, _ := b.Spend(t.Context(), "caller owner", began.UTC().Format(time.DateOnly), 0); time.Duration(total) < 80*time.Second {
+		if total, _ := b.Spend(t.Context(), "caller owner", began.UTC().Format(time.DateOnly), "", 0); time.Duration(total) < 80*time.Second {
 			t.Errorf("%v written down after 100 s", time.Duration(total))
 		}
 		b.set(true) // it is away for a while: the call goes on
@@ -144,6 +151,49 @@ func TestMinutes(t *testing.T) {
 		if _, fault = q.enter(t.Context(), g); fault == nil || fault.Code != handoff.CodeStoreDown {
 			t.Errorf("without a store: %v", fault)
 		}
+	})
+}
+
+// TestLostAnswersCountOnce: what a store has written down counts once, also if its answers are lost.
+func TestLostAnswersCountOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &book{}
+		q := quotaOf(b)
+		p, fault := q.enter(t.Context(), handoff.Grant{Caller: someone.Caller,
+			Limits: handoff.Limits{MinutesPerDay: 60, DollarsPerDay: 100}})
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		spend := func(mute bool) {
+			b.mu.Lock()
+			b.mute = mute
+			b.mu.Unlock()
+			p.bill.mu.Lock()
+			p.bill.bill.Cost += models.Dollars(1)
+			p.bill.mu.Unlock()
+			_, _ = p.spend(t.Context(), time.Minute)
+			_, _ = p.pay(t.Context())
+		}
+		check := func(minutes, dollars int) {
+			t.Helper()
+			today := time.Now().UTC().Format(time.DateOnly)
+			if got := time.Duration(b.days["caller owner "+today]); got != time.Duration(minutes)*time.Minute {
+				t.Errorf("%v, want %d minutes", got, minutes)
+			}
+			if got := models.Money(b.days["dollars of caller owner "+today]); got != models.Dollars(float64(dollars)) {
+				t.Errorf("%v dollars, want %d", got.Dollars(), dollars)
+			}
+		}
+		for range 5 {
+			spend(true)
+		}
+		check(5, 5)
+		spend(false)
+		check(6, 6)
+		time.Sleep(24 * time.Hour) // the next day begins with what it brings
+		spend(false)
+		check(1, 1)
+		p.leave()
 	})
 }
 

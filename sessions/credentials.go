@@ -25,10 +25,10 @@ type Login struct {
 type Logins interface {
 	loginKeeper
 	loginFinder
-	// Spend adds an amount to the sum of a name and a day ("2006-01-02"), and returns the new sum; amount 0 only reads
-	// it. The name says what is counted and for whom: time in calls in nanoseconds, or money in billionths of a
-	// dollar.
-	Spend(ctx context.Context, name, day string, amount int64) (int64, error)
+	// Spend notes how much a call has spent so far of the sum of a name and a day ("2006-01-02"), and returns the sum.
+	// An amount that was noted before, or is less, changes nothing; 0 only reads. The name says what is counted and for
+	// whom: time in calls in nanoseconds, or money in billionths of a dollar.
+	Spend(ctx context.Context, name, day, call string, soFar int64) (int64, error)
 }
 
 // A loginKeeper stores logins until they end.

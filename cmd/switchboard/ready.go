@@ -41,7 +41,7 @@ func newReadiness(s sessions.Logins, recovered func() error) *readiness {
 				return err
 			}
 		}
-		_, err := s.Spend(ctx, "ready", time.Now().UTC().Format(time.DateOnly), 0)
+		_, err := s.Spend(ctx, "ready", time.Now().UTC().Format(time.DateOnly), "", 0)
 		return err
 	}}
 }

@@ -263,7 +263,7 @@ func TestClusterAsksOnce(t *testing.T) {
 	s := open(t, redis.Config{URL: "redis://" + c.addr + "?addr=" + c.addr, Shared: true})
 	for i, what := range []int32{cutNothing, cutReply, cutRequest, cutNothing} {
 		c.next.Store(what)
-		sum, err := s.Spend(t.Context(), "name", "2026-11-22", 1)
+		sum, err := s.Spend(t.Context(), "name", "2026-11-22", fmt.Sprint("call ", i), 1)
 		switch {
 		case what != cutNothing:
 			unreachable(t, err, c.addr)

@@ -104,20 +104,23 @@ func testLoginEnds(t *testing.T, s Store) {
 
 func testSpend(t *testing.T, s Store) {
 	for i, step := range []struct {
-		name, day string
-		amount    int64
-		want      int64
+		name, day, call string
+		soFar           int64
+		want            int64
 	}{
-		{"owner", "2026-11-22", 0, 0},
-		{"owner", "2026-11-22", 60_000_000_001, 60_000_000_001},
-		{"owner", "2026-11-22", 59 * 60_000_000_000, 3_600_000_000_001},
-		{"owner", "2026-11-23", 1_000_000_000, 1_000_000_000},
-		{"key:0123456789ab", "2026-11-22", 1_000_000_000, 1_000_000_000},
-		{"dollars of owner", "2026-11-22", 60, 60},
-		{"owner/", "2026-11-22", 0, 0},
-		{"owner", "2026-11-22", 0, 3_600_000_000_001},
+		{"owner", "2026-11-22", "c1", 0, 0},
+		{"owner", "2026-11-22", "c1", 60_000_000_001, 60_000_000_001},
+		{"owner", "2026-11-22", "c1", 60_000_000_001, 60_000_000_001}, // again, since the answer was lost
+		{"owner", "2026-11-22", "c1", 9_000_000_000_000_001, 9_000_000_000_000_001},
+		{"owner", "2026-11-22", "c1", 60_000_000_001, 9_000_000_000_000_001},
+		{"owner", "2026-11-22", "c2", 59 * 60_000_000_000, 9_003_540_000_000_001},
+		{"owner", "2026-11-23", "c1", 1_000_000_000, 1_000_000_000},
+		{"key:0123456789ab", "2026-11-22", "c1", 1_000_000_000, 1_000_000_000},
+		{"dollars of owner", "2026-11-22", "c1", 60, 60},
+		{"owner/", "2026-11-22", "", 0, 0},
+		{"owner", "2026-11-22", "", 0, 9_003_540_000_000_001},
 	} {
-		if got, err := s.Spend(t.Context(), step.name, step.day, step.amount); err != nil || got != step.want {
+		if got, err := s.Spend(t.Context(), step.name, step.day, step.call, step.soFar); err != nil || got != step.want {
 			t.Fatalf("step %d: %v, %v, want %v", i, got, err, step.want)
 		}
 	}

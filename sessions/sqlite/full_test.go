@@ -58,7 +58,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	first, err := s.Advance(t.Context(), newStep("first"))
 	must(t, err)
 	today := time.Now().UTC().Format(time.DateOnly)
-	_, err = s.Spend(t.Context(), "ready", today, 0)
+	_, err = s.Spend(t.Context(), "ready", today, "", 0)
 	must(t, err)
 	mend := breakFiles(t, s.path+"-wal", os.O_RDONLY)
 	if err := s.refusal(t); !isOne(err, []int{lib.SQLITE_IOERR}) {
@@ -74,7 +74,7 @@ func TestDiskTakesNothing(t *testing.T) {
 		t.Errorf("%d were counted", got)
 	}
 	time.Sleep(2 * time.Millisecond) // within the same one it would write nothing
-	if _, err := s.Spend(t.Context(), "ready", today, 0); err == nil {
+	if _, err := s.Spend(t.Context(), "ready", today, "", 0); err == nil {
 		t.Error("it seems to take work")
 	}
 	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 1 || open[0] != first {
@@ -99,7 +99,7 @@ func TestDiskTakesOnlyTheLog(t *testing.T) {
 	must(t, s.Kept())
 	mend := breakFiles(t, s.path, os.O_RDONLY)
 	today := time.Now().UTC().Format(time.DateOnly)
-	_, err = s.Spend(t.Context(), "ready", today, 0)
+	_, err = s.Spend(t.Context(), "ready", today, "", 0)
 	must(t, err)
 	must(t, s.tick(t.Context()))
 	if err := s.Kept(); handoff.CodeOf(err) != handoff.CodeUnreachable || !strings.Contains(err.Error(), "move the log") {
