@@ -48,6 +48,8 @@ const recovering = 16
 const (
 	maxHomes = 1000
 	awayFor  = 10 * time.Minute
+	// endSomeEvery is the least time between two looks at all homes.
+	endSomeEvery = time.Second
 )
 
 // Homes has a home for each caller.
@@ -60,12 +62,13 @@ type Homes struct {
 
 	running sync.WaitGroup // the homes that run
 
-	mu    sync.Mutex
-	ctx   context.Context          // Guarded by mu: of Run; nil before it
-	over  bool                     // Guarded by mu: Run waits for the last homes
-	read  bool                     // Guarded by mu: the ledger was read, and all callers with open work have a home
-	homes map[handoff.Caller]*home // Guarded by mu
-	event uint64                   // Guarded by mu: the highest id in the feeds of homes that have ended
+	mu        sync.Mutex
+	ctx       context.Context          // Guarded by mu: of Run; nil before it
+	over      bool                     // Guarded by mu: Run waits for the last homes
+	read      bool                     // Guarded by mu: the ledger was read, and all callers with open work have a home
+	homes     map[handoff.Caller]*home // Guarded by mu
+	endedSome time.Time                // Guarded by mu: when idle homes were looked for last
+	event     uint64                   // Guarded by mu: the highest id in the feeds of homes that have ended
 }
 
 // A home is the router of one caller.
@@ -83,7 +86,7 @@ type home struct {
 func New(each router.Config) *Homes {
 	each = each.WithDefaults()
 	s := &Homes{config: each, recovered: make(chan struct{}), homes: map[handoff.Caller]*home{}}
-	s.Service = router.NewService(s.of)
+	s.Service = router.NewService(s.of, s.home)
 	if each.Ledger == nil {
 		s.read = true
 		close(s.recovered)
@@ -91,8 +94,27 @@ func New(each router.Config) *Homes {
 	return s
 }
 
-// of returns the router of a caller; where another instance has the caller, one that refuses all work.
+// of returns the router of a caller. For one who has no home here, it is a router that refuses all work and is not
+// kept: who only asks what there is leaves nothing behind.
 func (s *Homes) of(c handoff.Caller) *router.Router {
+	s.mu.Lock()
+	h, read := s.homes[c], s.read
+	if h != nil {
+		h.usedAt = time.Now()
+		s.mu.Unlock()
+		return h.Router
+	}
+	s.mu.Unlock()
+	r := s.refusing(c)
+	if s.cluster == nil && read && s.config.Ledger != nil {
+		r.TakeUp(context.Background(), nil) // nothing: callers with open work have a home
+	}
+	return r
+}
+
+// home returns the router of a caller, and makes it if there is none; where another instance has the caller, one that
+// refuses all work.
+func (s *Homes) home(c handoff.Caller) *router.Router {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -208,9 +230,10 @@ func (s *Homes) routerEnded(h *home) {
 
 // endSomeLocked ends idle homes when there are too many: several at once, since finding them is slow.
 func (s *Homes) endSomeLocked(now time.Time) {
-	if len(s.homes) < maxHomes {
+	if len(s.homes) < maxHomes || now.Sub(s.endedSome) < endSomeEvery {
 		return
 	}
+	s.endedSome = now
 	away := map[handoff.Caller]*home{}
 	for c, h := range s.homes {
 		if h.end != nil && h.requests == 0 && now.Sub(h.usedAt) >= awayFor && h.Idle() {

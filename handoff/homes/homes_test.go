@@ -58,7 +58,7 @@ func (s life) outcome(t *testing.T, user string, id handoff.RunID) handoff.Outco
 }
 
 // TestTakenUp: open work of an earlier life is taken up by the homes of its callers, once, as soon as the store
-// answers, also in a home that was used meanwhile. A caller without open work has no home until they come.
+// answers, also in a home that was used meanwhile. A caller without open work has no home.
 func TestTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -87,7 +87,7 @@ func TestTakenUp(t *testing.T) {
 		if err := s.Recovered(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(s.list()); n != len(users)+1 {
+		if n := len(s.list()); n != len(users) {
 			t.Errorf("there are %d homes", n)
 		}
 		if _, err := s.Handoff(grantOf("nobody"), string(ids[users[0]])); handoff.CodeOf(err) != handoff.CodeNotFound {
@@ -196,13 +196,13 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 			occupy(grantOf(user))
 			kept[user] = s.of(grantOf(user).Caller)
 		}
-		once, often := s.of(grantOf("once").Caller), s.of(grantOf("often").Caller)
+		once, often := s.home(grantOf("once").Caller), s.home(grantOf("often").Caller)
 		s.ServersChanged()
 		seen := s.Feed(grantOf("once")).Last() // by the page of who came once, which is closed then
 		time.Sleep(time.Second)                // those are away longest
 		come := func(i int) {
-			s.of(grantOf("often").Caller)
-			_, _ = s.Handoffs(grantOf(fmt.Sprint("caller ", i)))
+			s.home(grantOf("often").Caller)
+			s.home(grantOf(fmt.Sprint("caller ", i)).Caller)
 		}
 		for i := range maxHomes + 10 {
 			come(i)
@@ -222,7 +222,7 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 				t.Errorf("the home of who %s has ended", user)
 			}
 		}
-		if s.of(grantOf("once").Caller) == once {
+		if s.home(grantOf("once").Caller) == once {
 			t.Error("the home of who came once is kept")
 		}
 		s.ServersChanged()
@@ -247,6 +247,38 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 }
 
 // BenchmarkHome measures the memory of an idle home: after its first use, and with a sticky session.
+// TestReadsOfNobody: a caller about whom nothing is known leaves nothing behind by asking, nor by giving more work than
+// their key may.
+func TestReadsOfNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := w.live(t.Context(), "h")
+		defer s.end()
+		synctest.Wait()
+		goroutines := runtime.NumGoroutine()
+		for i := range 50_000 {
+			g := grantOf(fmt.Sprint("name ", i))
+			g.Key, g.KeyLimits.HandoffsPerMinute = "k", 1
+			_, _ = s.Handoffs(g)
+			_, _ = s.Handoff(g, "x")
+			_ = s.Questions(g)
+			_, _ = s.Stickies(t.Context(), g)
+			_ = s.Recall(t.Context(), g.Caller)
+			_ = s.Stop(t.Context(), g, "x")
+			_ = s.Decide(t.Context(), g, "x", handoff.DecisionDecline)
+			_ = s.Heard(t.Context(), g, "x")
+			_, _ = s.Start(t.Context(), g, handoff.Request{Key: "k", Target: handoff.Target{Server: "s"}, Input: handoff.TextInput("x")})
+		}
+		if n := len(s.list()); n > 1 {
+			t.Errorf("there are %d homes", n)
+		}
+		if n := runtime.NumGoroutine() - goroutines; n > 20 {
+			t.Errorf("%d goroutines were left", n)
+		}
+		close(w.let)
+	})
+}
+
 func BenchmarkHome(b *testing.B) {
 	const homes = 10_000
 	for name, ask := range map[string]func(*Homes, handoff.Grant) error{

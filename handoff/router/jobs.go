@@ -67,6 +67,13 @@ func (s *jobs) finally(j job) {
 	}
 }
 
+// isClosed reports whether no more jobs are taken.
+func (s *jobs) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // refuse takes no more jobs.
 func (s *jobs) refuse() {
 	s.mu.Lock()

@@ -60,7 +60,7 @@ func (c *caller) tellUnheard() {
 // those that ended while nobody attended. leave ends that. Outcomes that l was given and nobody heard go to the next
 // listener.
 func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
-	c := v.of(g.Caller)
+	c := v.home(g.Caller)
 	a := &attendance{grant: g, listener: l}
 	c.feed.enter(a)
 	c.router.jobs.start(c.readStickies)

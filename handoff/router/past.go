@@ -112,6 +112,9 @@ func (v Service) Recall(ctx context.Context, c handoff.Caller) error {
 		log.Warn("history not read", zap.Error(err))
 		return err
 	}
+	if len(page.Entries) > 0 {
+		state = v.home(c)
+	}
 	records := make([]handoff.Record, 0, len(page.Entries))
 	var prints []string
 	for _, e := range page.Entries {

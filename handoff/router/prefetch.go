@@ -43,7 +43,7 @@ func (v Service) Prefetch(g handoff.Grant, key string, t handoff.Target) {
 		return
 	}
 	p := &prefetch{requested: t, resolved: make(chan struct{}), ready: make(chan struct{})}
-	c := v.of(g.Caller)
+	c := v.home(g.Caller)
 	if !c.prefetches.add(key, p) {
 		return
 	}

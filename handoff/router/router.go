@@ -115,7 +115,7 @@ func NewRouter(cfg Config) *Router {
 	}
 	cfg.Stickies = timedStickies{cfg.Stickies, cfg.Counts.store}
 	r := &Router{cfg: cfg, past: past}
-	r.mine, r.Service = newCaller(r, cfg.Caller), Service{r.caller}
+	r.mine, r.Service = newCaller(r, cfg.Caller), Service{r.caller, r.caller}
 	if cfg.Ledger != nil {
 		r.recovered = make(chan struct{})
 	}
@@ -125,13 +125,28 @@ func NewRouter(cfg Config) *Router {
 
 // A Service has the methods that fronts call on behalf of a caller. Each of them goes to the router of that caller.
 type Service struct {
-	of func(handoff.Caller) *caller // Set once
+	of   func(handoff.Caller) *caller // Set once
+	home func(handoff.Caller) *caller // Set once
 }
 
-// NewService returns the service of many routers; of returns the router of a caller. Where that router serves somebody
-// else, the service refuses requests and shows nothing.
-func NewService(of func(handoff.Caller) *Router) Service {
-	return Service{func(who handoff.Caller) *caller { return of(who).caller(who) }}
+// NewService returns the service of many routers. of returns the router of a caller, which may be one that refuses work
+// and is not kept, and home the one that stays, for what is to be remembered. Where a router serves somebody else, the
+// service refuses requests and shows nothing.
+func NewService(of, home func(handoff.Caller) *Router) Service {
+	return Service{
+		func(who handoff.Caller) *caller { return of(who).caller(who) },
+		func(who handoff.Caller) *caller { return home(who).caller(who) },
+	}
+}
+
+// giver returns the router that is to do work for a grant. A caller without one gets one only if work may be given.
+func (v Service) giver(g handoff.Grant) (*Router, error) {
+	if v.of(g.Caller).router.jobs.isClosed() {
+		if err := v.MayGive(g); err != nil {
+			return nil, err
+		}
+	}
+	return v.home(g.Caller).router, nil
 }
 
 // caller returns the state of a caller, which is empty unless the router serves them.
@@ -271,7 +286,7 @@ func (v Service) PutSticky(ctx context.Context, g handoff.Grant, server, thread,
 	if err := g.May(handoff.ActGive); err != nil {
 		return err
 	}
-	c := v.of(g.Caller)
+	c := v.home(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
@@ -295,7 +310,7 @@ func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string
 	if err := g.May(handoff.ActGive); err != nil {
 		return err
 	}
-	c := v.of(g.Caller)
+	c := v.home(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
@@ -320,7 +335,7 @@ func (v Service) Feed(g handoff.Grant) *handoff.Feed {
 	if g.May(handoff.ActRead) != nil {
 		return new(handoff.Feed)
 	}
-	return &v.of(g.Caller).feed.pages
+	return &v.home(g.Caller).feed.pages
 }
 
 // ServersChanged tells the caller's pages that the health of the fleet changed.

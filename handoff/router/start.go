@@ -21,7 +21,11 @@ const (
 // Start implements [handoff.Runs]. With [handoff.CodeJoined] comes the id of a run that was begun earlier in place of
 // the same run (see [handoff.Request]).
 func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
-	return v.of(g.Caller).router.startAs(ctx, g, req, requestHash(req), false)
+	r, err := v.giver(g)
+	if err != nil {
+		return "", err
+	}
+	return r.startAs(ctx, g, req, requestHash(req), false)
 }
 
 // requestHash returns the hash of what a request asks for: two requests with one key must have the same.
@@ -185,7 +189,11 @@ func trimmed(t handoff.Target) handoff.Target {
 // Give is Start for fronts that must be sure: it returns the record once the ledger has the work. If the run ends
 // without having begun, its fault is returned as an error.
 func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
-	return v.of(g.Caller).router.giveAs(ctx, g, req, requestHash(req))
+	r, err := v.giver(g)
+	if err != nil {
+		return handoff.Record{}, err
+	}
+	return r.giveAs(ctx, g, req, requestHash(req))
 }
 
 // giveAs is Give; args is the hash of the request's arguments.
