@@ -73,6 +73,7 @@ const (
 	CodeNeedsTap         Code = "needs_tap"
 	CodeNoConsent        Code = "no_consent"
 	CodeNotGranted       Code = "not_granted"
+	CodeNotAsked         Code = "not_asked"
 	CodeLimited          Code = "rate_limit_exceeded" // as OpenAI names it
 )
 
@@ -297,6 +298,11 @@ var Vocabulary = map[Code]Meaning{
 	CodeNotGranted: {
 		"This key may not do that: %s.", "Use a key that may; Switchboard's configuration says what each may do.",
 		http.StatusForbidden, 4403,
+	},
+	CodeNotAsked: {
+		"Shall I do that?",
+		"Nothing was done: the caller did not ask for it. Say in one sentence who suggests what, as in \"laptop suggests " +
+			"…\", and ask: shall I? Call it again only after the caller has said so.", http.StatusConflict, 0,
 	},
 	CodeLimited: {
 		"That is more than is allowed: %s.", "Try again later; work that runs goes on.", http.StatusTooManyRequests, 4429,

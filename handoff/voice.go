@@ -25,8 +25,8 @@ type Hint struct {
 // Spoke says that the caller began to speak. What they said follows as [Heard], or never does.
 type Spoke struct{ At time.Time }
 
-// Heard is a finished utterance of the caller: typed text, or a transcript, which is "" if there was no word in the
-// speech or the voice model could not transcribe it.
+// Heard is a finished utterance of the caller: typed text, or a transcript, which is "" if there was no word of theirs
+// in the speech or the voice model could not transcribe it.
 type Heard struct {
 	Text  string
 	Lost  bool // there will be no transcript: the words may have been anything, also a "don't" or a "stop"
@@ -99,6 +99,9 @@ type Utterance struct {
 	Text   string // the output of the function call, as JSON, or the message
 	Floor  Floor
 	Tells  []string // ids of the runs whose outcome it tells; for tests and logs of what is said
+	// Plain says that no words of agents are in it, beyond names and titles: a response to it may go on with what the
+	// caller asked for. After any other utterance, only new words of the caller ask for anything.
+	Plain bool
 }
 
 // A BrokenCall is a call that ended although the caller did not hang up. Their next call is told of it.

@@ -61,8 +61,10 @@ const DisableResponseThreading = "disable_response_threading"
 type FunctionCall struct {
 	CallID    string // the voice model's call_id, unique in its call
 	Tool      string
-	Arguments string    // raw JSON text, possibly malformed
-	Asked     time.Time // when the caller had last ended a sentence; zero: not known
+	Arguments string // raw JSON text, possibly malformed
+	// Asked is when the words of the caller ended that asked for the response with this call; zero: no words of theirs
+	// did, and the call may change nothing.
+	Asked time.Time
 }
 
 // A Sticky is the thread a caller uses on a server or project until they say otherwise.
@@ -86,5 +88,6 @@ type Tool struct {
 	Parameters  json.RawMessage // JSON schema
 	Early       bool            // its arguments are useful while the model still writes them
 	Silence     bool            // the model calls it to say nothing
+	ReadOnly    bool            // it changes nothing, here or on a machine; other tools need words of the caller
 	Words       bool            // it counts only together with the caller's own words, so their speech must be transcribed
 }

@@ -25,6 +25,7 @@ const (
 	alarmTick     // the next tick of the tick log
 	alarmRenew    // the next step of the renewal
 	alarmYield    // an interjection is due
+	alarmHeld     // a request has waited for a transcript for long enough
 	alarmKinds
 )
 
@@ -63,6 +64,8 @@ func (c *Call) ring(now time.Time) {
 			c.renewal.step(now)
 		case alarmYield:
 			c.hearing.checkInterjections(now)
+		case alarmHeld:
+			c.saying.release(now, false)
 		case alarmTick:
 			c.tick(now)
 		case alarmHold:

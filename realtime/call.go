@@ -433,6 +433,7 @@ func (c *Call) handOver(left <-chan struct{}) {
 	if c.cause != nil {
 		cause = c.cause
 	}
+	c.saying.release(time.Now(), true)
 	all := append(c.pending, handoff.CallEnded{Cause: cause})
 	if c.awaits.first != nil {
 		all = slices.Insert(all, 0, c.awaits.first)

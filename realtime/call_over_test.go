@@ -194,10 +194,10 @@ func TestRequestTellsWhenItWasAsked(t *testing.T) {
 	play(t, func(s *stage) {
 		s.fromModel(speechStarted("u1"))
 		s.wait(time.Second)
-		s.fromModel(speechStopped("u1"))
+		s.fromModel(speechStopped("u1"), transcribed("u1", "go on"))
 		s.wait(time.Second)
 		s.requests("r1", "call_1")
-		s.wantHeard(handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`,
+		s.wantHeard(handoff.Heard{Text: "go on"}, handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`,
 			Asked: s.began.Add(time.Second)})
 	})
 }

@@ -145,12 +145,12 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 			h.noteReached(responseOf(event), it.Written)
 		}
 		delete(s.hints, it.ID)
-		s.requested(it, responseOf(event), it.Status == events.StatusCompleted, h.sentenceEnd)
+		s.requested(it, responseOf(event), it.Status == events.StatusCompleted)
 	case events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone:
 		it := events.ReadItem(gjson.GetBytes(event, "item"))
 		s.acknowledged(it.ID)
 		if kind == events.TypeItemDone {
-			s.requested(it, c.mask.Current(), it.Status == events.StatusCompleted, h.sentenceEnd)
+			s.requested(it, c.mask.Current(), it.Status == events.StatusCompleted)
 		}
 	case events.TypeTextDelta, events.TypeSpokenDelta:
 		h.noteReached(responseOf(event), kind == events.TypeTextDelta)
@@ -164,14 +164,17 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		h.keptSound.Taken()
 		h.speeches.commit(gjson.GetBytes(event, "item_id").String())
 		h.nameInterjection(gjson.GetBytes(event, "item_id").String())
+		h.sentenceOver(gjson.GetBytes(event, "item_id").String(), time.Time{})
 		if s.floor.Speaking() { // the client committed while the caller speaks: no speech_stopped will come
 			s.tell(floor.Speech{On: false})
 		}
 	case events.TypeSpeechStarted:
 		h.callerSpeaks(event)
 	case events.TypeSpeechStopped:
-		h.sentenceEnd, h.speakingItem = time.Now(), ""
-		h.speechEnded(h.sentenceEnd)
+		item := cmp.Or(h.speakingItem, gjson.GetBytes(event, "item_id").String())
+		h.sentenceOver(item, h.speakingSince)
+		h.speakingItem = ""
+		h.speechEnded(time.Now())
 		s.tell(floor.Speech{On: false})
 	case events.TypeInputCleared:
 		h.speakingItem = ""
@@ -203,7 +206,7 @@ func (c *Call) finished(r gjson.Result) {
 		it := events.ReadItem(raw)
 		output, wrote = output || it.Content, wrote || it.Written
 	}
-	acted, silent := c.saying.ended(r, tag, status, h.sentenceEnd)
+	acted, silent := c.saying.ended(r, tag, status)
 	status = cmp.Or(status, events.StatusCompleted) // some servers give none
 	switch {
 	case h.undelivered[id]:
@@ -227,6 +230,7 @@ func (c *Call) failed(event []byte) []byte {
 	switch code {
 	case events.CodeCommitEmpty:
 		c.hearing.speeches.refuse()
+		c.saying.asking.uncommitted()
 		c.hearing.keptSound.Taken()
 	case events.CodeExpired:
 		if c.renewal.renewable() {

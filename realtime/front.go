@@ -48,6 +48,8 @@ type Config struct {
 	Effort string
 	// Backchannel reports whether words only show that somebody listens. Nil: no words do.
 	Backchannel func(words string) bool
+	// Echo reports whether words repeat a part of what the voice said. Nil: no words do.
+	Echo func(words, said string) bool
 	// Dial connects to the model's server. Nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Ticks receives the tick log of a call that has ended (package ticks). Nil: calls keep none.
@@ -220,7 +222,8 @@ func (f *Front) admit(
 	grant handoff.Grant, id string, hold time.Duration, client, model leg, prepare func(*Call),
 ) *Call {
 	c := newCall(grant, f.config.Tools, id, client, model, f.log)
-	c.legs.model.host, c.legs.hold, c.hearing.backchannel = f.provider.address.Host, hold, f.config.Backchannel
+	c.legs.model.host, c.legs.hold = f.provider.address.Host, hold
+	c.hearing.backchannel, c.hearing.echo = f.config.Backchannel, f.config.Echo
 	c.model = f.config.Model
 	c.mask.SetEffort(f.config.Effort)
 	prepare(c)

@@ -45,17 +45,19 @@ type hearing struct {
 
 	// Set once, before begin: reports whether words only show that somebody listens; nil: no words do
 	backchannel func(words string) bool
+	// Set once, before begin: reports whether words repeat what the voice said; nil: no words do
+	echo func(words, said string) bool
 
 	settings settings // as the client asked for last
 	inForce  settings // as the model confirmed last
 
 	// The caller speaks.
-	clock        clock        // of the caller's sound
-	speeches     speeches     // when the caller began to speak
-	sentenceEnd  time.Time    // when the caller's newest sentence ended
-	keptSound    recall.Sound // the caller's newest sound, for the next session
-	speakingItem string       // the item that the caller is speaking; "": none
-	yielding     yielding     // what the caller says into the voice
+	clock         clock        // of the caller's sound
+	speeches      speeches     // when the caller began to speak
+	keptSound     recall.Sound // the caller's newest sound, for the next session
+	speakingItem  string       // the item that the caller is speaking; "": none
+	speakingSince time.Time    // when the caller began to speak last
+	yielding      yielding     // what the caller says into the voice
 
 	// The model speaks.
 	playback        playback
@@ -175,7 +177,7 @@ func (h *hearing) callerSpeaks(event []byte) {
 	if h.attached != nil {
 		began = began.Add(-detectLag)
 	}
-	h.speakingItem = gjson.GetBytes(event, "item_id").String()
+	h.speakingItem, h.speakingSince = gjson.GetBytes(event, "item_id").String(), began
 	h.speeches.start(began, h.speakingItem)
 	h.report(handoff.Spoke{At: began})
 	h.saying.tell(floor.Speech{On: true}) // before the cut: after it, the floor would see silence and let us speak
@@ -187,6 +189,7 @@ func (h *hearing) callerSpeaks(event []byte) {
 // transcribed reports the transcript of what the caller said. An empty one is reported, too: it says that no words will
 // come.
 func (h *hearing) transcribed(text, item string) {
+	h.understand(item, text)
 	h.understood(item, text == "" || h.backchannel != nil && h.backchannel(text))
 	h.report(handoff.Heard{Text: text, Began: h.speeches.transcribed(item)})
 }
@@ -194,6 +197,8 @@ func (h *hearing) transcribed(text, item string) {
 // notTranscribed reports that what the caller said gets no transcript. It does not count as a backchannel: it may have
 // been a "stop".
 func (h *hearing) notTranscribed(item string) {
+	h.saying.asking.heard(h.saying.asking.sentence(item), wordsSaid)
+	h.saying.release(time.Now(), false)
 	h.understood(item, false)
 	h.report(handoff.Heard{Lost: true, Began: h.speeches.transcribed(item)})
 }
@@ -213,6 +218,8 @@ func (h *hearing) dropSpeech() {
 		h.interrupt(time.Now(), x)
 	}
 	h.clearInterjections()
+	h.saying.asking.lost()
+	h.saying.release(time.Now(), false)
 	again, lost := h.speeches.drop(h.speakingItem)
 	for i, began := range slices.Concat(lost, again) {
 		if time.Since(began) < longSpeech { // an older one gets no transcript any more
@@ -243,19 +250,23 @@ func (h *hearing) soundAgain() {
 func (h *hearing) committed() {
 	if began := h.speeches.appended; h.settings.manual && !began.IsZero() {
 		h.speeches.end()
-		h.sentenceEnd = time.Now()
+		h.sentenceOver("", began)
 		h.report(handoff.Spoke{At: began})
 	}
 }
 
 // typed reports what the caller wrote instead of saying it.
 func (h *hearing) typed(it events.Item) {
-	if it.Kind == events.ItemMessage && it.Role == "user" && it.Text != "" {
-		h.sentenceEnd = time.Now()
+	if !it.OfCaller() {
+		return
+	}
+	now := time.Now()
+	h.saying.asking.wrote(now)
+	if it.Text != "" {
 		// In a call that the provider carries, any program with a socket on it can write items.
 		loose := h.attached != nil && h.attached.item(it.ID) == nil
-		into := h.sounding || h.sentenceEnd.Sub(h.soundingChanged) < typedInto
-		h.report(handoff.Heard{Text: it.Text, Typed: true, Into: into, Began: h.sentenceEnd, Loose: loose})
+		into := h.sounding || now.Sub(h.soundingChanged) < typedInto
+		h.report(handoff.Heard{Text: it.Text, Typed: true, Into: into, Began: now, Loose: loose})
 	}
 }
 

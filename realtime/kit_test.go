@@ -27,10 +27,11 @@ const guide = "You are the voice of a test."
 
 var ourTools = []handoff.Tool{
 	{Name: "codex", Description: "Works.", Parameters: json.RawMessage(`{"type":"object"}`), Early: true},
-	{Name: "list_servers", Parameters: json.RawMessage(`{"type":"object"}`)},
-	{Name: "read_session", Parameters: json.RawMessage(`{"type":"object"}`)},
-	{Name: "status", Parameters: json.RawMessage(`{"type":"object"}`)},
-	{Name: "remain_silent", Parameters: json.RawMessage(`{"type":"object"}`), Silence: true},
+	{Name: "list_servers", ReadOnly: true, Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "read_session", ReadOnly: true, Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "status", ReadOnly: true, Parameters: json.RawMessage(`{"type":"object"}`)},
+	{Name: "remain_silent", Parameters: json.RawMessage(`{"type":"object"}`), Silence: true,
+		ReadOnly: true},
 	{Name: "run_on_server", Parameters: json.RawMessage(`{"type":"object"}`), Early: true},
 }
 

@@ -316,8 +316,9 @@ func (r *renewal) renew(now time.Time) {
 	r.successor, r.created, r.lostAt, r.tries, r.answerDue = nil, nil, time.Time{}, 0, false
 	r.plan(session)
 	if owed {
+		r.saying.asking.take() // the caller's words are what it is for
 		id := "renewed-" + strconv.Itoa(r.counts.renewals)
-		r.saying.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: resumed})
+		r.saying.say(handoff.Utterance{ID: id, Floor: handoff.FloorAsk, Text: resumed, Plain: true})
 	}
 	r.saying.tell(floor.Renewed{})
 }

@@ -50,6 +50,8 @@ type saying struct {
 	outputs        []string              // ids of the function calls that the client answered last, oldest first
 	requests       map[string]*request   // by call id
 	hints          map[string]*hint      // requests that the model is still writing, by item id
+	asking         asking                // what the caller's words asked for
+	held           []heldRequest         // requests that wait for a transcript, oldest first
 }
 
 // An utterance is what the router wants said or known, and how far that is.
@@ -75,6 +77,8 @@ type clientAsk struct {
 	metadata string // the client's own, raw JSON
 	eventID  string // the client's, or one of ours
 	ourID    bool   // eventID is one of ours, as the client gave none
+	brings   bool   // it brings words of the caller as its input
+	apart    bool   // it brings its own input
 }
 
 // A sentEvent is an ask or an item on the wire, which the model may still refuse by its event id.
@@ -127,6 +131,9 @@ func (s *saying) sendItem(u *utterance, itemID string) {
 	s.itemCount++
 	s.sent[id] = sentEvent{subject: u.ID, item: s.itemCount}
 	s.mask.Hide(itemID)
+	if u.CallID != "" && !u.Plain {
+		s.asking.agentSpoke()
+	}
 	event := events.Message(id, itemID, u.Text)
 	if u.CallID != "" && !u.reworded {
 		event = events.Output(id, itemID, u.CallID, u.Text)
@@ -195,6 +202,7 @@ func (s *saying) tell(e floor.Event) {
 		case floor.EffectAsk:
 			s.deliver(x.Utterances)
 			s.noteAsk(x.Ask, x.Utterances)
+			s.noteCause(x.Ask, s.asking.chain, x.Utterances)
 			id := s.ids.Next()
 			s.sent[id] = sentEvent{subject: x.Ask}
 			s.counts.asks++
@@ -203,6 +211,7 @@ func (s *saying) tell(e floor.Event) {
 			s.deliver(x.Utterances)
 			s.noteAsk(x.Ask, x.Utterances)
 			a := s.asks[x.Ask]
+			s.noteCause(x.Ask, s.causeOf(a), x.Utterances)
 			s.sent[a.eventID] = sentEvent{subject: x.Ask, ourID: a.ourID}
 			s.legs.toModel(a.event)
 		case floor.EffectGiven:
@@ -258,9 +267,23 @@ func (s *saying) clientAsks(event []byte) {
 		a.eventID, a.ourID = s.ids.Next(), true
 		a.event = events.Set(patched, "event_id", events.Quote(a.eventID))
 	}
+	input := gjson.GetBytes(event, "response.input")
+	a.apart = input.IsArray()
+	a.brings = slices.ContainsFunc(input.Array(), func(item gjson.Result) bool { return events.ReadItem(item).OfCaller() })
 	s.asks[tag] = a
-	s.tell(floor.ClientAsked{Ask: tag, Apart: gjson.GetBytes(event, "response.input").IsArray(),
+	s.tell(floor.ClientAsked{Ask: tag, Apart: a.apart,
 		Instructed: gjson.GetBytes(event, "response.instructions").String() != ""})
+}
+
+// causeOf returns what an ask of the client is for.
+func (s *saying) causeOf(a clientAsk) *sentence {
+	switch {
+	case a.brings:
+		return &sentence{ended: time.Now(), state: wordsSaid}
+	case a.apart:
+		return nil
+	}
+	return s.asking.take()
 }
 
 // tooManyAsks refuses an ask of this size if too many asks or bytes wait, and reports whether it did. full: their
@@ -335,7 +358,13 @@ func (s *saying) began(response, tag string) {
 	if s.tickLog != nil {
 		s.tickLog.responses[response] = s.tickLog.asks[tag]
 	}
+	speaking := s.floor.Speaking()
 	s.tell(floor.Created{Response: response, Tag: tag})
+	ask := s.floor.AskOf(response)
+	if speaking && ask == "" { // the model did not report that the caller had stopped
+		s.hearing.sentenceOver(s.hearing.speakingItem, time.Time{})
+	}
+	s.asking.began(response, ask)
 }
 
 // accepted forgets an ask that the model has accepted, and can no longer refuse.
@@ -351,7 +380,7 @@ func (s *saying) accepted(tag string) {
 // ended handles the end of a response of the conversation: it hands the requests in it to the router and forgets the
 // ask that it answers. acted reports whether it holds anything but messages, silent whether the model chose to say
 // nothing.
-func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (acted, silent bool) {
+func (s *saying) ended(r gjson.Result, tag, status string) (acted, silent bool) {
 	id := r.Get("id").String()
 	maps.DeleteFunc(s.hints, func(_ string, h *hint) bool { return h.response == id })
 	ours, theirs := s.floor.Tells(id), false
@@ -360,7 +389,7 @@ func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (act
 		it := events.ReadItem(raw)
 		acted = acted || it.Kind != events.ItemMessage
 		// An item without a status counts as having that of the response.
-		s.requested(it, id, cmp.Or(it.Status, status) == events.StatusCompleted, asked)
+		s.requested(it, id, cmp.Or(it.Status, status) == events.StatusCompleted)
 		tool, own := s.mask.Requested(it)
 		switch {
 		case own:
@@ -384,9 +413,8 @@ func (s *saying) ended(r gjson.Result, tag, status string, asked time.Time) (act
 	return acted, silent
 }
 
-// requested hands a completed function call for one of our tools to the router, once. asked is when the caller's newest
-// sentence ended.
-func (s *saying) requested(it events.Item, response string, completed bool, asked time.Time) {
+// requested hands a completed function call for one of our tools to the router, once.
+func (s *saying) requested(it events.Item, response string, completed bool) {
 	tool, ours := s.mask.Requested(it)
 	if !ours || !completed || s.requests[it.CallID] != nil {
 		return
@@ -395,7 +423,8 @@ func (s *saying) requested(it events.Item, response string, completed bool, aske
 	s.counts.requests++
 	s.noteTick("request", it.CallID)
 	s.tell(floor.Called{Response: response, Call: it.CallID})
-	s.report(handoff.FunctionCall{CallID: it.CallID, Tool: tool.Name, Arguments: it.Arguments, Asked: asked})
+	call := handoff.FunctionCall{CallID: it.CallID, Tool: tool.Name, Arguments: it.Arguments}
+	s.hand(call, tool.ReadOnly, find(s.asking.responses, response))
 }
 
 // hint begins to follow a request that the model is still writing, if its tool wants hints.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/call"
@@ -144,7 +145,7 @@ func TestEveryQuestion(t *testing.T) {
 		t.Run(tt.prompt+" "+tt.answer, func(t *testing.T) {
 			t.Parallel()
 			r, voice, audit, _ := desk(t)
-			voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, tt.prompt)}
+			voice <- handoff.FunctionCall{CallID: "c1", Asked: time.Now(), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, tt.prompt)}
 			until(t, "a question", func() bool { return len(r.Questions(approver)) == 1 })
 			q := r.Questions(approver)[0]
 			answer := func() error {
@@ -188,7 +189,7 @@ func TestSessionIsNamed(t *testing.T) {
 	t.Parallel()
 	fleet, _ := atticFleet(t)
 	r, voice, _ := deskOf(t, fleet)
-	voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"hello"}`}
+	voice <- handoff.FunctionCall{CallID: "c1", Asked: time.Now(), Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"hello"}`}
 	thread := newestWork(t, r, "work", func(all []handoff.Record) bool { return all[0].Outcome != "" }).ThreadID
 	backend := tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet}
 	name := func(session, to string) (tools.Result, error) {
@@ -222,7 +223,7 @@ func TestOthersAreAsked(t *testing.T) {
 	t.Parallel()
 	fleet, m := atticFleet(t)
 	r, voice, audit := deskOf(t, fleet)
-	voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"hello"}`}
+	voice <- handoff.FunctionCall{CallID: "c1", Asked: time.Now(), Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"hello"}`}
 	shared := newestWork(t, r, "work", func(all []handoff.Record) bool { return all[0].Outcome != "" }).ThreadID
 
 	link, err := codex.Dialer(codex.Config{Name: "editor", Way: byURL("ws://" + m.address)})(t.Context())
@@ -239,7 +240,7 @@ func TestOthersAreAsked(t *testing.T) {
 			return len(asked) == n
 		}
 	}
-	voice <- handoff.FunctionCall{CallID: "c2", Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"hello again"}`} // waits for theirs
+	voice <- handoff.FunctionCall{CallID: "c2", Asked: time.Now(), Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"hello again"}`} // waits for theirs
 	for u, err := range at.Agent.Follow(t.Context(), turn) {
 		must(t, err)
 		q, isQuestion := u.(handoff.Question)
@@ -270,7 +271,7 @@ func TestOthersAreAsked(t *testing.T) {
 func TestPersonDecides(t *testing.T) {
 	t.Parallel()
 	r, voice, audit, _ := desk(t)
-	voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"person"}`}
+	voice <- handoff.FunctionCall{CallID: "c1", Asked: time.Now(), Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"person"}`}
 	until(t, "a question", func() bool { return len(r.Questions(approver)) == 1 })
 	q := r.Questions(approver)[0]
 	if !q.Person || q.Voice || q.Tap != handoff.WhyPerson || q.Beyond != "" || slices.Contains(q.Decisions, handoff.DecisionAcceptForSession) {
@@ -308,7 +309,7 @@ func TestReviewsAndPlans(t *testing.T) {
 		t.Run(prompt, func(t *testing.T) {
 			t.Parallel()
 			r, voice, _, _ := desk(t)
-			voice <- handoff.FunctionCall{CallID: "c1", Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
+			voice <- handoff.FunctionCall{CallID: "c1", Asked: time.Now(), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
 			rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
 			whole, err := r.Handoff(approver, rec.ID)
 			must(t, err)
@@ -328,7 +329,7 @@ func TestCopyOffered(t *testing.T) {
 	t.Parallel()
 	r, voice, audit, world := desk(t)
 	ask := func(call, prompt string, works int) handoff.Record { // the same words twice could count as a repetition
-		voice <- handoff.FunctionCall{CallID: call, Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
+		voice <- handoff.FunctionCall{CallID: call, Asked: time.Now(), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
 		return newestWork(t, r, "work", func(all []handoff.Record) bool {
 			return len(all) == works && (all[0].Outcome != "" || len(r.Questions(approver)) > 0)
 		})

@@ -201,7 +201,7 @@ func (s *service) front(
 		Ticks:    ticks,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key.Reveal(),
 		Router: s.tracedCalls(calls), Tools: tools.In(language), Partings: partings(language),
-		Backchannel: consent.Backchannel, Spending: s.store, Tariff: p.Model.tariff(), Billed: s.billed,
+		Backchannel: consent.Backchannel, Echo: consent.Echoes, Spending: s.store, Tariff: p.Model.tariff(), Billed: s.billed,
 		Media: p.media(), Direct: p.Model.direct(), Hold: callHold, Broken: broken, Effort: p.Model.Reasoning.Effort,
 		Instance: beside.self.ID, OpenCalls: beside.openCalls(s), Log: s.log.Named("realtime"),
 	})

@@ -89,7 +89,7 @@ func (x *bench) Advance(context.Context, ledger.Step) (ledger.Entry, error) {
 
 // begin asks for work and waits until it runs.
 func (x *bench) begin(n int) {
-	x.events <- handoff.FunctionCall{CallID: fmt.Sprint("call-", n), Tool: tools.Codex,
+	x.events <- handoff.FunctionCall{CallID: fmt.Sprint("call-", n), Asked: time.Now(), Tool: tools.Codex,
 		Arguments: fmt.Sprintf(`{"server":"bigpc","prompt":"number %d"}`, n)}
 	<-x.starts
 }

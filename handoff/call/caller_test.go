@@ -40,7 +40,7 @@ func (v *hastyVoice) Say(u handoff.Utterance) {
 
 // ask makes a function call.
 func (v *hastyVoice) ask(id, tool, arguments string) {
-	v.events <- handoff.FunctionCall{CallID: id, Tool: tool, Arguments: arguments}
+	v.events <- handoff.FunctionCall{CallID: id, Asked: time.Now(), Tool: tool, Arguments: arguments}
 }
 
 // count says how many of the utterances so far are such.

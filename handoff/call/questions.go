@@ -102,7 +102,7 @@ func (s *serving) applyRuling(c *claim, v evidence.Judgment) {
 	case evidence.RulingReword:
 		s.answer(c.ID, c.call, s.language.RewordAnswer(c.question, v.Fault).Encode(), handoff.FloorAsk)
 	case evidence.RulingLater:
-		s.answer(c.ID, c.call, s.language.LaterAnswer(c.question).Encode(), handoff.FloorUnlessSpoke)
+		s.answerPlainly(c.ID, c.call, s.language.LaterAnswer(c.question).Encode(), handoff.FloorUnlessSpoke)
 	default:
 		s.refuse(c.ID, c.call, v.Fault)
 	}
@@ -124,5 +124,5 @@ func (s *serving) decide(c *claim, a handoff.Decided) {
 		s.refuse(c.ID, c.call, handoff.AsError(err))
 		return
 	}
-	s.answer(c.ID, c.call, s.language.DecidedAnswer(c.question, a.Decision).Encode(), handoff.FloorUnlessSpoke)
+	s.answerPlainly(c.ID, c.call, s.language.DecidedAnswer(c.question, a.Decision).Encode(), handoff.FloorUnlessSpoke)
 }

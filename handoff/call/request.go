@@ -40,6 +40,8 @@ func (s *serving) request(req handoff.FunctionCall) {
 	switch {
 	case err != nil:
 		s.refuse(s.cfg.Attending.NextID(), req, handoff.AsError(err))
+	case !tool.ReadOnly && req.Asked.IsZero():
+		s.unasked(req)
 	case tool.Name == tools.StopWork && s.hearing.interrupting && s.hearing.untranscribed &&
 		len(s.pendingStops) < maxStops:
 		s.pendingStops = append(s.pendingStops, func() { s.perform(req, tool, args) })
@@ -48,6 +50,18 @@ func (s *serving) request(req handoff.FunctionCall) {
 	default:
 		s.perform(req, tool, args)
 	}
+}
+
+// unasked refuses a function call for which nobody asked: its response came from words of an agent, or from nothing.
+// The model is told to ask the caller, once until they speak again: one that calls the tool again is not asked to
+// speak.
+func (s *serving) unasked(req handoff.FunctionCall) {
+	floor := handoff.FloorAsk
+	if !s.hearing.spoke.After(s.toldUnasked) {
+		floor = handoff.FloorNone
+	}
+	s.toldUnasked = time.Now()
+	s.refuseFor(s.cfg.Attending.NextID(), req, handoff.Fault(handoff.CodeNotAsked, "", ""), floor)
 }
 
 const (
@@ -79,7 +93,7 @@ func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.
 	front := &functionCall{s, req}
 	switch {
 	case tool.Name == tools.StopWork && s.hearing.hushed:
-		s.answer(s.cfg.Attending.NextID(), req, wording.HushAnswer().Encode(), handoff.FloorNone)
+		s.answerPlainly(s.cfg.Attending.NextID(), req, wording.HushAnswer().Encode(), handoff.FloorNone)
 	case tool.Slow: // it is finished also if the call ends
 		id := s.cfg.Attending.NextID()
 		s.inBackground(id, func() {
@@ -100,13 +114,17 @@ func (s *serving) result(id string, req handoff.FunctionCall, tool tools.Tool, r
 	case err != nil:
 		s.refuse(id, req, handoff.AsError(err))
 	case tool.Silence:
-		s.box.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID})
+		s.box.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID, Plain: true})
 	default:
 		floor := handoff.FloorAsk
 		if a, ok := result.(tools.Answer); ok && a.Status != tools.StatusUnclear { // the model may have said so already
 			floor = handoff.FloorUnlessSpoke
 		}
-		s.answer(id, req, tool.Output(result), floor)
+		answer := s.answer
+		if tool.Plain {
+			answer = s.answerPlainly
+		}
+		answer(id, req, tool.Output(result), floor)
 	}
 }
 
@@ -197,7 +215,7 @@ func (s *serving) hint(h handoff.Hint) {
 // early answer does, so it also waits until the run is noted.
 func (s *serving) answerRepeat(id string, req handoff.FunctionCall, run string) {
 	if o := s.runs[run]; o != nil && o.noted {
-		s.answer(id, req, s.language.RepeatedAnswer(s.current(o.rec)).Encode(), handoff.FloorUnlessSpoke)
+		s.answerPlainly(id, req, s.language.RepeatedAnswer(s.current(o.rec)).Encode(), handoff.FloorUnlessSpoke)
 		return
 	}
 	s.inBackground(id, func() {
@@ -211,7 +229,7 @@ func (s *serving) answerRepeat(id string, req handoff.FunctionCall, run string) 
 				break
 			}
 		}
-		s.answer(id, req, s.language.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
+		s.answerPlainly(id, req, s.language.RepeatedAnswer(rec).Encode(), handoff.FloorUnlessSpoke)
 	})
 }
 

@@ -102,7 +102,7 @@ func (s *serving) promised(id string, o *callRun, waits handoff.Wait) {
 // early answers a function call before its run has ended.
 func (s *serving) early(id string, o *callRun, waits handoff.Wait, floor handoff.Floor) {
 	o.answered = true
-	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.call.CallID, Floor: floor,
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: o.call.CallID, Floor: floor, Plain: true,
 		Text: s.language.EarlyAnswer(o.rec, waits).Encode()})
 	s.pace(speech.AnsweredEvent{ID: id})
 }
@@ -124,7 +124,8 @@ func (s *serving) ended(id string, o *callRun) {
 	}
 	o.answered = true
 	u := handoff.Utterance{ID: id + "-a", CallID: o.call.CallID, Text: s.language.OutcomeAnswer(o.rec).Encode(),
-		Floor: handoff.FloorAsk, Tells: []string{id}}
+		Floor: handoff.FloorAsk, Tells: []string{id},
+		Plain: o.rec.Fault != nil && o.rec.Fault.Code.Unbegun()} // then no agent had it
 	s.box.say(u)
 	s.pace(speech.Gave{Utterance: u.ID, Text: s.language.OutcomeMessage(o.rec), Works: []string{id}, Answer: true})
 }

@@ -46,6 +46,7 @@ type serving struct {
 	claims       []*claim            // Owned by the loop: answers that wait for the caller's words
 	judgeTimer   *time.Timer         // Owned by the loop: the latest time at which the claims are judged again
 	wakeTimer    *time.Timer         // Owned by the loop: of the schedule
+	toldUnasked  time.Time           // Owned by the loop: when a function call was refused last as nobody had asked for it
 	pendingStops []func()            // Owned by the loop: stops of work that wait for the caller's words, see [maxStops]
 }
 
@@ -170,11 +171,21 @@ func (s *serving) answer(id string, req handoff.FunctionCall, text string, floor
 	s.box.pace(speech.AnsweredEvent{ID: id})
 }
 
+// answerPlainly is answer for a text without words of agents.
+func (s *serving) answerPlainly(id string, req handoff.FunctionCall, text string, floor handoff.Floor) {
+	s.box.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID, Text: text, Floor: floor, Plain: true})
+	s.box.pace(speech.AnsweredEvent{ID: id})
+}
+
 // refuse answers a function call with an error. It may be called from any goroutine.
 func (s *serving) refuse(id string, req handoff.FunctionCall, e *handoff.Error) {
+	s.refuseFor(id, req, e, handoff.FloorAsk)
+}
+
+func (s *serving) refuseFor(id string, req handoff.FunctionCall, e *handoff.Error, floor handoff.Floor) {
 	s.log().Info("request refused", zap.String("tool", handoff.Clip(req.Tool, 64)), zap.String("code", string(e.Code)))
 	s.calls.counts.refused.Add(e.Code)
-	s.answer(id, req, s.language.Refusal(e).Encode(), handoff.FloorAsk)
+	s.answerPlainly(id, req, s.language.Refusal(e).Encode(), floor)
 }
 
 // hangUp ends the call. Outcomes that were not said go to another call.

@@ -95,6 +95,12 @@ func (h heard) isPartOf(ours []string) bool {
 	return slices.ContainsFunc(ours, func(text string) bool { return hear(text).has(h.joined) })
 }
 
+// Echoes reports whether words are a part of what the voice said, so that the microphone may have picked that up.
+func Echoes(words, said string) bool {
+	h := hear(words)
+	return h.words() >= echoWords && h.isPartOf([]string{said})
+}
+
 // Names reports whether a reply names the machine or the act, so that it can be told apart from replies to other open
 // questions.
 func (q Question) Names(reply string) bool {

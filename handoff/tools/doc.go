@@ -9,8 +9,8 @@
 //	result, err := args.Do(ctx, backend, front, grant)
 //	tool.Bounded(result)                        // within the tool's limit: its JSON and its Text are each complete
 //
-// [Tool.ReadOnly] says that a tool changes nothing, [Tool.InCall] that it is about a voice call and offered nowhere
-// else, and [Tool.Slow] that Do may take seconds: a loop that must not wait calls it in a goroutine. Errors are
+// [handoff.Tool]'s ReadOnly says that a tool changes nothing, [Tool.InCall] that it is about a voice call and offered
+// nowhere else, and [Tool.Slow] that Do may take seconds: a loop that must not wait calls it in a goroutine. Errors are
 // [*handoff.Error]: their Spoken sentence and their NextStep are for the caller, or for the model that asks.
 //
 // [Backend] has what all fronts share. A [Front] has what differs between them, for one request: how work is begun and

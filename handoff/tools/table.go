@@ -32,10 +32,10 @@ const (
 // A Tool is one row of the table.
 type Tool struct {
 	handoff.Tool
-	ReadOnly bool // it changes nothing, here or on a machine
-	InCall   bool // it is about the call itself, and offered only in calls
-	Slow     bool // Do may wait seconds for machines or the store; the Do of other tools waits only for its [Front]
-	Limit    int  // of its output, in bytes of JSON
+	InCall bool // it is about the call itself, and offered only in calls
+	Slow   bool // Do may wait seconds for machines or the store; the Do of other tools waits only for its [Front]
+	Plain  bool // its output has no words of agents beyond names and titles, see [handoff.Utterance]
+	Limit  int  // of its output, in bytes of JSON
 
 	arguments []property                          // Set once
 	parse     func(raw string) (Arguments, error) // Set once
@@ -226,13 +226,13 @@ func workTools() []Tool {
 			text("begin", "Only when the caller wants work now that you were told was not begun: the name that you were told "+
 				"for it. Its own words are used, whole."),
 		),
-		row[ServersArguments](Tool{ReadOnly: true, Slow: true, Limit: handoff.MaxServersJSON, Tool: handoff.Tool{
-			Name: ListServers,
+		row[ServersArguments](Tool{Slow: true, Plain: true, Limit: handoff.MaxServersJSON, Tool: handoff.Tool{
+			Name: ListServers, ReadOnly: true,
 			Description: "List the machines, whether they answer, their projects, and what each is working on. Then say a " +
 				"short summary.",
 		}}),
-		row[SessionsArguments](Tool{ReadOnly: true, Slow: true, Limit: handoff.MaxSessionsJSON, Tool: handoff.Tool{
-			Name: ListSessions,
+		row[SessionsArguments](Tool{Slow: true, Plain: true, Limit: handoff.MaxSessionsJSON, Tool: handoff.Tool{
+			Name: ListSessions, ReadOnly: true,
 			Description: "List recent sessions, newest first, over all machines or one. Use it to find the session the caller " +
 				"means. Then say a short summary; never read ids aloud.",
 		}},
@@ -240,8 +240,8 @@ func workTools() []Tool {
 			text("query", "Words from the session's title or first request, as the caller said them."),
 			count("limit", "Sessions to return.", handoff.MaxSessions),
 		),
-		row[ReadArguments](Tool{ReadOnly: true, Slow: true, Limit: handoff.MaxReadJSON, Tool: handoff.Tool{
-			Name: ReadSession,
+		row[ReadArguments](Tool{Slow: true, Limit: handoff.MaxReadJSON, Tool: handoff.Tool{
+			Name: ReadSession, ReadOnly: true,
 			Description: "Read the newest part of one session: who said what, and what was run. Summarise it; do not read it " +
 				"out.",
 		}},
@@ -271,7 +271,7 @@ func workTools() []Tool {
 			text("thread_id", "Session, as for codex. Leave out for the current one."),
 			prompt,
 		),
-		row[NameArguments](Tool{Slow: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+		row[NameArguments](Tool{Slow: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name: NameSession,
 			Description: "Give a session another name, by which it is found from then on. Only when the caller asks for it, " +
 				"with the name that they said.",
@@ -286,7 +286,7 @@ func workTools() []Tool {
 // controlTools returns the tools about work that was given already, and about the call itself.
 func controlTools() []Tool {
 	return []Tool{
-		row[StopArguments](Tool{Slow: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+		row[StopArguments](Tool{Slow: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name: StopWork,
 			Description: "Stop work that runs on a machine. Only when the caller clearly wants the work stopped: a bare " +
 				"\"stop\" or \"hold on\" only means that you shall be quiet. " +
@@ -297,8 +297,8 @@ func controlTools() []Tool {
 			text("drop", "Only when the caller no longer wants work that you were told is paused or was not begun: the name "+
 				"that you were told for it."),
 		),
-		row[StatusArguments](Tool{ReadOnly: true, Slow: true, Limit: handoff.MaxStatusJSON, Tool: handoff.Tool{
-			Name:        Status,
+		row[StatusArguments](Tool{Slow: true, Limit: handoff.MaxStatusJSON, Tool: handoff.Tool{
+			Name: Status, ReadOnly: true,
 			Description: "What runs now, what waits for an answer, and what finished lately. Say it in a sentence or two.",
 		}}),
 		row[AnswerArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
@@ -312,7 +312,7 @@ func controlTools() []Tool {
 				string(handoff.DecisionAccept), string(handoff.DecisionDecline), string(handoff.DecisionStop)),
 			text("text", "The caller's answer in their words."),
 		),
-		row[UpdatesArguments](Tool{InCall: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+		row[UpdatesArguments](Tool{InCall: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name: SetUpdates,
 			Description: "Set how much the caller hears while work runs: quiet (questions and results), milestones (also a " +
 				"sign of life now and then), chatty (also what agents report on the way).",
@@ -320,8 +320,8 @@ func controlTools() []Tool {
 			must(choice("level", "How much they want to hear.", string(handoff.LevelQuiet), string(handoff.LevelMilestones),
 				string(handoff.LevelChatty))),
 		),
-		row[SilenceArguments](Tool{InCall: true, ReadOnly: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
-			Name: RemainSilent, Silence: true,
+		row[SilenceArguments](Tool{InCall: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name: RemainSilent, Silence: true, ReadOnly: true,
 			Description: "Call this when the best answer is to say nothing: the caller talks to somebody else, thinks aloud, " +
 				"or only makes a sound.",
 		}}),

@@ -255,6 +255,12 @@ type Item struct {
 	Text                    string // input_text parts, joined
 	Content                 bool   // a message with a text or transcript
 	Written                 bool   // a message with a text
+	Sound                   bool   // a message with sound
+}
+
+// OfCaller reports whether the item has words of the caller, written or as sound.
+func (it Item) OfCaller() bool {
+	return it.Kind == ItemMessage && it.Role == "user" && (it.Text != "" || it.Sound)
 }
 
 // ReadItem reads a conversation item; missing fields are zero.
@@ -274,6 +280,7 @@ func ReadItem(r gjson.Result) Item {
 				}
 				it.Text += part.Get("text").String()
 			}
+			it.Sound = it.Sound || part.Get("type").String() == "input_audio"
 			it.Written = it.Written || part.Get("text").String() != ""
 			it.Content = it.Content || it.Written || part.Get("transcript").String() != ""
 		}

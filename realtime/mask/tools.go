@@ -58,6 +58,11 @@ func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
 	return m.session.tool(it.Name), true
 }
 
+// Transcribes reports whether the caller's speech is transcribed, as far as is known.
+func (m *Mask) Transcribes() bool {
+	return m.session.now.transcriptionOn || m.session.now.ourTranscription
+}
+
 // tool returns our tool that the model has under a name; zero: there is none.
 func (s *additions) tool(name string) handoff.Tool {
 	for _, tool := range s.tools {

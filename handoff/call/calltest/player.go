@@ -100,9 +100,13 @@ func (p *Player) Perform(verb, rest string) {
 	switch verb {
 	case "call":
 		p.Call(rest == "deaf")
-	case "request":
-		p.World.Record("call", "model", fmt.Sprintf("%s %s%s", first, tool, args))
-		p.voice().events <- handoff.FunctionCall{CallID: first, Tool: tool, Arguments: args}
+	case "request", "unasked": // the latter in a response that no words of the caller asked for
+		who, asked := "model", time.Now()
+		if verb == "unasked" {
+			who, asked = "model, unasked", time.Time{}
+		}
+		p.World.Record("call", who, fmt.Sprintf("%s %s%s", first, tool, args))
+		p.voice().events <- handoff.FunctionCall{CallID: first, Tool: tool, Arguments: args, Asked: asked}
 	case "hint":
 		p.World.Record("call", "model writes", fmt.Sprintf("%s %s%s", first, tool, args))
 		p.voice().events <- handoff.Hint{CallID: first, Tool: tool, Partial: args}

@@ -1,0 +1,277 @@
+package realtime
+
+import (
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+)
+
+const (
+	// askedWithin is how long a request that changes something waits for the transcript of what asked for it: a cough
+	// asks for nothing. After that, the speech counts as words.
+	askedWithin = 2 * time.Second
+	// echoWithin is how long after the end of the voice the caller's microphone may still begin to pick it up.
+	echoWithin = 1500 * time.Millisecond
+	// maxCauses bounds the asks and the responses whose cause is remembered, the newest. One of each runs at a time.
+	maxCauses = 8
+	// maxSentences bounds the spoken sentences that are remembered for their transcripts, the newest.
+	maxSentences = 64
+	// maxHeldRequests bounds the requests that wait for a transcript. One more counts as asked for by nobody.
+	maxHeldRequests = 64
+)
+
+// A sentence is something that the caller said or wrote in the conversation.
+type sentence struct {
+	item   string        // its item; "": not known yet
+	ended  time.Time     // when it was over
+	quiet  time.Duration // how long the voice had been silent when it began; 0: it sounded
+	begun  int           // how many responses had begun
+	state  certainty     // whether there are words in it
+	before *sentence     // what they said before it, if the model got no words of agents in between; nil: nothing
+}
+
+// A certainty says whether there are words of the caller in a sentence.
+type certainty int
+
+const (
+	wordsUnknown certainty = iota // there is no transcript yet
+	wordsSaid
+	wordsNone
+)
+
+// A cause says for what the caller said an ask was sent, or a response runs; nil: for nothing.
+type cause struct {
+	name string // of the ask or the response
+	by   *sentence
+}
+
+// asking knows for each response whether the caller's words asked for it. Words of agents never do: once the model gets
+// some that it is to tell, only new words of the caller ask for anything. It is pure.
+//
+// due is what no response has answered yet. It is what the next response is for that the client or voice detection asks
+// for. Our own asks go on with chain, what the newest such response was for.
+type asking struct {
+	due, chain *sentence
+	sentences  []*sentence // the newest that were spoken, oldest first
+	asks       []cause     // oldest first
+	responses  []cause     // oldest first
+	begun      int         // how many responses have begun
+	deaf       bool        // the transcript that was waited for last never came, so none is waited for
+}
+
+// said notes that the caller ended a sentence. That of an item is noted once; its item may be known only the second
+// time.
+func (a *asking) said(s sentence) {
+	if s.item != "" {
+		known := slices.ContainsFunc(a.sentences, func(o *sentence) bool { return o.item == s.item })
+		nameless := slices.IndexFunc(a.sentences, func(o *sentence) bool { return o.item == "" })
+		if !known && nameless >= 0 {
+			a.sentences[nameless].item, known = s.item, true
+		}
+		if known {
+			return
+		}
+	}
+	if s.begun = a.begun; s.state == wordsUnknown && a.deaf {
+		s.state = wordsSaid
+	}
+	a.owe(&s)
+	if a.sentences = append(a.sentences, &s); len(a.sentences) > maxSentences {
+		a.sentences[0].before = nil // frees those before it
+		a.sentences = slices.Delete(a.sentences, 0, 1)
+	}
+}
+
+// wrote notes that the caller wrote something.
+func (a *asking) wrote(at time.Time) { a.owe(&sentence{ended: at, state: wordsSaid}) }
+
+// owe notes a sentence that no response has answered yet.
+func (a *asking) owe(s *sentence) {
+	if s.before = a.due; s.before == nil {
+		s.before = a.chain
+	}
+	a.due = s
+}
+
+// sentence returns the sentence of an item, or the oldest one that may be of it; nil: there is none.
+func (a *asking) sentence(item string) *sentence {
+	for _, is := range []func(*sentence) bool{
+		func(s *sentence) bool { return s.item == item && s.item != "" },
+		func(s *sentence) bool { return s.item == "" && s.state == wordsUnknown },
+	} {
+		if i := slices.IndexFunc(a.sentences, is); i >= 0 {
+			return a.sentences[i]
+		}
+	}
+	return nil
+}
+
+// heard notes what the transcript of a sentence says.
+func (a *asking) heard(s *sentence, state certainty) {
+	if a.deaf = false; s == nil {
+		return
+	}
+	s.state = state
+	for s.before != nil && s.before.state == wordsNone {
+		s.before = s.before.before
+	}
+}
+
+// lost ends the wait for all transcripts: what was said may have been anything.
+func (a *asking) lost() {
+	for _, s := range a.sentences {
+		if s.state == wordsUnknown {
+			s.state = wordsSaid
+		}
+	}
+}
+
+// uncommitted notes that the model refused a commit, as there was no sound.
+func (a *asking) uncommitted() { a.heard(a.sentence(""), wordsNone) }
+
+// agentSpoke notes that the model got words of an agent that it is to tell.
+func (a *asking) agentSpoke() { a.chain = nil }
+
+// take returns what the next response is for that the client or voice detection asks for.
+func (a *asking) take() *sentence {
+	if a.due != nil {
+		a.due, a.chain = nil, a.due
+	}
+	return a.chain
+}
+
+// sent notes what an ask is for.
+func (a *asking) sent(ask string, by *sentence) {
+	a.asks = newestCauses(append(a.asks, cause{ask, by}))
+}
+
+// began notes that a response begins: to an ask, or for "" without one.
+func (a *asking) began(response, ask string) {
+	by := (*sentence)(nil)
+	if ask == "" {
+		by = a.take()
+	} else {
+		by = find(a.asks, ask)
+	}
+	a.begun++
+	a.responses = newestCauses(append(a.responses, cause{response, by}))
+}
+
+// order returns how many responses began before a response; -1: it is not remembered, as it is old.
+func (a *asking) order(response string) int {
+	i := slices.IndexFunc(a.responses, func(c cause) bool { return c.name == response })
+	if i < 0 {
+		return -1
+	}
+	return a.begun - len(a.responses) + i
+}
+
+func newestCauses(all []cause) []cause { return all[max(0, len(all)-maxCauses):] }
+
+// find returns what the newest ask or response with a name is for; nil: nothing that is known.
+func find(all []cause, name string) *sentence {
+	for _, c := range slices.Backward(all) {
+		if c.name == name {
+			return c.by
+		}
+	}
+	return nil
+}
+
+// words returns when the caller's words ended that are in the sentence or in those before it; zero: there are none.
+// waits: a transcript may still say that there are some.
+func (s *sentence) words() (ended time.Time, waits bool) {
+	for ; s != nil; s = s.before {
+		if s.state == wordsSaid {
+			return s.ended, false
+		}
+		waits = waits || s.state == wordsUnknown
+	}
+	return time.Time{}, waits
+}
+
+// A heldRequest waits for the transcript of what asked for it.
+type heldRequest struct {
+	handoff.FunctionCall
+	by    *sentence
+	until time.Time
+}
+
+// hand reports a request to the router, with when the caller's words ended that asked for it. One that changes
+// something is held if that is not known yet.
+func (s *saying) hand(call handoff.FunctionCall, readOnly bool, by *sentence) {
+	ended, waits := by.words()
+	if call.Asked = ended; waits && !readOnly && len(s.held) < maxHeldRequests {
+		until := time.Now().Add(askedWithin)
+		if s.held = append(s.held, heldRequest{call, by, until}); s.alarms[alarmHeld].at.IsZero() {
+			s.alarms[alarmHeld].at = until
+		}
+		return
+	}
+	s.report(call)
+}
+
+// release reports the held requests of which it is known by now whether the caller's words asked for them. For those
+// that have waited for too long, or if the call is over, any speech counts as words.
+func (s *saying) release(now time.Time, over bool) {
+	held := s.held
+	s.held, s.alarms[alarmHeld].at = nil, time.Time{}
+	for _, r := range held {
+		ended, waits := r.by.words()
+		late := !now.Before(r.until)
+		switch {
+		case !waits:
+		case over || late:
+			ended = r.by.ended
+			s.asking.deaf = s.asking.deaf || late
+		default:
+			if s.held = append(s.held, r); len(s.held) == 1 {
+				s.alarms[alarmHeld].at = r.until
+			}
+			continue
+		}
+		r.Asked = ended
+		s.report(r.FunctionCall)
+	}
+}
+
+// noteCause notes what an ask is for. If it tells words of agents, nobody asked for anything with it.
+func (s *saying) noteCause(ask string, by *sentence, utterances []string) {
+	if slices.ContainsFunc(utterances, func(id string) bool { return !s.utterances[id].Plain }) {
+		s.asking.agentSpoke()
+		by = nil
+	}
+	s.asking.sent(ask, by)
+}
+
+// sentenceOver notes that the caller ended a sentence that is now an item, or will be one.
+func (h *hearing) sentenceOver(item string, began time.Time) {
+	s := sentence{item: item, ended: time.Now()}
+	if !h.saying.mask.Transcribes() {
+		s.state = wordsSaid
+	}
+	if !h.sounding && !began.IsZero() {
+		s.quiet = max(0, began.Sub(h.soundingChanged))
+	}
+	h.saying.asking.said(s)
+}
+
+// understand notes whether there are words of the caller in what was transcribed. There are none in an echo of the
+// voice.
+func (h *hearing) understand(item, text string) {
+	a := &h.saying.asking
+	s, state := a.sentence(item), wordsSaid
+	if text == "" || s != nil && s.quiet < echoWithin && h.isEcho(text, s.begun) {
+		state = wordsNone
+	}
+	a.heard(s, state)
+	h.saying.release(time.Now(), false)
+}
+
+// isEcho reports whether a text repeats what the voice said in one of the first responses, so many.
+func (h *hearing) isEcho(text string, first int) bool {
+	return h.echo != nil && slices.ContainsFunc(h.responseWords, func(w saidWords) bool {
+		return h.saying.asking.order(w.response) < first && h.echo(text, w.text)
+	})
+}
