@@ -362,3 +362,19 @@ func TestAuditNamesTheHome(t *testing.T) {
 		t.Errorf("at %s in epoch %d %+v was written down", a.self.ID, epoch, w.audited)
 	}
 }
+
+// TestRouterThatDoesNotLeave: a home whose earlier router does not end here is not waited for without a bound.
+func TestRouterThatDoesNotLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := NewShared(router.Config{Fleet: w, Stickies: w, Ledger: w}, Sharing{Self: Instance{ID: "h"}})
+		c := grantOf("one").Caller
+		s.cluster.leaving[c] = make(chan bool)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := s.Where(ctx, c); handoff.CodeOf(err) != handoff.CodeStoreDown || time.Since(began) != leavesWithin {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}

@@ -20,6 +20,8 @@ const (
 	yieldFor = time.Second
 	// knownWithin bounds how long a request waits until a home that was just taken has its open work.
 	knownWithin = 2 * time.Second
+	// leavesWithin bounds how long a request waits for the earlier router of its caller to end.
+	leavesWithin = 10 * time.Second
 	// leaveWithin bounds how long the store may take to let a caller leave.
 	leaveWithin = 2 * time.Second
 )
@@ -245,7 +247,13 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 	leaving := in.leaving[c]
 	s.mu.Unlock()
 	if leaving != nil { // the earlier router of this caller still writes
-		<-leaving
+		late := time.NewTimer(leavesWithin)
+		defer late.Stop()
+		select {
+		case <-leaving:
+		case <-late.C:
+			return Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "the caller's earlier router has not ended here")
+		}
 	}
 	if in.draining() {
 		if at, err := s.successor(ctx, c); err != nil || at.ID != in.Self.ID {

@@ -44,7 +44,7 @@ type neighbour struct {
 
 // Acknowledged notes that the store has a beat of this instance, which was sent at a time.
 func (n *Neighbours) Acknowledged(sent time.Time) {
-	n.lapsed = n.lapsed || !n.acknowledged.IsZero() && sent.Sub(n.acknowledged) >= actFor
+	n.lapsed = n.lapsed || !n.acknowledged.IsZero() && handoff.Passed(n.acknowledged, sent) >= actFor
 	n.acknowledged = sent
 }
 
@@ -55,11 +55,12 @@ func (n *Neighbours) Verified(sent time.Time) { n.lapsed = n.lapsed && sent.Befo
 // given work, more words or a decision. Once others could have taken the homes, it is false until the homes are
 // verified.
 func (n *Neighbours) MayAct(now time.Time) bool {
-	return !n.acknowledged.IsZero() && !n.lapsed && now.Sub(n.acknowledged) < actFor
+	return !n.acknowledged.IsZero() && !n.lapsed && handoff.Passed(n.acknowledged, now) < actFor
 }
 
 // Read notes a table of beats, with the times of its request and of its answer. An instance whose beat is the same as
-// in the table before was silent at least from that answer to this request.
+// in the table before was silent at least from that answer to this request. Time in which this machine was suspended
+// does not count: nothing was read.
 func (n *Neighbours) Read(table []ledger.Beat, asked, answered time.Time) {
 	passed := asked.Sub(n.read)
 	if n.read.IsZero() || passed > readGap {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -52,6 +53,28 @@ func TestDead(t *testing.T) {
 		if died != test.dead {
 			t.Errorf("%s: it is dead at %v, not at %v", name, died, test.dead)
 		}
+	}
+}
+
+// TestSuspended: an instance that was suspended for longer than it may act has to verify its homes, although its
+// monotonic clock stood still meanwhile.
+func TestSuspended(t *testing.T) {
+	var n Neighbours
+	now := time.Now()
+	n.Acknowledged(now)
+	later := now.Add(time.Second + time.Hour)
+	(*struct {
+		wall uint64
+		mono int64
+	})(unsafe.Pointer(&later)).mono -= int64(time.Hour)
+	if n.MayAct(later) {
+		t.Error("it acts right after it wakes")
+	}
+	if n.Acknowledged(later); n.MayAct(later) {
+		t.Error("it acts before it has verified its homes")
+	}
+	if n.Verified(later); !n.MayAct(later) {
+		t.Error("it never acts again")
 	}
 }
 

@@ -38,7 +38,7 @@ type lease struct {
 
 // valid reports whether the lease is of this thread, holds the gate, and is younger than age.
 func (p lease) valid(thread handoff.Target, now time.Time, age time.Duration) bool {
-	return p.thread == thread && !p.elsewhere && now.Sub(p.askedAt) < age
+	return p.thread == thread && !p.elsewhere && handoff.Passed(p.askedAt, now) < age
 }
 
 // missed reports whether the newest turn of the gate is missing in an attachment. It may run.

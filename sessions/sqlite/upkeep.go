@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
@@ -23,7 +24,11 @@ const (
 	copiesKept             = 3
 
 	sweepEvery = time.Minute
-	sweepSize  = 200 // rows that one sweep deletes; a person may wait for the writer meanwhile
+	// clockJump is how far the wall clock may go ahead between two looks without being doubted, and doubtFor how long
+	// nothing is deleted then: a clock that is wrong may be set back, but what was deleted is gone.
+	clockJump = 24 * time.Hour
+	doubtFor  = time.Hour
+	sweepSize = 200 // rows that one sweep deletes; a person may wait for the writer meanwhile
 )
 
 // upkeep maintains the file each second, minute and day. Owned by the holder of the upkeep token.
@@ -32,8 +37,9 @@ type upkeep struct {
 	historyFor time.Duration // Set once; how long history is kept
 	threadsFor time.Duration // Set once; how long threads are kept
 	swept      time.Time     // when a sweep last found nothing more to delete
-	copied     string        // the day of the last copy
-	failing    bool          // the last tick had an error, which was logged
+	clock      clock
+	copied     string // the day of the last copy
+	failing    bool   // the last tick had an error, which was logged
 }
 
 // tick does the upkeep that is due. An error, such as of a full disk, is logged once, and the upkeep is tried again.
@@ -88,10 +94,25 @@ func (f *file) Kept() error {
 	return nil
 }
 
+// A clock is what is known of the clock on the wall. It is pure.
+type clock struct {
+	seen    time.Time // when it was looked at last; zero: never
+	doubted time.Time // until when it may be wrong
+}
+
+// isDoubted reports whether the clock may be wrong now. It has skipped so much since the last look.
+func (c *clock) isDoubted(now time.Time, skipped time.Duration) bool {
+	if !c.seen.IsZero() && skipped > clockJump {
+		c.doubted = now.Add(doubtFor)
+	}
+	c.seen = now
+	return now.Before(c.doubted)
+}
+
 // sweep deletes some of what is too old. After it has found nothing more, it pauses for a minute.
 func (s *upkeep) sweep(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(s.swept) < sweepEvery {
+	if s.clock.isDoubted(now, handoff.Skipped(s.clock.seen, now)) || now.Sub(s.swept) < sweepEvery {
 		return nil
 	}
 	left := false
