@@ -19,7 +19,7 @@ import (
 // Bounds of what is looked at and told after a command.
 const (
 	maxDeep    = 1000 // bytes of a path
-	maxDropped = 20   // directories whose changes are told
+	maxDropped = 20   // directories at the top whose changes are told
 )
 
 var (
@@ -42,7 +42,7 @@ type taking struct {
 	dropped map[reason]*some // what was not taken over
 }
 
-// A reason is a directory of changes that were not taken over, and why.
+// A reason is a directory at the top with changes that were not taken over, and why.
 type reason struct{ why, dir string }
 
 // some are changes: the first one, and how many there are.
@@ -228,14 +228,18 @@ func (t *taking) remove(name string) {
 
 // drop notes that a change was not taken over.
 func (t *taking) drop(name string, why error) {
-	at := reason{plain(why), path.Dir(name)}
+	top, _, inside := strings.Cut(name, "/")
+	if !inside {
+		top = "."
+	}
+	at := reason{plain(why), top}
 	if t.dropped[at] == nil {
 		t.dropped[at] = &some{first: name}
 	}
 	t.dropped[at].n++
 }
 
-// note tells what was dropped, by directory; what is not dropped for what it is comes first.
+// note tells what was dropped, by directory at the top; what is not dropped for what it is comes first.
 func (t *taking) note() string {
 	var all []string
 	for _, at := range slices.SortedFunc(maps.Keys(t.dropped), func(a, b reason) int {
@@ -243,7 +247,7 @@ func (t *taking) note() string {
 	}) {
 		text := t.dropped[at].first
 		if more := t.dropped[at].n - 1; more > 0 {
-			text += fmt.Sprintf(" and %d more there", more)
+			text += fmt.Sprintf(" and %d more in %s", more, at.dir)
 		}
 		if at.why != "" {
 			text += " (" + at.why + ")"

@@ -150,8 +150,8 @@ func TestTaken(t *testing.T) {
 			"c.png": "\x00\x01", "hole.csv": strings.Repeat("\x00", 10<<20)}, ""},
 		{"touch a.go; cp a.go x && cat x > a.go; rm x", nil, ""},
 		{"mkdir empty; rm -r sub; mkdir sub; touch sub/b.go", map[string]string{"sub/c.txt": "", "sub/b.go": "empty"}, ""},
-		{"echo x > run.py; chmod +x run.py a.go", map[string]string{"run.py": "x\n"}, "a.go and 1 more there (it is not executable)|" +
-			"run.py and 1 more there (it is not executable)"},
+		{"echo x > run.py; chmod +x run.py a.go", map[string]string{"run.py": "x\n"}, "a.go and 1 more in . (it is not executable)|" +
+			"run.py and 1 more in . (it is not executable)"},
 		{"truncate -s 1T big.csv; truncate -s 1T sub/c.txt", nil, "big.csv (it is too large)"},
 		{"mv sub/c.txt .env", nil, "sub/c.txt (it is still there, because"},
 		{"mv a.go .git/config", nil, "a.go (it is still there, because"},
@@ -259,7 +259,8 @@ func TestMeanwhile(t *testing.T) {
 func TestLinks(t *testing.T) {
 	w := place(t, true)
 	for name, to := range map[string]string{"CLAUDE.md": "r/all.md", "r": "rules", ".github": "flow/deep", "self": ".",
-		"flow/deep/wf": "../../wf", ".envrc": w.dir + "/vars/later.txt", "sub/x": "../node", ".vscode": "sub/x/../y"} {
+		"flow/deep/wf": "../../wf", ".envrc": w.dir + "/vars/later.txt",
+		"me": ".", "node_modules/@a/core": "../../packages/core", "sub/x": "../node", ".vscode": "sub/x/../y"} {
 		name = filepath.Join(w.dir, name)
 		must(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.Symlink(to, name)))
 	}
@@ -268,13 +269,20 @@ func TestLinks(t *testing.T) {
 	}
 	all := w.links()
 	want := map[string]bool{"rules/all.md": false, "rules/other.md": true, "wf/ci.md": false, "flow/deep/a.md": false,
-		"flow/a.md": true, "vars/later.txt": false, "vars/other.txt": true, "a.txt": true, "y/a.md": false}
+		"flow/a.md": true, "vars/later.txt": false, "vars/other.txt": true, "a.txt": true, "y/a.md": false,
+		"packages/core/src/x.go": true}
 	got := map[string]bool{}
 	for _, name := range slices.Collect(maps.Keys(want)) {
 		got[name] = w.isPlain(all, name)
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	for i := range maxNames {
+		must(t, os.Symlink("../packages/core", filepath.Join(w.dir, "wf", fmt.Sprint("l", i))))
+	}
+	if w.isPlain(w.links(), "packages/core/a.txt") {
+		t.Error("a file of more names than are looked at is plain")
 	}
 	p := &person{}
 	if got := p.use(t, w, "write_file", args{"path": "rules/all.md", "content": "x"}); !got.Failed || len(p.asked) != 1 ||

@@ -81,7 +81,11 @@ func (w *Workspace) aboutCommand(args execArgs, dir string, mode sandbox.Mode) r
 func (w *Workspace) aboutEdit(l links, changes []change) request {
 	q := handoff.Question{Kind: handoff.QuestionFileChange, Text: "May these files be changed?", Cwd: w.dir}
 	for _, c := range changes {
-		for i, name := range l.names(c.path) {
+		names := l.names(c.path)
+		if len(names) >= maxNames {
+			q.Beyond = "the same change under many other names, through links"
+		}
+		for i, name := range names {
 			one := q
 			if one.Changes = []string{filepath.Join(w.dir, name)}; i == 0 || risk.Of(one, w.dir) == risk.High {
 				q.Changes = append(q.Changes, one.Changes...)
@@ -123,10 +127,14 @@ func about(name, args string) string {
 // links are the symbolic links of a workspace, by the paths that they lead to.
 type links map[string][]string
 
-// links returns the links of the workspace, as far as its directories can be read.
+// links returns the links of the workspace, as far as its directories can be read. Those in node_modules do not count:
+// they lead to packages of the workspace itself.
 func (w *Workspace) links() links {
 	all := links{}
 	_ = filepath.WalkDir(w.dir, func(full string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && e.Name() == "node_modules" {
+			return fs.SkipDir
+		}
 		if err != nil || e.Type() != fs.ModeSymlink {
 			return nil
 		}
@@ -146,16 +154,18 @@ func (w *Workspace) links() links {
 	return all
 }
 
-// maxNames is how many paths of one file are looked at.
+// maxNames is how many paths a plain file may have.
 const maxNames = 200
 
-// names returns a path and the paths that lead to it through links, the shortest ways first.
+// names returns a path and the paths that lead to it through links, each link once; at least maxNames if there are
+// more.
 func (l links) names(name string) []string {
 	all := []string{name}
 	for i := 0; i < len(all) && len(all) < maxNames; i++ {
 		for at, rest := all[i], ""; ; at, rest = path.Dir(at), path.Join(path.Base(at), rest) {
 			for _, link := range l[at] {
-				if name := path.Join(link, rest); !slices.Contains(all, name) {
+				name := path.Join(link, rest)
+				if !slices.Contains(all, name) && !strings.Contains("/"+all[i]+"/", "/"+link+"/") {
 					all = append(all, name)
 				}
 			}
