@@ -8,8 +8,8 @@
 // A store keeps two things and decides nothing about them. [Callers] and [Pages] keep the state of each caller as
 // documents, with the texts and the past of their work; [Handoffs] is the ledger and the history over them. [Values]
 // keeps what belongs to no caller, each value by kind and name; [Keyed] is the logins, machines, programs and records
-// over them. Something new becomes a document or a value, and needs no change in a store. A [Document] holds data that a
-// front keeps for a caller.
+// over them. Something new becomes a document or a value, and needs no change in a store. A [Document] holds data that
+// a front keeps for a caller.
 //
 // It must not know voice, servers or HTTP: it only remembers what the router tells it, in the words of package
 // handoff.

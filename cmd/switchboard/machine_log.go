@@ -9,8 +9,8 @@ import (
 	"switchboard/web"
 )
 
-// Bounds of a [machineLog]. When a line is too much, the oldest of its machine goes; when a machine is, the one that has
-// been silent for longest.
+// Bounds of a [machineLog]. When a line is too much, the oldest of its machine goes; when a machine is, the one that
+// has been silent for longest.
 const (
 	maxLogLines    = 100 // of a machine
 	maxLogMachines = 200

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -103,11 +102,6 @@ func (e *engine) runBehind(
 // key returns a key of a caller or principal; name is escaped.
 func (e *engine) key(name, kind string) string { return e.prefix + ":{" + name + "}:" + kind }
 
-// principalKey returns a key of a principal that a script writes together with keys that do not contain the principal.
-func (e *engine) principalKey(principal, kind string) string {
-	return e.together + ":{" + url.QueryEscape(principal) + "}:" + kind
-}
-
 // epochKey holds the epoch of the newest holder of the lease.
 func (e *engine) epochKey() string { return e.together + ":epoch" }
 func (e *engine) leaseKey() string { return e.together + ":holder" }
@@ -130,21 +124,6 @@ func parse[T any](e *engine, key string, texts ...string) []T {
 		all = append(all, entry)
 	}
 	return all
-}
-
-// parseOne decodes the entry of a reply; false when there is none or it is unreadable.
-func parseOne[T any](e *engine, key, text string, err error) (entry T, found bool, _ error) {
-	if errors.Is(err, goredis.Nil) {
-		return entry, false, nil
-	}
-	if err != nil {
-		return entry, false, e.fault(err)
-	}
-	all := parse[T](e, key, text)
-	if len(all) > 0 {
-		entry = all[0]
-	}
-	return entry, len(all) > 0, nil
 }
 
 // replied copies the list that a script returned to the places, each a *string, *int64 or *[]any. It returns false if

@@ -71,15 +71,15 @@ func testValueGroups(t *testing.T, s Store) {
 		"odd: {x} 名 %2F \n": "odd: {x} 名 %2F \n"} {
 		all, err := s.Values(t.Context(), "login", group)
 		Must(t, err)
-		names := ""
+		var names strings.Builder
 		for _, v := range all {
-			names += v.Name
+			names.WriteString(v.Name)
 			if read := value(t, s, v.Kind, v.Name); !reflect.DeepEqual(v, read) || v.Group != group {
 				t.Errorf("listed is %+v, read %+v", v, read)
 			}
 		}
-		if names != want {
-			t.Errorf("group %q has %q, want %q", group, names, want)
+		if names.String() != want {
+			t.Errorf("group %q has %q, want %q", group, names.String(), want)
 		}
 	}
 }

@@ -199,16 +199,6 @@ func (f *file) refused(err error) error {
 	return err
 }
 
-// changed runs one statement in a transaction and reports whether it changed any row.
-func (f *file) changed(ctx context.Context, text string, args ...any) (bool, error) {
-	var n int64
-	err := f.change(ctx, func(ctx context.Context, tx transaction) (err error) {
-		n, err = affected(tx.ExecContext(ctx, text, args...))
-		return err
-	})
-	return n > 0 && err == nil, err
-}
-
 // affected returns how many rows a statement changed.
 func affected(done sql.Result, err error) (int64, error) {
 	if err != nil {
