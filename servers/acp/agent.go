@@ -62,9 +62,15 @@ func (a *agent) Start(ctx context.Context, t handoff.Turn) (handoff.TurnID, erro
 		a.conn.closeIfBusy(s, err)
 		return "", a.fault(err, handoff.CodeUnreachable)
 	}
+	select {
+	case s.sending <- struct{}{}:
+	case <-ctx.Done():
+		return "", a.fault(&servers.NotSentError{Cause: context.Cause(ctx)}, handoff.CodeUnreachable)
+	}
 	k := a.beginTurn(id, wordsOf(t.Input))
 	err = a.conn.peer.Post(ctx, doPrompt, promptParams{Session: s.id, Prompt: prompt, Meta: traceOf(ctx)},
 		func(r jsonrpc.Reply) { s.answered(k, r) })
+	<-s.sending
 	if err != nil {
 		a.withdraw(k)
 		return "", a.fault(err, handoff.CodeUnreachable)
@@ -365,15 +371,20 @@ func (a *agent) runs(id handoff.TurnID) bool {
 // end the turn only then, or never ask again.
 func (a *agent) Interrupt(ctx context.Context, id handoff.TurnID) error {
 	s := a.session
-	s.mu.Lock()
-	k := s.turn
-	if k == nil || k.id != id {
-		s.mu.Unlock()
-		return handoff.Fault(handoff.CodeNotPending, "", "")
-	}
-	s.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)
 	defer cancel()
+	select {
+	case s.sending <- struct{}{}:
+		defer func() { <-s.sending }()
+	case <-ctx.Done():
+		return a.fault(&servers.NotSentError{Cause: context.Cause(ctx)}, handoff.CodeAgentGone)
+	}
+	s.mu.Lock()
+	k := s.turn
+	s.mu.Unlock()
+	if k == nil || k.id != id {
+		return handoff.Fault(handoff.CodeNotPending, "", "")
+	}
 	if err := a.conn.peer.Tell(ctx, doCancel, sessionParams{s.id}); err != nil {
 		return a.fault(err, handoff.CodeAgentGone)
 	}

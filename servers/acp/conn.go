@@ -314,7 +314,8 @@ func (c *connection) acquire(id string) *session {
 	s := c.sessions[id]
 	if s == nil {
 		s = &session{
-			conn: c, id: id, gate: make(chan struct{}, 1), replayProgress: make(chan struct{}, 1), calls: map[string]*call{},
+			conn: c, id: id, gate: make(chan struct{}, 1), sending: make(chan struct{}, 1),
+			replayProgress: make(chan struct{}, 1), calls: map[string]*call{},
 		}
 		c.sessions[id] = s
 	}

@@ -1,0 +1,44 @@
+package acp
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"switchboard/handoff"
+	"switchboard/servers/serverstest"
+)
+
+// TestCancelHitsNoOther: a cancel names no prompt, so the look at which one runs and the sending of the cancel are one
+// act. If the next prompt is sent before, the stop of the earlier one is refused, and nothing is cancelled.
+func TestCancelHitsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := create(t, linkTo(t, dialer(t, newWorld(profiles["branching"]), nil)))
+		id := start(t, a, serverstest.PromptAsk)
+		follow(t, a, id, isQuestion)
+		s := a.Agent.(*agent).session
+		become := func(k *turn) (was *turn) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			was, s.turn = s.turn, k
+			return was
+		}
+		s.sending <- struct{}{} // the next prompt is being sent
+		stopped := make(chan error, 1)
+		go func() { stopped <- a.Agent.(handoff.Controls).Interrupt(t.Context(), id) }()
+		synctest.Wait()
+		first := become(s.newTurn("next"))
+		<-s.sending
+		wantCode(t, "stop", <-stopped, handoff.CodeNotPending)
+		become(first)
+		synctest.Wait()
+		if s.isIdle() || first.stopped {
+			t.Fatal("the agent was told to cancel")
+		}
+		if err := a.Agent.(handoff.Controls).Interrupt(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if e := end(t, follow(t, a, id, nil)); e.Status != handoff.TurnInterrupted {
+			t.Errorf("it ended as %+v", e)
+		}
+	})
+}
