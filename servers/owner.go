@@ -6,10 +6,12 @@ import (
 	"switchboard/handoff"
 )
 
-// An Owner is what the owner of a machine that joined lets others do with its agents. The zero Owner allows everything.
+// An Owner is what the owner of a machine lets others do with its agents. The zero Owner allows everything. The gate on
+// the machine adds it to each question of an agent, so that only answers are offered which the gate lets through.
 type Owner struct {
-	Ceiling   string // the loosest sandbox: read-only, workspace-write or danger-full-access; "": any
-	NoAnswers bool   // questions of agents are answered there alone
+	// Ceiling is the loosest sandbox: read-only, workspace-write or danger-full-access; "": any.
+	Ceiling   string `json:"ceiling,omitempty"`
+	NoAnswers bool   `json:"no_answers,omitempty"` // questions of agents are answered there alone
 }
 
 // Answers are the answers to questions of agents that count from elsewhere, from loose to strict. An answer counts if

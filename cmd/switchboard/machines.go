@@ -233,14 +233,9 @@ func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Line
 				fmt.Sprintf("%s is configured as kind %s, and its machine brings %s", of.Name, spec.Kind, of.Agent.Kind))
 		}
 		spec.Aliases = slices.Concat(spec.Aliases, of.Aliases)
-		switch own := spec.Own.(type) {
-		case *codex.Config:
-			theirs := own.Under(of.Owner)
+		if own, is := spec.Own.(*codex.Config); is {
+			theirs := own.Under(of.Ceiling)
 			spec.Own, spec.About.Ceiling, spec.About.Sandbox = theirs, theirs.Ceiling, theirs.Sandbox
-		case *acp.Config:
-			theirs := *own
-			theirs.Owner = of.Owner
-			spec.Own = &theirs
 		}
 		return spec, nil
 	}
@@ -248,9 +243,9 @@ func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Line
 	way := &joined.Way{Joined: true, Lines: lines, Plain: spec.Kind == acp.Name}
 	switch spec.Kind {
 	case codex.Name:
-		spec.Own = (&codex.Config{Cwd: of.Agent.Dir, Way: way}).Under(of.Owner)
+		spec.Own = (&codex.Config{Cwd: of.Agent.Dir, Way: way}).Under(of.Ceiling)
 	case acp.Name:
-		spec.Own = &acp.Config{Cwd: of.Agent.Dir, Mode: of.Agent.Mode, Owner: of.Owner, Way: way}
+		spec.Own = &acp.Config{Cwd: of.Agent.Dir, Mode: of.Agent.Mode, Way: way}
 	default:
 		return spec, fmt.Errorf("%s: no machine brings agents of kind %s", of.Name, spec.Kind)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/acp"
 	"switchboard/servers/codex"
 	"switchboard/servers/joined"
 	"switchboard/sessions"
@@ -51,26 +50,18 @@ func TestMachineSpec(t *testing.T) {
 func TestMachineSpecUnderItsOwner(t *testing.T) {
 	t.Parallel()
 	lines := new(joined.Lines)
-	owner := servers.Owner{Ceiling: "read-only", NoAnswers: true}
 	configured := []servers.Spec{
 		{Name: "mini", Kind: codex.Name, Own: &codex.Config{Ceiling: "workspace-write", Sandbox: "workspace-write", Way: &joined.Way{Joined: true}}},
-		{Name: "attic", Kind: acp.Name, Own: &acp.Config{Way: &joined.Way{Joined: true}}},
 	}
-	for name, kind := range map[string]string{"mini": codex.Name, "new": codex.Name, "attic": acp.Name, "newer": acp.Name} {
-		of := joined.Server{Name: name, Agent: joined.Agent{Name: "x", Kind: kind}, Owner: owner}
+	for _, name := range []string{"mini", "new"} {
+		of := joined.Server{Name: name, Agent: joined.Agent{Name: "x", Kind: codex.Name}, Ceiling: "read-only"}
 		spec, err := machineSpec(of, configured, lines)
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch own := spec.Own.(type) {
-		case *codex.Config:
-			if own.Owner != owner || own.Ceiling != "read-only" || own.Sandbox != "" || spec.About.Ceiling != "read-only" {
-				t.Errorf("%s: %+v, %+v", name, own, spec.About)
-			}
-		case *acp.Config:
-			if own.Owner != owner {
-				t.Errorf("%s: %+v", name, own)
-			}
+		own := spec.Own.(*codex.Config)
+		if own.Ceiling != "read-only" || own.Sandbox != "" || spec.About.Ceiling != "read-only" {
+			t.Errorf("%s: %+v, %+v", name, own, spec.About)
 		}
 	}
 	if own := configured[0].Own.(*codex.Config); own.Ceiling != "workspace-write" || own.Sandbox != "workspace-write" {

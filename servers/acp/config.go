@@ -29,7 +29,6 @@ type Config struct {
 	Mode     string `yaml:"mode" unset:"chosen by approval" doc:"the mode of its sessions, as the agent calls it"`
 
 	Name     string        // of the server in the fleet; errors and questions carry it
-	Owner    servers.Owner // of a machine that joined: what counts from here
 	Way      servers.Way   // how it is reached
 	Rest     time.Duration // how long a session must not change before it is opened, and the wait after a turn; 0: 2 s
 	Counters *Counters     // of all its connections; nil: none

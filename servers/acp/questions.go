@@ -40,6 +40,9 @@ type formField struct {
 func (c *connection) ask(m jsonrpc.Message) {
 	var p struct {
 		Session string `json:"sessionId"`
+		Meta    struct {
+			Owner servers.Owner `json:"switchboard"` // added by the gate on a machine of ours
+		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(m.Params, &p) // without a session it is refused
 	s := c.sessionByID(p.Session)
@@ -72,7 +75,7 @@ func (c *connection) ask(m jsonrpc.Message) {
 	default:
 		q, wire = elicitation(m.Params)
 	}
-	c.cfg.Owner.Limit(&q, true)
+	p.Meta.Owner.Limit(&q, true)
 	wire.id = m.ID
 	q.ID = handoff.QuestionID(strings.Join([]string{c.cfg.Name, s.id, string(k.id), string(m.ID)}, ":"))
 	q.Turn, q.Connection, q.Asked = k.id, c.generation, time.Now()

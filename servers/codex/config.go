@@ -34,7 +34,6 @@ type Config struct {
 	Ceiling  string `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
 
 	Name      string        // of the server in the fleet; errors and questions carry it
-	Owner     servers.Owner // of a machine that joined: what counts from here
 	Way       servers.Way   // how it is reached
 	Reconcile time.Duration // between two looks at a thread, see [agent.Reconcile]; 0: 2 s
 	Counters  *Counters     // of all its connections; nil: none
@@ -92,13 +91,12 @@ func (cfg *Config) sandboxAbove(ceiling string) bool {
 	return i >= 0 && slices.Index(strictFirst, cfg.Sandbox) > i
 }
 
-// Under returns the settings for a machine whose owner lets others do less.
-func (cfg *Config) Under(owner servers.Owner) *Config {
+// Under returns the settings for a machine whose owner has a ceiling; "": none.
+func (cfg *Config) Under(ceiling string) *Config {
 	own := *cfg
-	own.Owner = owner
-	ceiling, most := slices.Index(strictFirst, owner.Ceiling), slices.Index(strictFirst, cfg.Ceiling)
-	if ceiling >= 0 && (most < 0 || ceiling < most) {
-		own.Ceiling = owner.Ceiling
+	i, most := slices.Index(strictFirst, ceiling), slices.Index(strictFirst, cfg.Ceiling)
+	if i >= 0 && (most < 0 || i < most) {
+		own.Ceiling = ceiling
 	}
 	if own.sandboxAbove(own.Ceiling) {
 		own.Sandbox = "" // new sessions get that of the ceiling

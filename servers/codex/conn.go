@@ -398,7 +398,7 @@ func (c *connection) handleQuestion(t *thread, m jsonrpc.Message, about func(*as
 	if !ok {
 		return
 	}
-	c.cfg.Owner.Limit(&q, p.once(m.Method))
+	p.Owner.Limit(&q, p.once(m.Method))
 	if about != nil {
 		about(&p, &q)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 
 	"switchboard/handoff"
-	"switchboard/servers"
 )
 
 // TestCreateGetsWhatIsConfigured: a new thread with another policy than the configured one is not used, and the error
@@ -66,10 +65,10 @@ func TestCreateUnderCeiling(t *testing.T) {
 		{Config{Ceiling: "workspace-write"}, `"sandbox":"workspace-write"`},
 		{Config{Ceiling: "danger-full-access"}, ``},
 		{Config{Ceiling: "workspace-write", Sandbox: "read-only"}, `"sandbox":"read-only"`},
-		{*(&Config{}).Under(servers.Owner{Ceiling: "read-only"}), `"sandbox":"read-only"`},
-		{*(&Config{Sandbox: "danger-full-access"}).Under(servers.Owner{Ceiling: "workspace-write"}), `"sandbox":"workspace-write"`},
-		{*(&Config{Ceiling: "read-only"}).Under(servers.Owner{Ceiling: "workspace-write"}), `"sandbox":"read-only"`},
-		{*(&Config{Ceiling: "workspace-write"}).Under(servers.Owner{}), `"sandbox":"workspace-write"`},
+		{*(&Config{}).Under("read-only"), `"sandbox":"read-only"`},
+		{*(&Config{Sandbox: "danger-full-access"}).Under("workspace-write"), `"sandbox":"workspace-write"`},
+		{*(&Config{Ceiling: "read-only"}).Under("workspace-write"), `"sandbox":"read-only"`},
+		{*(&Config{Ceiling: "workspace-write"}).Under(""), `"sandbox":"workspace-write"`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f, link := startFake(t, c.cfg)

@@ -81,6 +81,7 @@ var unrecorded = []string{
 	"turnStartParams.additionalContext", "wireItem.query", "wireItem.summary", "wireThread.gitInfo.branch",
 	"threadStartParams.model",
 	"askParams.networkApprovalContext", "userInput.url", "askParams.additionalPermissions", "inputAnswer.answers",
+	"askParams._switchboard", "Owner.ceiling", "Owner.no_answers", // our own gate adds it
 	"capabilities.requiredHumanApproval", "note.reviewId", "note.review", "note.action",
 }
 

@@ -55,6 +55,7 @@ type askParams struct {
 	GrantRoot          *string           `json:"grantRoot"`             // fileChange
 	Permissions        json.RawMessage   `json:"permissions"`           // permissions; granted byte for byte
 	Questions          []inputQuestion   `json:"questions"`             // input
+	Owner              servers.Owner     `json:"_switchboard"`          // added by the gate on a machine of ours
 	ServerName         string            `json:"serverName"`            // elicitation
 	Mode               string            `json:"mode"`                  // elicitation: form or url
 	Message            string            `json:"message"`               // elicitation

@@ -296,10 +296,10 @@ func TestAnswersThatCount(t *testing.T) {
 		"any":                   {servers.Owner{}, askFileChange, `,"grantRoot":"/"`, "[accept accept_for_session decline stop]", false},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
-			f, link := startFake(t, Config{Owner: c.owner})
+			f, link := startFake(t, Config{})
 			at := attach(t, f, link, turnJSON(turn2, "completed", true))
 			r := record(t.Context(), at.Agent, start(t, f, at))
-			f.ask(5, c.method, turn1, c.more)
+			f.ask(5, c.method, turn1, c.more+`,"_switchboard":`+handoff.Encode(c.owner))
 			q := questionsOf(r)[0]
 			if fmt.Sprint(q.Decisions) != c.offered || q.Words != c.words {
 				t.Errorf("offered %v, words %t", q.Decisions, q.Words)

@@ -85,7 +85,7 @@ type Server struct {
 	Aliases []string // its former names, and other ways to say its name
 	Machine string
 	Agent   Agent
-	Owner   servers.Owner
+	Ceiling string // the loosest sandbox that the machine's owner allows; "": any
 }
 
 // Machines are the machines that joined. They are safe for concurrent use.
@@ -230,7 +230,7 @@ func (m *Machines) serversOf(one *machine) []Server {
 			}
 			return machine
 		}
-		s := Server{Name: name(one.Name), Machine: one.Name, Agent: a, Owner: one.details.About.owner()}
+		s := Server{Name: name(one.Name), Machine: one.Name, Agent: a, Ceiling: one.details.About.Ceiling}
 		for _, former := range one.details.Former {
 			s.Aliases = append(s.Aliases, name(former))
 		}

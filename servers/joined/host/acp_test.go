@@ -96,7 +96,14 @@ func heard(t *testing.T, at handoff.Attached, turn handoff.TurnID, d handoff.Dec
 		must(t, err)
 		switch u := u.(type) {
 		case handoff.Question:
-			must(t, at.Agent.(handoff.Controls).Decide(t.Context(), u.ID, d))
+			err := at.Agent.(handoff.Controls).Decide(t.Context(), u.ID, d)
+			if d == handoff.DecisionAccept && u.There != "" { // it is told before, and the gate never has to refuse it
+				if err == nil {
+					t.Error("a yes is taken that does not count")
+				}
+				err = at.Agent.(handoff.Controls).Decide(t.Context(), u.ID, handoff.DecisionDecline)
+			}
+			must(t, err)
 		case handoff.ItemDone:
 			if u.Item.Kind == handoff.ItemMessage {
 				texts = append(texts, u.Item.Text)

@@ -82,8 +82,9 @@ func mayAsk(head []byte) bool {
 	})
 }
 
-// askedLocked learns from a request or notification of the app-server which questions are open.
-func (g *gate) askedLocked(id, method string, params json.RawMessage) {
+// askedLocked learns from a request or notification of the app-server which questions are open, and returns what the
+// service gets of it.
+func (g *gate) askedLocked(id, method string, params json.RawMessage, data []byte) []byte {
 	if method == noteResolved {
 		var p struct{ RequestID json.RawMessage }
 		_ = json.Unmarshal(params, &p) // without params it names no question
@@ -91,7 +92,9 @@ func (g *gate) askedLocked(id, method string, params json.RawMessage) {
 	} else if question := questionOf(method, params); question != "" {
 		delete(g.asked, id)
 		_ = g.asked.add(id, question) // beyond maxWatched a question can only be declined
+		return g.policy.marked(data, "_switchboard")
 	}
+	return data
 }
 
 // mayAnswer reports whether an answer to a question may pass. Where a yes may hold only once, one for the session
@@ -122,6 +125,20 @@ func (o object) fits(pattern string) bool {
 }
 
 // answers returns the loosest answers that may come through the line.
-func (p Policy) answers() servers.Answers {
-	return servers.Owner{Ceiling: p.Ceiling, NoAnswers: !p.Answers}.Answers()
+func (p Policy) answers() servers.Answers { return p.owner().Answers() }
+
+func (p Policy) owner() servers.Owner {
+	return servers.Owner{Ceiling: p.Ceiling, NoAnswers: !p.Answers}
+}
+
+// marked returns a question with what the owner allows, in a field of its params, so that the service offers no answer
+// that would not pass.
+func (p Policy) marked(question []byte, in ...string) []byte {
+	var message object
+	if p.answers() == servers.AnswersAll || json.Unmarshal(question, &message) != nil {
+		return question
+	}
+	message.setIn(append([]string{"params"}, in...), p.owner())
+	marked, _ := json.Marshal(message) // what was decoded can be encoded
+	return marked
 }

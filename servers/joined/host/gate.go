@@ -160,6 +160,9 @@ func (g *gate) mayCall(method string, params object) error {
 		if sandbox := params.text("sandbox"); sandbox != "" && !g.policy.mayRun(sandbox) {
 			return errLooser
 		}
+		if _, given := params["sandbox"]; !given && params != nil && !g.policy.mayRun("dangerFullAccess") {
+			params.set("sandbox", g.policy.Ceiling) // as loose as is allowed, whatever the app-server's own is
+		}
 		if cwd := params.text("cwd"); cwd != "" {
 			return g.policy.mayBeIn(cwd)
 		}
@@ -232,8 +235,7 @@ func (g *gate) fromAgent(data []byte) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f.Method != "" {
-		g.askedLocked(string(f.ID), f.Method, f.Params)
-		return g.notificationLocked(f.Params, data)
+		return g.notificationLocked(f.Params, g.askedLocked(string(f.ID), f.Method, f.Params, data))
 	}
 	method, watched := g.pending[string(f.ID)]
 	switch {

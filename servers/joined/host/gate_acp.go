@@ -379,7 +379,7 @@ func (g *acpGate) fromAgent(data []byte) (passes, answer []byte) {
 		return nil, answer
 	}
 	g.questions[string(f.ID)] = may
-	return data, nil
+	return g.policy.marked(data, "_meta", "switchboard"), nil
 }
 
 // configOption is a setting of a session on the wire.

@@ -25,6 +25,8 @@ func TestGatePassesWhatItJudged(t *testing.T) {
 	}{
 		{"a method that gives work", `{"id":1,"method":"thread/start","params":{"cwd":"/src","sandbox":"read-only"}}`,
 			`{"id":1,"method":"thread/start","params":{"cwd":"/src","sandbox":"read-only"}}`},
+		{"a new session without a sandbox", `{"id":1,"method":"thread/start","params":{"cwd":"/src"}}`,
+			`{"id":1,"method":"thread/start","params":{"cwd":"/src","sandbox":"workspace-write"}}`},
 		{"work in a session that may", `{"id":1,"method":"turn/start","params":{"input":[{"text":"a < b","type":"text"}],"threadId":"may"}}`,
 			`{"id":1,"method":"turn/start","params":{"input":[{"text":"a \u003c b","type":"text"}],"threadId":"may"}}`},
 		{"work in a session that may not", `{"id":1,"method":"turn/start","params":{"threadId":"mayNot","input":[]}}`, ""},

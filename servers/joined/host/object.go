@@ -32,5 +32,16 @@ func (o object) judgeTrace(name string) error {
 // traceparent matches a traceparent of W3C Trace Context.
 var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
+// setIn is like set for a field inside of other fields.
+func (o object) setIn(path []string, value any) {
+	if len(path) > 1 {
+		in := object{}
+		_ = json.Unmarshal(o[path[0]], &in) // what is no object is replaced
+		in.setIn(path[1:], value)
+		value = in
+	}
+	o.set(path[0], value)
+}
+
 // set encodes a value into a field. The value must be one that can be encoded.
 func (o object) set(name string, value any) { o[name], _ = json.Marshal(value) }
