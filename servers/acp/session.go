@@ -23,8 +23,8 @@ type session struct {
 	conn *connection   // Set once
 	id   string        // Set once
 	gate chan struct{} // Set once: a semaphore of 1 for opening, prompting and closing
-	// sending is set once: a semaphore of 1. Its holder sends a prompt or a cancel, which names no prompt: so none comes
-	// between the look at which one runs and the cancel of it.
+	// sending is set once: a semaphore of 1. Its holder sends a prompt or a cancel. A cancel names no prompt: so none
+	// may be sent between the look at which one runs and the cancel of it.
 	sending chan struct{}
 	// replayProgress is set once. It has a token when a message of a replay has come.
 	replayProgress chan struct{}
