@@ -43,11 +43,12 @@ import (
 const recovering = 16
 
 // Bounds of idle homes. When there are maxHomes or more, those end that have been idle longest; the store has all of
-// their state for when the caller comes back. A home stays while a request is served in it, and for awayFor after its
-// last use: code that uses a home without being counted is done with it by then.
+// their state for when the caller comes back. A home stays while a request is served in it or something is being done,
+// and for awayFor after its last use, unless there is a crowd: one backend can name any number of callers.
 const (
 	maxHomes = 1000
 	awayFor  = 10 * time.Minute
+	crowd    = maxHomes * 3 / 2
 	// endSomeEvery is the least time between two looks at all homes.
 	endSomeEvery = time.Second
 )
@@ -62,13 +63,14 @@ type Homes struct {
 
 	running sync.WaitGroup // the homes that run
 
-	mu        sync.Mutex
-	ctx       context.Context          // Guarded by mu: of Run; nil before it
-	over      bool                     // Guarded by mu: Run waits for the last homes
-	read      bool                     // Guarded by mu: the ledger was read, and all callers with open work have a home
-	homes     map[handoff.Caller]*home // Guarded by mu
-	endedSome time.Time                // Guarded by mu: when idle homes were looked for last
-	event     uint64                   // Guarded by mu: the highest id in the feeds of homes that have ended
+	mu      sync.Mutex
+	ctx     context.Context          // Guarded by mu: of Run; nil before it
+	over    bool                     // Guarded by mu: Run waits for the last homes
+	read    bool                     // Guarded by mu: the ledger was read, and all callers with open work have a home
+	homes   map[handoff.Caller]*home // Guarded by mu
+	endSome time.Time                // Guarded by mu: when homes that are away are looked for again
+	endAny  time.Time                // Guarded by mu: when any idle homes are
+	event   uint64                   // Guarded by mu: the highest id in the feeds of homes that have ended
 }
 
 // A home is the router of one caller.
@@ -230,13 +232,16 @@ func (s *Homes) routerEnded(h *home) {
 
 // endSomeLocked ends idle homes when there are too many: several at once, since finding them is slow.
 func (s *Homes) endSomeLocked(now time.Time) {
-	if len(s.homes) < maxHomes || now.Sub(s.endedSome) < endSomeEvery {
+	least, again := awayFor, s.endSome
+	if len(s.homes) >= crowd {
+		least, again = 0, s.endAny
+	}
+	if len(s.homes) < maxHomes || now.Before(again) {
 		return
 	}
-	s.endedSome = now
 	away := map[handoff.Caller]*home{}
 	for c, h := range s.homes {
-		if h.end != nil && h.requests == 0 && now.Sub(h.usedAt) >= awayFor && h.Idle() {
+		if h.end != nil && h.requests == 0 && now.Sub(h.usedAt) >= least && h.Idle() {
 			away[c] = h
 		}
 	}
@@ -245,6 +250,12 @@ func (s *Homes) endSomeLocked(now time.Time) {
 	})
 	for _, c := range first[:min(len(first), maxHomes/4)] {
 		s.dropLocked(away[c])
+	}
+	if len(first) >= maxHomes/4 {
+		return
+	}
+	if s.endSome = now.Add(endSomeEvery); least == 0 {
+		s.endAny = s.endSome
 	}
 }
 

@@ -68,7 +68,8 @@ type Router struct {
 
 	mine *caller // Set once: the state of its caller
 
-	jobs jobs // safe by itself
+	jobs  jobs         // safe by itself
+	doing atomic.Int32 // what is being done that may not be open yet
 
 	recovered chan struct{} // closed by [Router.TakeUp]; nil: there is no ledger
 	takenUp   sync.Once     // closes recovered
@@ -139,14 +140,17 @@ func NewService(of, home func(handoff.Caller) *Router) Service {
 	}
 }
 
-// giver returns the router that is to do work for a grant. A caller without one gets one only if work may be given.
-func (v Service) giver(g handoff.Grant) (*Router, error) {
+// giver returns the router that is to do something for a grant, which stays until done. A caller without one gets one
+// only if work may be given.
+func (v Service) giver(g handoff.Grant) (r *Router, done func(), err error) {
 	if v.of(g.Caller).router.jobs.isClosed() {
 		if err := v.MayGive(g); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return v.home(g.Caller).router, nil
+	r = v.home(g.Caller).router
+	r.doing.Add(1)
+	return r, func() { r.doing.Add(-1) }, nil
 }
 
 // caller returns the state of a caller, which is empty unless the router serves them.
@@ -162,7 +166,7 @@ func (r *Router) caller(who handoff.Caller) *caller {
 func (r *Router) Idle() bool {
 	c := r.mine
 	listeners, _ := c.feed.pages.Load()
-	return listeners == 0 && c.feed.idle() && c.questions.count() == 0 && c.stickies.stored() && c.claims.none()
+	return r.doing.Load() == 0 && listeners == 0 && c.feed.idle() && c.questions.count() == 0 && c.stickies.stored() && c.claims.none()
 }
 
 // Handoffs returns a caller's handoffs, newest first. Before [Router.TakeUp] has read the work of an earlier life, it
@@ -286,7 +290,12 @@ func (v Service) PutSticky(ctx context.Context, g handoff.Grant, server, thread,
 	if err := g.May(handoff.ActGive); err != nil {
 		return err
 	}
-	c := v.home(g.Caller)
+	r, done, err := v.giver(g)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c := r.caller(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
@@ -310,7 +319,7 @@ func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string
 	if err := g.May(handoff.ActGive); err != nil {
 		return err
 	}
-	c := v.home(g.Caller)
+	c := v.of(g.Caller)
 	if err := c.loadStickies(ctx); err != nil {
 		return handoff.AsError(err)
 	}
@@ -318,6 +327,10 @@ func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string
 	key := stickyKey{name, project}
 	if _, ok := c.stickies.get(key); !ok || !g.AllowsServer(name) {
 		return handoff.Fault(handoff.CodeNotFound, "sticky session there", "")
+	}
+	c = v.home(g.Caller)
+	if err := c.loadStickies(ctx); err != nil {
+		return handoff.AsError(err)
 	}
 	c.stickies.drop(key)
 	c.stick(stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: name, Project: project}}, clear: true})

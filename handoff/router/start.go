@@ -21,10 +21,11 @@ const (
 // Start implements [handoff.Runs]. With [handoff.CodeJoined] comes the id of a run that was begun earlier in place of
 // the same run (see [handoff.Request]).
 func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
-	r, err := v.giver(g)
+	r, done, err := v.giver(g)
 	if err != nil {
 		return "", err
 	}
+	defer done()
 	return r.startAs(ctx, g, req, requestHash(req), false)
 }
 
@@ -189,10 +190,11 @@ func trimmed(t handoff.Target) handoff.Target {
 // Give is Start for fronts that must be sure: it returns the record once the ledger has the work. If the run ends
 // without having begun, its fault is returned as an error.
 func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
-	r, err := v.giver(g)
+	r, done, err := v.giver(g)
 	if err != nil {
 		return handoff.Record{}, err
 	}
+	defer done()
 	return r.giveAs(ctx, g, req, requestHash(req))
 }
 

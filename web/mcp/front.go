@@ -38,8 +38,10 @@ const (
 	patience = 45 * time.Second
 	// sessionIdle is when an unused session ends. Its client can begin another one.
 	sessionIdle = 10 * time.Minute
-	// maxSessions bounds the open sessions of one caller; more are refused.
-	maxSessions = 64
+	// maxSessions bounds the open sessions of one caller, and maxKeySessions those of one key with all the callers that
+	// it names; more are refused.
+	maxSessions    = 64
+	maxKeySessions = 512
 	// sessionless is the first version of the protocol without sessions.
 	sessionless = "2026-07-28"
 )
@@ -84,7 +86,8 @@ type Front struct {
 // A session is an open session of a client.
 type session struct {
 	caller handoff.Caller
-	begun  bool // the request that begins it has been answered
+	key    string // "": none
+	begun  bool   // the request that begins it has been answered
 }
 
 // New returns a front.
@@ -145,7 +148,7 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	if r.Header.Get("Mcp-Protocol-Version") >= sessionless {
 		handler = f.requests
 	} else if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" { // the request begins a session
-		if err := f.keep(server, g.Caller); err != nil {
+		if err := f.keep(server, g); err != nil {
 			return err
 		}
 		defer f.begun(server)
@@ -160,7 +163,7 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 func (f *Front) Pipe(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error {
 	who := asker{g, new(telling)}
 	server := f.server(who)
-	if err := f.keep(server, g.Caller); err != nil {
+	if err := f.keep(server, g); err != nil {
 		return err
 	}
 	defer f.begun(server)
@@ -168,22 +171,27 @@ func (f *Front) Pipe(ctx context.Context, conn io.ReadWriteCloser, g handoff.Gra
 	return server.Run(ctx, &mcp.IOTransport{Reader: watched, Writer: watched})
 }
 
-// keep adds the server of a session that begins. It fails if the caller has too many sessions.
-func (f *Front) keep(server *mcp.Server, c handoff.Caller) error {
+// keep adds the server of a session that begins. It fails if the caller or the key has too many sessions.
+func (f *Front) keep(server *mcp.Server, g handoff.Grant) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	count := 0
+	ofCaller, ofKey := 0, 0
 	for s, its := range f.open {
 		if its.begun && !used(s) { // the session has ended
 			delete(f.open, s)
-		} else if its.caller == c {
-			count++
+			continue
+		}
+		if its.caller == g.Caller {
+			ofCaller++
+		}
+		if its.key == g.Key && g.Key != "" {
+			ofKey++
 		}
 	}
-	if count >= maxSessions {
+	if ofCaller >= maxSessions || ofKey >= maxKeySessions {
 		return handoff.Fault(handoff.CodeOverloaded, "MCP sessions", "")
 	}
-	f.open[server] = session{caller: c}
+	f.open[server] = session{caller: g.Caller, key: g.Key}
 	return nil
 }
 
