@@ -55,8 +55,10 @@ func TestAttackers(t *testing.T) {
 		}, nil, "machine: refused: handshake"},
 		{"a replayed handshake", func(t *testing.T, s *service, mini, _ ed25519.PrivateKey, _ *Invitation) error {
 			v := Visit{Key: mini, Service: s.key.Public().(ed25519.PublicKey), Name: "mini", About: codex}
-			err := s.replay(t, v)
 			lines := s.counts.opened.Load()
+			err := s.replay(t, v)
+			until(t, "the recorded line", func() bool { return s.counts.opened.Load() > lines }) // it may come late
+			lines = s.counts.opened.Load()
 			serve(t, s.open(t, v)) // the recorded handshake has replaced the machine's line
 			until(t, "its line", func() bool { return s.counts.opened.Load() > lines })
 			return err
