@@ -48,7 +48,7 @@ type Grant struct {
 	KeyLimits Limits // of the key, with all its callers
 }
 
-// An Approval says which yes of a grant counts: of approvals, and of answers in words. A no always counts.
+// An Approval says which yes of a grant counts: of approvals, and of answers in words. A no needs none.
 type Approval int
 
 // The approvals, in ascending order: each includes those before it.

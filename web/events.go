@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,7 +94,12 @@ func (s *streams) feed(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	defer sub.Stop()
 
 	out := s.openStream(w, start)
-	write := func(e handoff.PageEvent) bool { return !s.maySee(g, e) || out.line(e.ID, wireEvent(e)) }
+	write := func(e handoff.PageEvent) bool {
+		if e.Question != nil { // which may be closed by now
+			e.Question = cmp.Or(s.offered(g, e.Question.ID), e.Question)
+		}
+		return !s.maySee(g, e) || out.line(e.ID, wireEvent(e))
+	}
 	pass(s, r, out, missed, sub.Events, write) // a client that fell behind reconnects with its last id
 	return nil
 }
@@ -161,6 +168,15 @@ func (o eventWriter) raw(text string) bool {
 	}
 	_ = o.control.SetWriteDeadline(time.Time{}) // over HTTP/2, a deadline ends the stream even between two writes
 	return true
+}
+
+// offered returns an open question as a grant sees it, or nil.
+func (s *streams) offered(g handoff.Grant, id handoff.QuestionID) *handoff.RecordQuestion {
+	all := s.router.Questions(g)
+	if i := slices.IndexFunc(all, func(q handoff.RecordQuestion) bool { return q.ID == id }); i >= 0 {
+		return &all[i]
+	}
+	return nil
 }
 
 // maySee reports whether a grant allows the work or the server that an event is about.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -55,7 +56,13 @@ func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 		first = append(first, e)
 	}
 	out := s.openStream(w, "")
-	write := func(e handoff.RunEvent) bool { return out.line(e.Seq, runLineOf(e)) }
+	write := func(e handoff.RunEvent) bool {
+		line := runLineOf(e)
+		if line.Type == "question" {
+			line.Question = cmp.Or(s.offered(g, line.Question.ID), line.Question)
+		}
+		return out.line(e.Seq, line)
+	}
 	pass(s, r, out, first, events, write)
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"switchboard/handoff"
 )
 
 // A moduleRow is an expression over a module m of the page, and what it gives as JSON.
@@ -105,7 +107,7 @@ var wordRows = []moduleRow{
 	{"words: the call, busy", "words", `[{hearing:true},{speaking:true,responding:true},{responding:true},{}].map((talk) => m.callWords({mode:"open",voice:{},talk,work:{records:{h:{id:"h",server:"bigpc",state:"started",created_at:"1"}},questions:{}},call:{phase:"live",mic:"on"}}).text)`, `["Listening","Speaking","Thinking…","bigpc is working"]`},
 	{"words: the call, asked", "words", `m.callWords({mode:"open",voice:{},talk:{},work:{records:{h:{id:"h",server:"bigpc",state:"started",created_at:"1"}},questions:{q:{id:"q",handoff:"h",server:"bigpc",asked:"1"}}},call:{phase:"live",mic:"on"}})`, `{"text":"bigpc waits for you","detail":"You can go on talking.","tone":"ask"}`},
 	{"words: nobody speaks when Switchboard is gone", "words", `(({text, detail}) => [text, detail])(m.callWords({mode:"open",feed:"lost",voice:{},talk:{speaking:true},work:{records:{},questions:{}},call:{phase:"live",mic:"on"}}))`, `["Reconnecting…","Switchboard is not answering."]`},
-	{"words: how to answer", "words", `[[{voice:true}],[{voice:true},true],[{voice:true,words:true}],[{voice:true,words:true},true]].map((a) => m.voiceWords(...a))`, `["…or say yes or no in a call.","…or say yes or no.","…or say it in a call.","…or say it."]`},
+	{"words: how to answer", "words", `[[{voice:true}],[{voice:true},true],[{voice:true,words:true}],[{voice:true,words:true},true],[{decisions:["decline"],tap:"` + handoff.WhyNoApprove + `"}]].map((a) => m.voiceWords(...a))`, `["…or say yes or no in a call.","…or say yes or no.","…or say it in a call.","…or say it.","This login may not allow it."]`},
 	{"words: nobody knows what goes on when Switchboard is gone", "words", `["lost","live"].map((feed) => m.callWords({mode:"open",feed,voice:{},talk:{},work:{records:{h:{id:"h",server:"bigpc",state:"started",created_at:"1"}},questions:{}},call:{phase:"idle",mic:"off"}}).detail)`, `["","bigpc goes on working."]`},
 	{"words: the simulated voice says that it knows no speech", "words", `m.callWords({mode:"open",voice:{simulated:true},talk:{},work:{records:{},questions:{}},call:{phase:"live",mic:"on"}}).detail.includes("typed sentences only")`, `true`},
 	{"words: a machine", "words", `[[{health:"up"}],[{health:"up",working:["x"]}],[{health:"up"},false,true],[{health:"up"},true,true],[{health:"connecting"}],[{health:"down"},true],[{health:"up"},true,true,"lost"],[{health:"down"},false,false,"lost"],[{health:"up",problem:"x"}]].map((a) => m.healthWords(...a).text)`, `["Ready","Working","Working","Needs you","Connecting…","Offline","Unknown","Unknown","Refuses work"]`},

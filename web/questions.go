@@ -17,7 +17,8 @@ type questions struct {
 	decided Decisions // Set once
 }
 
-func (q questions) list(w http.ResponseWriter, _ *http.Request, g handoff.Grant) error {
+func (q questions) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	g.Terminal = atTerminal(r) // where a second act counts
 	return writeJSON(w, http.StatusOK, listOf(q.open.Questions(g)))
 }
 
@@ -53,7 +54,7 @@ func (q questions) decide(w http.ResponseWriter, r *http.Request, g handoff.Gran
 
 // typed returns an error unless a request of the user who runs the service has the second act of a question.
 func (q questions) typed(r *http.Request, g handoff.Grant, id handoff.QuestionID, word string) error {
-	if _, keyed := carriedKey(r); keyed || !inside(r) {
+	if !atTerminal(r) {
 		return handoff.Fault(handoff.CodeNeedsTap, "a word counts only at a terminal of the user who runs Switchboard", "")
 	}
 	for _, open := range q.open.Questions(g) {
@@ -62,6 +63,12 @@ func (q questions) typed(r *http.Request, g handoff.Grant, id handoff.QuestionID
 		}
 	}
 	return nil
+}
+
+// atTerminal reports whether a request may come from a terminal of the user who runs the service.
+func atTerminal(r *http.Request) bool {
+	_, keyed := carriedKey(r)
+	return !keyed && inside(r)
 }
 
 // decisionInfo is a decision in a list.

@@ -1,7 +1,9 @@
 package router
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +42,7 @@ func (v Service) Reply(ctx context.Context, g handoff.Grant, id handoff.Question
 }
 
 func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {
-	if err := mayDecide(g, d, handoff.ActAllow); err != nil {
+	if err := mayDecide(g, d.Decision, handoff.ActAllow); err != nil {
 		return err
 	}
 	c := v.of(g.Caller)
@@ -54,8 +56,8 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 	if !c.asks(g, q.Shown) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	if elsewhere := q.Shown.Elsewhere(); elsewhere != nil && d.Allows() {
-		return elsewhere
+	if err := q.mayDecide(g, d.Decision); err != nil {
+		return err
 	}
 	d.By = handoff.ByAPI
 	switch {
@@ -63,22 +65,50 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 		d.By = handoff.ByPage
 	case g.Terminal && d.Decision == handoff.DecisionAccept:
 		d.By = handoff.ByTerminal
-	case d.Decision == handoff.DecisionAcceptForSession:
-		return handoff.Fault(handoff.CodeNeedsTap, whyForSession, "")
-	case d.Decision == handoff.DecisionAccept && q.tier() == risk.High:
-		return handoff.Fault(handoff.CodeNeedsTap, whyRisk, "")
 	}
 	return c.decide(ctx, id, d)
 }
 
+// mayDecide returns why a grant may not give this answer outside of a call, or nil.
+func (q *question) mayDecide(g handoff.Grant, d handoff.Decision) error {
+	if err := mayDecide(g, d, handoff.ActAllow); err != nil {
+		return err
+	}
+	elsewhere := q.Shown.Elsewhere()
+	switch {
+	case elsewhere != nil && (handoff.Decided{Decision: d}).Allows():
+		return elsewhere
+	case g.Page, g.Terminal && d == handoff.DecisionAccept:
+	case d == handoff.DecisionAcceptForSession:
+		return handoff.Fault(handoff.CodeNeedsTap, whyForSession, "")
+	case d == handoff.DecisionAccept && q.tier() == risk.High:
+		return handoff.Fault(handoff.CodeNeedsTap, whyRisk, "")
+	}
+	return nil
+}
+
+// offered returns the question as a grant sees it: with the answers that it may give outside of calls, and no others.
+func (q *question) offered(g handoff.Grant) handoff.RecordQuestion {
+	shown := q.Shown
+	shown.Decisions = slices.DeleteFunc(slices.Clone(shown.Decisions), func(d handoff.Decision) bool {
+		return q.mayDecide(g, d) != nil
+	})
+	shown.Words = shown.Words && q.mayDecide(g, handoff.DecisionWords) == nil
+	shown.Voice = shown.Voice && g.May(handoff.ActAllowSaid) == nil
+	if g.May(handoff.ActAllow) != nil {
+		shown.Tap = cmp.Or(shown.Tap, handoff.WhyNoApprove)
+	}
+	return shown
+}
+
 // mayDecide returns why a grant does not allow a decision, or nil; allow is the act if it is a yes.
-func mayDecide(g handoff.Grant, d handoff.Decided, allow handoff.Act) error {
+func mayDecide(g handoff.Grant, d handoff.Decision, allow handoff.Act) error {
 	act := handoff.ActDecline
-	if d.Allows() {
+	if (handoff.Decided{Decision: d}).Allows() {
 		act = allow
 	}
 	err := g.May(act)
-	if err == nil && d.Decision == handoff.DecisionStop {
+	if err == nil && d == handoff.DecisionStop {
 		err = g.May(handoff.ActStop)
 	}
 	return err
@@ -113,7 +143,7 @@ func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.Questio
 	if q == nil || !c.asks(g, q.Shown) {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	if err := mayDecide(g, d, handoff.ActAllowSaid); err != nil {
+	if err := mayDecide(g, d.Decision, handoff.ActAllowSaid); err != nil {
 		return err
 	}
 	return c.decide(ctx, id, d)

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -167,5 +168,51 @@ func TestListenersOfALimitedKey(t *testing.T) {
 	slices.Sort(owner.away)
 	if !slices.Equal(limited.away, []string{"mine"}) || !slices.Equal(owner.away, []string{"mine", "theirs"}) {
 		t.Errorf("the limited key was told %v, the owner %v", limited.away, owner.away)
+	}
+}
+
+// TestWhatIsOffered: a question is shown with the answers that its reader may give, and with no others.
+func TestWhatIsOffered(t *testing.T) {
+	all := []handoff.Decision{
+		handoff.DecisionAccept, handoff.DecisionAcceptForSession, handoff.DecisionDecline, handoff.DecisionStop,
+	}
+	page := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll, Page: true}
+	api := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll}
+	voice := handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveVoice}
+	limited := func(tools ...string) handoff.Grant {
+		return handoff.Grant{Caller: ladderCaller, Approve: handoff.ApproveAll, Tools: tools}
+	}
+	for name, tt := range map[string]struct {
+		grant   handoff.Grant
+		command string
+		there   string
+		want    string
+	}{
+		"page":                      {page, "sudo reboot", "", "accept accept_for_session decline stop"},
+		"page, answered there":      {page, "npm install", "it takes no answers", "decline stop"},
+		"key":                       {api, "npm install", "", "accept decline stop"},
+		"key, risky":                {api, "sudo reboot", "", "decline stop"},
+		"key for its calls":         {voice, "npm install", "", "decline stop"},
+		"key that stops nothing":    {limited("status", "answer_agent"), "npm install", "", "accept decline"},
+		"key that answers nothing":  {limited("status", "stop_work"), "npm install", "", ""},
+		"key that may not see that": {limited("codex"), "npm install", "", "nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, q := askingRouter(&desk{}, "q")
+			q.Question.Command, q.Shown.Decisions, q.Shown.There = tt.command, all, tt.there
+			got := "nothing"
+			for _, q := range r.Questions(tt.grant) {
+				got = strings.Trim(fmt.Sprint(q.Decisions), "[]")
+			}
+			if got != tt.want {
+				t.Errorf("offered is %q, want %q", got, tt.want)
+			}
+			for _, d := range all {
+				err := q.mayDecide(tt.grant, d)
+				if offered := slices.Contains(strings.Fields(got), string(d)); offered != (err == nil) && got != "nothing" {
+					t.Errorf("%s: offered %v, %v", d, offered, err)
+				}
+			}
+		})
 	}
 }

@@ -213,15 +213,11 @@ func (a *questions) release(q *question) {
 	q.claimed = false
 }
 
-func (a *questions) list() []handoff.RecordQuestion {
+// list returns all open questions, oldest first.
+func (a *questions) list() []*question {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]handoff.RecordQuestion, 0, len(a.open))
-	for _, q := range a.open {
-		out = append(out, q.Shown)
-	}
-	slices.SortFunc(out, compareQuestions)
-	return out
+	return slices.SortedFunc(maps.Values(a.open), func(x, y *question) int { return compareQuestions(x.Shown, y.Shown) })
 }
 
 func (a *questions) count() int {

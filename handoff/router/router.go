@@ -251,10 +251,17 @@ func (r *Router) Beginning() bool {
 // Caller returns the caller whom the router serves.
 func (r *Router) Caller() handoff.Caller { return r.mine.who }
 
-// Questions returns the open questions of agents, oldest first.
+// Questions returns the open questions of agents, oldest first, each with the answers that the grant may give outside of
+// calls.
 func (v Service) Questions(g handoff.Grant) []handoff.RecordQuestion {
 	c := v.of(g.Caller)
-	return slices.DeleteFunc(c.questions.list(), func(q handoff.RecordQuestion) bool { return !c.asks(g, q) })
+	shown := []handoff.RecordQuestion{}
+	for _, q := range c.questions.list() {
+		if c.asks(g, q.Shown) {
+			shown = append(shown, q.offered(g))
+		}
+	}
+	return shown
 }
 
 // asks reports whether a grant may see a question: it may answer it, or see the work that asks it.

@@ -132,6 +132,7 @@ export function voiceWords(q, inCall) {
   if (q.voice) return `…or say ${q.words ? "it" : "yes or no"}${inCall ? "" : " in a call"}.`;
   if (q.words) return "Type it here only; a secret is never said aloud.";
   if ((q.decisions ?? []).includes("accept")) return "Tap only; a yes by voice does not count.";
+  if (q.tap?.startsWith("this key")) return "This login may not allow it.";
   if (q.there) return `A yes counts only on the machine itself: ${q.there}.`;
   return q.decisions?.length ? "It can be allowed on the machine itself only." : "It can be answered on the machine itself only.";
 }

@@ -94,7 +94,7 @@ func (e *emitter) apply(kind handoff.RunKind, rec handoff.Record) {
 	case handoff.RunUsage:
 		e.used(k.Usage)
 	case handoff.RunAsked:
-		if e.canAsk {
+		if e.canAsk && answerable(k.Question.Shown) {
 			e.flush()
 			e.ask(k.Question.Shown)
 		}

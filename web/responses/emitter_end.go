@@ -66,6 +66,11 @@ func (e *emitter) ask(open ...handoff.RecordQuestion) {
 	e.close(completed, evCompleted)
 }
 
+// answerable reports whether a yes by the API, or its words, would be taken. Other questions wait for a person.
+func answerable(q handoff.RecordQuestion) bool {
+	return q.Words || q.Risk != "high" && q.There == ""
+}
+
 // approvalPrefix is the prefix of the ids of questions.
 const approvalPrefix = "mcpr_"
 

@@ -372,7 +372,7 @@ func (l *liveResponse) ask() {
 	run := l.run()
 	open := slices.DeleteFunc(
 		l.api.cfg.Questions.Questions(l.grant),
-		func(q handoff.RecordQuestion) bool { return q.Handoff != string(run) },
+		func(q handoff.RecordQuestion) bool { return q.Handoff != string(run) || !answerable(q) },
 	)
 	l.apply(func(m *emitter) []event {
 		if len(open) == 0 || !m.canAsk || m.over() {

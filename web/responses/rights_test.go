@@ -15,9 +15,7 @@ import (
 // TestWhoIsAsked: a question ends a response only if the next request could answer it; otherwise the work goes on under
 // the same response, and the question waits for a tap.
 func TestWhoIsAsked(t *testing.T) {
-	question := handoff.RunAsked{
-		Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}},
-	}
+	question := handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}
 	for _, c := range []struct {
 		what, body string
 		rights     []string
@@ -27,11 +25,16 @@ func TestWhoIsAsked(t *testing.T) {
 		{"it may use that tool", `{"model":"bigpc","input":"hi"}`, []string{"Tool", tools.AnswerAgent}, true},
 		{"it may not answer", `{"model":"bigpc","input":"hi"}`, []string{"Approve", "no"}, false},
 		{"it has no such tool", `{"model":"bigpc","input":"hi"}`, []string{"Tool", tools.StopWork}, false},
+		{"its yes would be refused", `{"model":"bigpc","input":"hi"}`, []string{"Risk", "high"}, false},
 		{"nothing of it is kept", `{"model":"bigpc","input":"hi","store":false}`, nil, false},
 	} {
 		inWorld(t, func(w *world) {
 			a := w.asks(http.MethodPost, "/v1/responses", c.body, c.rights...)
-			w.does(1, question)
+			q := question
+			if len(c.rights) > 0 && c.rights[0] == "Risk" {
+				q.Risk = c.rights[1]
+			}
+			w.does(1, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: q}})
 			synctest.Wait()
 			w.ends(1, handoff.OutcomeResult, "hello")
 			got := a.object()

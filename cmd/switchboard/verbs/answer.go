@@ -110,6 +110,9 @@ func (t *Terminal) handle(q handoff.RecordQuestion) string {
 
 // command returns the command that answers a question, with the answers that count from here.
 func (t *Terminal) command(q handoff.RecordQuestion) string {
+	if t.replies(q) == "" {
+		return "with the key that you use, this is not answered"
+	}
 	return fmt.Sprintf("%s answer %s %s", t.Name, t.handle(q), t.replies(q))
 }
 
