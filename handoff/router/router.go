@@ -251,8 +251,8 @@ func (r *Router) Beginning() bool {
 // Caller returns the caller whom the router serves.
 func (r *Router) Caller() handoff.Caller { return r.mine.who }
 
-// Questions returns the open questions of agents, oldest first, each with the answers that the grant may give outside of
-// calls.
+// Questions returns the open questions of agents, oldest first, each with the answers that the grant may give outside
+// of calls.
 func (v Service) Questions(g handoff.Grant) []handoff.RecordQuestion {
 	c := v.of(g.Caller)
 	shown := []handoff.RecordQuestion{}
