@@ -189,6 +189,8 @@ func (t *Terminal) parseAnswer(
 		return q, map[string]string{"decision": string(decision)}, nil
 	case q.Words:
 		return q, map[string]string{"text": text}, nil
+	case decision == handoff.DecisionAccept && q.Tap != "":
+		return q, nil, fmt.Errorf("a yes to %s needs a tap on the page: %s; here there is %s", q.Label, q.Tap, t.replies(q))
 	}
 	return q, nil, fmt.Errorf("%q does not answer %s; there is %s", text, q.Label, t.replies(q))
 }
