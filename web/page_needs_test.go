@@ -59,7 +59,11 @@ func TestPageNeedsYou(t *testing.T) {
 	p.open(base + "/?again") // it stays away
 	count("1")
 	health := func(h handoff.Health) {
-		w.change(func(w *world) { w.servers[2].Health = h })
+		w.change(func(w *world) {
+			if w.servers[2].Health = h; h == handoff.HealthUp { // what is up and has a problem refuses all work
+				w.servers[2].Problem = ""
+			}
+		})
 		feed.Publish(handoff.PageEvent{Kind: handoff.EventServers})
 	}
 	health(handoff.HealthUp)

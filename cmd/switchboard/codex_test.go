@@ -223,7 +223,7 @@ func TestRealCodexApproval(t *testing.T) {
 	p := r.call()
 	// The sandbox is off so that only the decision counts, not what this machine's kernel can do.
 	for decision, runs := range map[string]bool{"accept": true, "decline": false} {
-		file := filepath.Join(c.work, decision)
+		file := filepath.Join(c.work, decision+".md")
 		p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":"new","prompt":"run touch %s"}`, file))
 		q := r.question()
 		if !strings.Contains(q.Command, "touch "+file) || q.Kind != handoff.QuestionCommand {

@@ -48,7 +48,7 @@ func TestOpenAIRealCodex(t *testing.T) {
 	})
 	c.threads(x.provider)
 	first := c.first()
-	asked := ok[*responses.Response](t)(c.Responses.New(t.Context(), after(first.ID, "run touch "+filepath.Join(x.work, "touched"))))
+	asked := ok[*responses.Response](t)(c.Responses.New(t.Context(), after(first.ID, "run touch "+filepath.Join(x.work, "touched.md"))))
 	if q := asked.Output[len(asked.Output)-1]; q.Type == "mcp_approval_request" {
 		p := after(asked.ID, "")
 		p.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: responses.ResponseInputParam{
@@ -56,7 +56,7 @@ func TestOpenAIRealCodex(t *testing.T) {
 		}}
 		asked = ok[*responses.Response](t)(c.Responses.New(t.Context(), p))
 	}
-	if _, err := os.Stat(filepath.Join(x.work, "touched")); err != nil || asked.OutputText() == "" || !slices.ContainsFunc(asked.Output, func(it responses.ResponseOutputItemUnion) bool {
+	if _, err := os.Stat(filepath.Join(x.work, "touched.md")); err != nil || asked.OutputText() == "" || !slices.ContainsFunc(asked.Output, func(it responses.ResponseOutputItemUnion) bool {
 		return it.Type == "mcp_call" && it.Name == "shell"
 	}) {
 		t.Errorf("%v: %s", err, asked.RawJSON())

@@ -113,7 +113,7 @@ func TestProgramStarts(t *testing.T) {
 		t.Errorf("health of a running service: %d %s", code, text)
 	}
 	second := runProgram(t, map[string]string{}, "--listen", address, "--config", config(t, ""))
-	if code, text := second.exit(t); code != exitFailed || !strings.Contains(text, "cannot listen on "+address) || !strings.Contains(text, "another Switchboard") {
+	if code, text := second.exit(t); code != exitFailed || !strings.Contains(text, "cannot listen on "+address) || !strings.Contains(text, "end the program that listens there") {
 		t.Errorf("port in use: %d %s", code, text)
 	}
 	r.end()
