@@ -210,7 +210,10 @@ func TestCutOff(t *testing.T) {
 	} {
 		before := len(sh.r.handoffs())
 		shown, code := sh.begin(t.Context(), "handoff", "bigpc", "--thread", "new", "slow 60 "+tc.how)
-		until(t, "it to run", func() bool { return sh.r.handoffs()[before].State == handoff.StatusStarted })
+		until(t, "it to run", func() bool {
+			all := sh.r.handoffs()
+			return len(all) > before && all[before].State == handoff.StatusStarted
+		})
 		tc.end(sh.r.handoffs()[before].ID)
 		if got := <-code; got == 0 || !strings.Contains(shown.String(), tc.want) || strings.Contains(shown.String(), tc.not) {
 			t.Errorf("%s: exit code %d, %s", tc.how, got, shown)
