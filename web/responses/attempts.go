@@ -169,7 +169,7 @@ func (p *attempt) known() *liveResponse {
 // then found by its key; a request without one keeps its response, because another run would begin.
 func (p *attempt) wasHandedOver() bool {
 	l := p.known()
-	return p.key != "" && l != nil && l.wasHandedOver()
+	return l != nil && p.key != "" && l.wasHandedOver()
 }
 
 // unread reports whether who made the request has left without an answer, so that an equal request repeats it.
