@@ -21,6 +21,7 @@ func ourImports() []importRule {
 		{"handoff/speakable", []string{"handoff"}, nil, "a pure decision; it can be read alone"},
 		{"handoff/risk", []string{"handoff"}, nil, "a pure decision; it can be read alone"},
 		{"handoff/phase", []string{"handoff"}, nil, "a pure decision; it can be read alone"},
+		{"handoff/work", nil, nil, "promises; they can be read alone"},
 		{"handoff/ledger", []string{"handoff"}, []string{"handoff/ledger/ledgertest"}, "a pure decision; it can be read alone"},
 		{"handoff/threads", []string{"handoff"}, nil, "a pure decision; it can be read alone"},
 		{"handoff/ledger/ledgertest", []string{"handoff", "handoff/ledger"}, nil, "it checks what others did with the ledger"},

@@ -30,6 +30,24 @@ func TestRiskTable(t *testing.T) {
 	}
 }
 
+// TestBlind holds the figures of lines whose author saw neither the table nor the code. They are not tuned to.
+func TestBlind(t *testing.T) {
+	for name, most := range map[string]map[Tier]int{
+		"blind_dangerous": {Low: 0, Medium: 0},
+		"blind_everyday":  {High: 3},
+	} {
+		n := map[Tier]int{}
+		for _, command := range commandsOf(t, name) {
+			n[riskOfCommand(command)]++
+		}
+		for tier, most := range most {
+			if n[tier] > most {
+				t.Errorf("%s: %d are %s, at most %d were", name, n[tier], tier, most)
+			}
+		}
+	}
+}
+
 // commandsOf are the commands of a file of testdata.
 func commandsOf(t testing.TB, name string) []string {
 	t.Helper()
