@@ -45,6 +45,13 @@ func (b *book) Advance(_ context.Context, s ledger.Step) (ledger.Entry, error) {
 	return after, nil
 }
 
+// body returns what is stored beside an entry.
+func (b *book) body(key string) ledger.Body {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bodies[key]
+}
+
 func (b *book) list(delivered bool) []ledger.Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,12 +226,13 @@ func testReadInPart(t *testing.T, status handoff.Status) {
 	if err != nil || rec.Text != kept.Text || status == handoff.StatusCompleted && rec.Prompt != whole {
 		t.Errorf("%s: %+v, %v", status, rec, err)
 	}
-	if got := b.bodies["k"].Request; got != kept.Request {
+	synctest.Wait()
+	if got := b.body("k").Request; got != kept.Request {
 		t.Errorf("%s: the store has %q, want %q", status, got, kept.Request)
 	}
 	_ = r.Heard(t.Context(), ladderGrant, "r1")
 	synctest.Wait()
-	if got := b.bodies["k"].Text; got != kept.Text {
+	if got := b.body("k").Text; got != kept.Text {
 		t.Errorf("%s: the store has the answer %q", status, got)
 	}
 }
