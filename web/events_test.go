@@ -284,3 +284,17 @@ func TestStreamsOfAKeyStarveNobody(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamsOfAPage: the event stream of a page offers the answers of a tap, and an API's does not.
+func TestStreamsOfAPage(t *testing.T) {
+	s, _ := serve(t, newWorld(), nil)
+	for name, wrap := range map[string]func(handler) handler{"stream": s.whileGranted, "API": s.asProgram} {
+		var page bool
+		serve := wrap(func(_ http.ResponseWriter, _ *http.Request, g handoff.Grant) error { page = g.Page; return nil })
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		must(t, serve(httptest.NewRecorder(), r, handoff.Grant{Page: true, Revoked: func() error { return nil }}))
+		if page != (name == "stream") {
+			t.Errorf("%s: a login counts as a page: %v", name, page)
+		}
+	}
+}

@@ -156,7 +156,7 @@ func (s *Server) routes(cfg Config) {
 	s.mount(cfg.MCP, maxRun, func(string) handoff.Act { return handoff.ActNone }) // it offers the tools of the grant
 	s.oauthRoutes(cfg)
 	if cfg.MCPPipe != nil {
-		s.handle(route{"GET /mcp/pipe", accessCaller, 0, handoff.ActNone, s.whileGranted(mcpPipe(cfg.MCPPipe))})
+		s.handle(route{"GET /mcp/pipe", accessCaller, 0, handoff.ActNone, s.asProgram(mcpPipe(cfg.MCPPipe))})
 	}
 }
 
@@ -167,7 +167,7 @@ func (s *Server) mount(front Mounted, body int64, act func(pattern string) hando
 	}
 	s.mounted = append(s.mounted, front)
 	for _, pattern := range front.Patterns() {
-		s.handle(route{pattern, accessCaller, body, act(pattern), s.whileGranted(front.Serve)})
+		s.handle(route{pattern, accessCaller, body, act(pattern), s.asProgram(front.Serve)})
 	}
 }
 
@@ -362,11 +362,18 @@ func (s *Server) HTTPServer() *http.Server {
 	return h
 }
 
+// asProgram is whileGranted for an API: an answer there is not a person's tap, even with a login.
+func (s *Server) asProgram(serve handler) handler {
+	return s.whileGranted(func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+		g.Page = false
+		return serve(w, r, g)
+	})
+}
+
 // whileGranted returns a handler that ends the request's context, with the reason as its cause, when its key or login
-// is revoked. It is for what lasts: event streams, and APIs, where an answer is not a person's tap, even with a login.
+// is revoked. It is for what lasts: event streams, and APIs.
 func (s *Server) whileGranted(serve handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-		g.Page = false
 		ctx, cancel := context.WithCancelCause(r.Context())
 		var watching sync.WaitGroup
 		defer watching.Wait()
