@@ -296,8 +296,8 @@ func (p *process) endNow() bool {
 		p.mu.Unlock()
 		p.log.Info("agent is ended", zap.String("agent", p.setting.Name))
 		_ = syscall.Kill(-was.PID, syscall.SIGTERM) // to its process group
-		began, killed := time.Now(), false
-		for ; was.lives() && time.Since(began) < endWithin+killWithin; time.Sleep(20 * time.Millisecond) {
+		began, killed := time.Now(), false          // what it started may listen a moment longer than it lives
+		for ; (was.lives() || p.listens()) && time.Since(began) < endWithin+killWithin; time.Sleep(20 * time.Millisecond) {
 			if !killed && time.Since(began) > endWithin {
 				_ = syscall.Kill(-was.PID, syscall.SIGKILL)
 				killed = true
