@@ -343,6 +343,9 @@ func (s *saying) endUnasked(metadata string) {
 func (s *saying) noteClientItem(it events.Item) {
 	s.itemCount++
 	s.newestOfClient = s.itemCount
+	if it.OfCaller() {
+		s.tell(floor.Wrote{})
+	}
 	if it.Kind != events.ItemOutput || len(it.CallID) > events.MaxID {
 		return
 	}

@@ -79,6 +79,8 @@ type (
 	}
 	// Output: the client gave the output of a function call.
 	Output struct{ Call string }
+	// Wrote: the client put words of the caller into the conversation, and is expected to ask for a response to them.
+	Wrote struct{}
 	// Cancelled: the client cancels its asks.
 	Cancelled struct{}
 	// Spoke: a response gave the caller something to hear or read. Silence: the model chose to give nothing, and no
@@ -122,6 +124,7 @@ type (
 
 func (Uttered) floorEvent()     {}
 func (ClientAsked) floorEvent() {}
+func (Wrote) floorEvent()       {}
 func (Created) floorEvent()     {}
 func (Ended) floorEvent()       {}
 func (Refused) floorEvent()     {}

@@ -28,6 +28,7 @@ type Floor struct {
 	speaking     bool   // the caller
 	turns        int    // how often the caller has begun to speak
 	answerDue    bool   // the caller has stopped, and the response of voice detection is due
+	wrote        bool   // the caller has written something, and the client's ask for a response to it is due
 	playing      bool   // the model's voice is still heard
 	away         bool   // the client is away
 	noSession    bool   // the model has no session
@@ -143,6 +144,11 @@ func (f *Floor) Step(e Event) []Effect {
 		f.mixed(e)
 	case Output:
 		f.output(e.Call)
+	case Wrote:
+		if !f.manual { // a response that we ask for would answer the caller's words in our name
+			f.wrote = true
+			f.arm(TimerVAD)
+		}
 	case Cancelled: // this ends the client's waiting asks
 		for _, a := range f.clientAsks {
 			f.out = append(f.out, Effect{Kind: EffectTakenBack, Ask: a.ID})
@@ -232,7 +238,7 @@ func (f *Floor) created(e Created) {
 	f.lateResponse(e.Response, e.Tag)
 	f.arm(TimerRun)
 	if e.Tag == "" && !(f.dropsTags && f.asked != nil) {
-		f.speaking, f.answerDue = false, false
+		f.speaking, f.answerDue, f.wrote = false, false, false
 		f.noteBeside(e.Response)
 		return
 	}
@@ -315,7 +321,7 @@ func (f *Floor) elapsed(e Elapsed) {
 	}
 	switch e.Timer {
 	case TimerVAD:
-		f.answerDue = false
+		f.answerDue, f.wrote = false, false
 	case timerSiblings:
 		f.siblingsWait = false
 		for _, c := range f.responses {
@@ -357,11 +363,12 @@ func (f *Floor) decide() {
 			})
 		}
 		if f.send(EffectForward, a); !a.apart {
+			f.wrote = false
 			f.stopAwaitingClient(false) // this was the ask that the client was expected to send
 		}
 		return
 	}
-	if !f.ready || f.manual || len(f.pending) == 0 || f.speaking || f.answerDue || f.playing || f.resting {
+	if !f.ready || f.manual || len(f.pending) == 0 || f.speaking || f.answerDue || f.wrote || f.playing || f.resting {
 		return
 	}
 	if !slices.ContainsFunc(f.pending, (*pendingSpeech).due) {

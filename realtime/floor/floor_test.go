@@ -46,6 +46,9 @@ func whole(r, tag string) Ended { return Ended{r, tag, events.StatusCompleted, t
 // floorScripts are short worlds by name. Set once.
 var floorScripts = map[string][]line{
 	"at once when quiet": {{wants("n"), "ask a1"}, {Created{"r1", "a1"}, ""}, {whole("r1", "a1"), "given n"}},
+	"the caller writes, and the client asks": {{Wrote{}, ""}, {wants("n"), ""}, {ClientAsked{Ask: "c1"}, "forward c1"},
+		{Created{"r1", "c1"}, ""}, {whole("r1", "c1"), "ask a1"}},
+	"the caller writes, and nobody asks": {{Wrote{}, ""}, {wants("n"), ""}, {Elapsed{TimerVAD, 1}, "ask a1"}},
 	"nobody is there": {{Away{true}, ""}, {wants("n"), ""}, {ClientAsked{Ask: "c1"}, ""}, {Away{false}, "forward c1"},
 		{Created{"r1", "c1"}, ""}, {whole("r1", "c1"), "ask a1"}},
 	"gone while ours runs": {

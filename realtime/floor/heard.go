@@ -175,7 +175,7 @@ func (f *Floor) responseLost() {
 // sessionLost puts back the speech of all asks that are not done, in front, without counting a failure. The end of the
 // running response is an event of its own.
 func (f *Floor) sessionLost() {
-	f.noSession, f.speaking, f.answerDue, f.lateAsk, f.lastUntagged = true, false, false, nil, nil
+	f.noSession, f.speaking, f.answerDue, f.wrote, f.lateAsk, f.lastUntagged = true, false, false, false, nil, nil
 	if a := f.asked; a != nil {
 		f.asked = nil
 		f.putBack(a)
