@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -23,6 +24,8 @@ func TestChromiumLetsAProgramIn(t *testing.T) {
 				t.Errorf("it is told where from: %s", r.Header.Get("Referer"))
 			}
 			told <- r.URL.Query()
+			_, _ = io.WriteString(w, "you may close this") // a page, so that the way there has an end
+			return
 		}
 		w.WriteHeader(http.StatusNoContent)
 	}))
@@ -75,6 +78,7 @@ func TestChromiumLetsAProgramIn(t *testing.T) {
 	p.Picture("let-in-here")
 	p.Click("Allow")
 	said := <-told
+	p.Until(`location.href.startsWith("` + far.URL + `") && document.readyState === "complete"`)
 	if said.Get("state") != "s1" || said.Get("iss") != r.base || said.Get("code") == "" {
 		t.Errorf("it is told %v", said)
 	}
