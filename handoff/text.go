@@ -37,8 +37,7 @@ func ClipRunes(text string, limit int) string {
 	return text
 }
 
-// Cut shortens text to at most limit bytes at a rune boundary, without a mark. The scripts of the Redis store do the
-// same.
+// Cut shortens text to at most limit bytes at a rune boundary, without a mark.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

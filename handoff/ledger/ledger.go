@@ -130,7 +130,7 @@ const (
 	own         // only for the owner that made the entry: no other knows whether anything was sent since
 )
 
-// edges is the only table of transitions: the stores, their Lua and the model check use it. Only completed leads to
+// edges is the only table of transitions: the ledger and the model check use it. Only completed leads to
 // delivered, and delivered leads nowhere.
 var edges = []edge{
 	{from: "", to: handoff.StatusAccepted, when: own},

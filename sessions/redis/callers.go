@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// ledgerWithin bounds one round trip: a person waits to hear that nothing was started.
+	// ledgerWithin bounds a step of the ledger, and a round trip: a person waits to hear that nothing was started.
 	ledgerWithin = 900 * time.Millisecond
 	// historyPage is how many rows one script reads; the Redis does nothing else meanwhile.
 	historyPage = 128

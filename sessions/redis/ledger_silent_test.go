@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,4 +57,45 @@ func TestLedgerWithinASecond(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestStepWithinASecond: a step that first has to read the state of its caller takes no longer, however late each
+// answer comes.
+func TestStepWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(&goredis.Options{Addr: "127.0.0.1:0"})
+		o.Dialer = func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() { // it answers the read of the state late, and the rest of what the ledger asks never
+				request := make([]byte, 4<<10)
+				for {
+					n, err := theirs.Read(request)
+					if err != nil {
+						return
+					}
+					switch asked := strings.ToLower(string(request[:n])); {
+					case strings.Contains(asked, "hgetall"):
+						time.Sleep(600 * time.Millisecond)
+						_, _ = theirs.Write([]byte("*0\r\n"))
+					case !strings.Contains(asked, "sadd"): // the client begins the connection
+						_, _ = theirs.Write([]byte("-ERR unknown command\r\n"))
+					}
+				}
+			}()
+			return ours, nil
+		}
+		o.PoolSize = 4096 // as above
+		s := newStore(Config{})
+		s.where, s.client, s.lease = "Redis", goredis.NewClient(o), &lease{}
+		began := time.Now()
+		_, err := s.Advance(t.Context(), ledger.Step{
+			Key: "key", Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching,
+			New: true, Attempt: 1, At: time.Unix(1, 0),
+		})
+		if took := time.Since(began); handoff.CodeOf(err) != handoff.CodeUnreachable || took > time.Second {
+			t.Errorf("it took %v: %v", took, err)
+		}
+		_ = s.client.Close()
+		time.Sleep(dialWithin)
+	})
 }

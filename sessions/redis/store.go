@@ -31,6 +31,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -171,6 +172,13 @@ func (s *Store) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// Advance implements [ledger.Ledger]. A step that has to read the state of its caller first takes no longer.
+func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	return s.Handoffs.Advance(ctx, step)
 }
 
 // Close ends [Store.Run], releases the lease and closes the connections. Further calls return the same error.
