@@ -221,7 +221,7 @@ func TestVoiceThenSDKThenVoice(t *testing.T) {
 			c := fleetSDK(t)
 			ctx := t.Context()
 			p := c.call()
-			p.say("On " + machine + ", start a new session and " + said.voice + ".")
+			p.say(fmt.Sprintf(`codex {"server":%q,"thread_id":"new","prompt":%q}`, machine, said.voice))
 			var spoken handoff.Record
 			until(t, "the spoken work", func() bool {
 				all := c.handoffs()

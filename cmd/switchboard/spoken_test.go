@@ -87,7 +87,7 @@ func TestStoryInTheCall(t *testing.T) {
 	queueByTyping(t, r, p)
 	approveByTyping(t, r, p, state)
 	answerByTyping(t, r, p, state)
-	p.say("just the results")
+	p.say(`set_updates {"level":"quiet"}`)
 	p.hear("Okay.")
 
 	for _, e := range p.all() {
@@ -141,7 +141,7 @@ func answerByTyping(t *testing.T, r *running, p *phone, state string) {
 	t.Helper()
 	p.say("On bigpc, publish the release notes")
 	p.listen("Which version are the release notes for?")
-	p.say("How far are they?")
+	p.say("What is running?")
 	p.hear("bigpc waits for your answer")
 	p.say("version 2.5, please")
 	p.hear("I told bigpc")

@@ -27,11 +27,11 @@ type item struct {
 	arguments string
 	output    string
 
-	fromClient bool          // the client created it
-	taken      bool          // a response has read it
-	transcript string        // of sound, as the model understood it
-	sent       time.Duration // length of its sound that was sent
-	pending    *pendingIntent
+	fromClient bool                       // the client created it
+	taken      bool                       // a response has read it
+	transcript string                     // of sound, as the model understood it
+	sent       time.Duration              // length of its sound that was sent
+	then       func(Heard, Output) []Move // of a call
 }
 
 // A part is one part of a message. Sound and pictures from clients are not kept.
@@ -166,28 +166,23 @@ func (c *conversation) replayed() int {
 	return 0
 }
 
-// past returns the items of a replay that this session has not read, and marks them as read.
-func (c *conversation) past() []*item {
-	past := slices.DeleteFunc(slices.Clone(c.items[:c.replayed()]), func(it *item) bool {
-		return it.taken && it.kind == "message"
-	})
-	for _, it := range past {
+// past returns what there was to say in a replay that this session has not read, marks it as read, and returns the
+// assistant's last message in it with what that answered.
+func (c *conversation) past() (news, cut) {
+	end := c.replayed()
+	unread := slices.DeleteFunc(slices.Clone(c.items[:end]), func(it *item) bool { return it.taken })
+	for _, it := range unread {
 		it.taken = true
 	}
-	return past
-}
-
-// cut returns the assistant's last message of a replay, and the items that it answered.
-func (c *conversation) cut() (said string, of Heard) {
-	end := c.replayed()
+	past := c.hear(unread).news()
 	if end == len(c.items) || c.items[end].role != "assistant" {
-		return "", Heard{}
+		return past, cut{}
 	}
 	begin := end
 	for begin > 0 && c.items[begin-1].role != "assistant" {
 		begin--
 	}
-	return strings.TrimSuffix(c.items[end].text(), " …"), c.hear(c.items[begin:end])
+	return past, cut{strings.TrimSuffix(c.items[end].text(), " …"), c.hear(c.items[begin:end]).news()}
 }
 
 // hear returns what the model hears of items.
@@ -198,7 +193,7 @@ func (c *conversation) hear(items []*item) Heard {
 		case it.kind == "function_call_output":
 			out := Output{Text: it.output}
 			if call := c.call(it.callID); call != nil {
-				out.Tool, out.pending = call.name, call.pending
+				out.Tool, out.Arguments, out.then = call.name, call.arguments, call.then
 			}
 			h.Outputs = append(h.Outputs, out)
 		case it.kind != "message" || it.role == "assistant":

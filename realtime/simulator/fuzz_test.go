@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"switchboard/handoff/tools"
 )
 
 // FuzzFrames gives a session any frames, one a line, with time passing between them. Whatever comes, it
@@ -86,20 +88,23 @@ func FuzzSound(f *testing.F) {
 	})
 }
 
-func FuzzUnderstand(f *testing.F) {
+// FuzzSentences says anything: work has words, and nothing that calls no tool by its name stops work in one word.
+func FuzzSentences(f *testing.F) {
 	for _, c := range sentencesKnown {
 		f.Add(c.said)
 	}
 	f.Fuzz(func(t *testing.T, said string) {
-		in := understand(said, fleetKnown())
-		if in.wish == wishWork && strings.TrimSpace(in.work) == "" {
-			t.Errorf("%q is work without any", said)
-		}
-		if in.next && in.wish != wishWork && in.wish != wishNew && in.wish != wishMove && in.wish != wishContinue {
-			t.Errorf("%q queues %d", said, in.wish)
-		}
-		if in.wish == wishStop && in.server == "" && len(strings.Fields(said)) < 2 {
-			t.Errorf("%q stops work", said)
+		b := newBrain(new(atomic.Bool))
+		b.machine = "bigpc"
+		for _, m := range b.reply(Heard{Nth: 2, Texts: []string{said}, Tools: []string{tools.Codex, tools.StopWork}}) {
+			c, ok := m.(Call)
+			if !ok || strings.HasPrefix(strings.TrimSpace(said), c.Tool) {
+				continue
+			}
+			if c.Tool == tools.Codex && gjson.Get(c.Arguments, "prompt").String() == "" ||
+				c.Tool == tools.StopWork && len(strings.Fields(said)) < 2 {
+				t.Errorf("%q became %s", said, c.Arguments)
+			}
 		}
 	})
 }

@@ -72,7 +72,6 @@ func (s *session) add(at int, it *item) {
 	s.items.insert(at, it)
 	s.emit("conversation.item.added", fields{"previous_item_id": previous, "item": it.wire()})
 	s.emit("conversation.item.done", fields{"previous_item_id": previous, "item": it.wire()})
-	s.mind.learn(it)
 }
 
 type itemName struct {

@@ -109,7 +109,7 @@ func (p *planner) write(words []string) {
 // call plans a function call.
 func (p *planner) call(c Call) {
 	p.do(func(s *session, r *response) {
-		it := &item{kind: "function_call", callID: c.ID, name: c.Tool, pending: c.pending}
+		it := &item{kind: "function_call", callID: c.ID, name: c.Tool, then: c.then}
 		if it.callID == "" {
 			it.callID = s.ids.next("call")
 		}

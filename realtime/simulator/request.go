@@ -113,8 +113,7 @@ func (s *session) respond(req request) *fault {
 	}
 	h.Tools, h.Choice = s.callable(req)
 	if req.Input == nil && !outOfBand {
-		h.past = s.items.past()
-		h.cut = s.items.cut
+		h.past, h.cut = s.items.past()
 	}
 	moves := s.mind.reply(h)
 	for _, it := range fresh {

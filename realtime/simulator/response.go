@@ -212,9 +212,6 @@ func (s *session) closeItem(r *response, status string) {
 	}
 	s.itemDone(r)
 	r.open = nil
-	if !r.outOfBand {
-		s.mind.learn(it)
-	}
 }
 
 func (s *session) itemDone(r *response) {

@@ -40,16 +40,19 @@ type Heard struct {
 	Instructions string   // of the response, or else of the session
 	OutOfBand    bool     // conversation "none"
 
-	past []*item                // items of another session, answered there
-	cut  func() (string, Heard) // the last message of that session, and what it answered; may be nil
+	past news // of another session, answered there
+	cut  cut  // the last answer of that session
 }
 
 // Output is the answer to a function call.
 type Output struct {
-	Tool    string // "": the call is not in the conversation
-	Text    string
-	pending *pendingIntent // why the brain made the call; or nil
+	Tool      string // "": the call is not in the conversation
+	Arguments string // of the call
+	Text      string
+	then      func(Heard, Output) []Move // what the brain does with it; nil: says it
 }
+
+func (h Heard) news() news { return news{h.Outputs, h.Messages} }
 
 func (h Heard) nothing() bool {
 	return len(h.Texts) == 0 && len(h.Outputs) == 0 && len(h.Messages) == 0 && !h.Sound
@@ -73,7 +76,7 @@ func anyMatch(re *regexp.Regexp, texts []string) bool {
 }
 
 // Repeat says new outputs and system messages, as the brain would. It can be a [Script.Else].
-func Repeat(h Heard) []Move { return says(spokenNews(h)) }
+func Repeat(h Heard) []Move { return says(h.news().spoken()) }
 
 // A Move is a part of a response: [Say] or [Call].
 type Move interface{ move() }
@@ -90,7 +93,7 @@ type Call struct {
 	Arguments string // sent unchanged, so it may be malformed
 	ID        string // call_id; "": a new one
 	Twice     bool   // output_item.done and conversation.item.done are sent twice
-	pending   *pendingIntent
+	then      func(Heard, Output) []Move
 }
 
 // Close ends the connection: with a close frame, or without one if Code is 0.
@@ -114,8 +117,6 @@ func (Hear) event()  {}
 // A mind decides what a response says and does.
 type mind interface {
 	reply(Heard) []Move
-	// learn sees every item that enters the conversation.
-	learn(*item)
 	// transcribe returns the words of the next speech, or "".
 	transcribe() string
 }
@@ -158,8 +159,6 @@ func (m *scripted) use(i, times int) bool {
 	m.used[i]++
 	return true
 }
-
-func (m *scripted) learn(*item) {}
 
 func (m *scripted) transcribe() string {
 	m.mu.Lock()

@@ -10,16 +10,45 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// spokenNews returns what to say of outputs and system messages, in their order.
-func spokenNews(h Heard) string {
+// news are what the brain has to say: answers to calls, and system messages.
+type news struct {
+	Outputs  []Output
+	Messages []string
+}
+
+// spoken returns what to say of them, in their order.
+func (n news) spoken() string {
 	var said []string
-	for _, o := range h.Outputs {
+	for _, o := range n.Outputs {
 		said = append(said, spokenOutput(o))
 	}
-	for _, m := range h.Messages {
+	for _, m := range n.Messages {
 		said = append(said, spokenMessage(m))
 	}
 	return strings.TrimSpace(strings.Join(said, " "))
+}
+
+// A cut is an answer that the end of another session cut.
+type cut struct {
+	said     string
+	answered news
+}
+
+// unsaid returns the part that was not said, or all of it if what was said is no prefix of it.
+func (c cut) unsaid() string {
+	whole := c.answered.spoken()
+	if left, found := strings.CutPrefix(whole, strings.TrimSpace(c.said)); found {
+		return strings.TrimSpace(left)
+	}
+	return whole
+}
+
+// asksToGoOn reports whether a message asks to continue an answer that the end of another session cut.
+func asksToGoOn(message string) bool { return strings.Contains(message, "Go on where you were cut") }
+
+// asksToRepeat reports whether a message asks to repeat what may not have been heard.
+func asksToRepeat(message string) bool {
+	return strings.Contains(message, "say that again if it matters")
 }
 
 // maxSummary bounds the outcomes of a summary that are said; its lead has their number.
@@ -60,14 +89,14 @@ func spokenMessage(text string) string {
 	again = again && quote != ""
 	for i, outcome := range outcomes {
 		if outcomes[i] = spokenQuote(outcome); again || short {
-			outcomes[i] = sentences(outcomes[i], 1)
+			outcomes[i] = firstSentences(outcomes[i], 1)
 		}
 	}
 	quote = strings.Join(outcomes, " ")
 	if again {
 		return begins + quote
 	}
-	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(sentences(lead, n))
+	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(firstSentences(lead, n))
 	all := strings.TrimSpace(lead + " " + quote)
 	if heard, ok := wording.GoesOnAfter(text); ok {
 		if _, rest, found := strings.Cut(all, heard); found && strings.TrimSpace(rest) != "" {
@@ -77,7 +106,9 @@ func spokenMessage(text string) string {
 	return all
 }
 
-func spokenQuote(quote string) string { return sentences(speakable.Speakable(inShell(quote), 600), 2) }
+func spokenQuote(quote string) string {
+	return firstSentences(speakable.Speakable(inShell(quote), 600), 2)
+}
 
 // inShell returns the command inside a shell's -lc '…': the shell is not worth saying.
 func inShell(command string) string {
@@ -92,11 +123,11 @@ func inShell(command string) string {
 // tool's text.
 func spokenOutput(o Output) string {
 	if !readable(o.Text) {
-		return sentences(speakable.Speakable(o.Text, 600), 2)
+		return firstSentences(speakable.Speakable(o.Text, 600), 2)
 	}
 	out := gjson.Parse(o.Text)
 	if !out.IsObject() {
-		return sentences(out.String(), 2)
+		return firstSentences(out.String(), 2)
 	}
 	if say := out.Get("say"); say.Exists() { // "": there is nothing to say
 		return say.String()
@@ -104,22 +135,8 @@ func spokenOutput(o Output) string {
 	return "The tool has answered."
 }
 
-// readSessions reads the output of list_sessions; false: it is no list.
-func readSessions(text string) ([]option, bool) {
-	list := gjson.Get(text, "items")
-	if !readable(text) || !list.IsArray() {
-		return nil, false
-	}
-	var found []option
-	for _, e := range list.Array() {
-		found = append(found, option{id: e.Get("id").String(), title: e.Get("title").String(),
-			label: e.Get("label").String(), server: e.Get("server").String()})
-	}
-	return found, true
-}
-
-// sentences returns the first n sentences of a text. Punctuation inside a word ends no sentence.
-func sentences(text string, n int) string {
+// firstSentences returns the first n sentences of a text. Punctuation inside a word ends no sentence.
+func firstSentences(text string, n int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for i := range len(text) {
 		if strings.IndexByte(".!?", text[i]) < 0 || i+1 < len(text) && text[i+1] != ' ' {
@@ -130,4 +147,18 @@ func sentences(text string, n int) string {
 		}
 	}
 	return text
+}
+
+// spokenPaused returns the spoken form of a message about paused work, without the ids.
+func spokenPaused(message string) string {
+	lead, quote := wording.SplitMessage(message)
+	said := []string{firstSentences(lead, 1)}
+	for line := range strings.SplitSeq(quote, "\n") {
+		line = strings.TrimSpace(firstSentences(rePaused.ReplaceAllString(line, "It was: $2"), 2))
+		if line != "" && strings.IndexByte(".!?", line[len(line)-1]) < 0 {
+			line += "."
+		}
+		said = append(said, line)
+	}
+	return strings.Join(append(said, sayPaused), " ")
 }

@@ -1,0 +1,247 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/tools"
+	"switchboard/handoff/wording"
+)
+
+// Questions as the router announces them, and how they are asked.
+var (
+	asksPush = wording.Message("bigpc asks for permission to run a command. Tell the caller now what exactly would be "+
+		"done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q1; never decide yourself.",
+		"/bin/bash -lc 'git push origin main'")
+	asksWords = wording.Message("laptop has a question. Ask the caller, then give their words with answer_agent, "+
+		"question q2.", "Which version are the notes for? (2.4, 2.5)")
+	asksCopy = "The session Auth refactor is open in another program on laptop. Nothing was run. Tell the caller so " +
+		"and ask now: shall a copy of it be made on laptop, to go on there, yes or no? Then give their answer with " +
+		"answer_agent, question q3; never decide yourself."
+	asksTap = wording.Message("bigpc asks for permission to run a command. Please answer on the page: it is too "+
+		"risky to be allowed by voice. It is shown there, and a yes counts only there. Tell the caller so now, and what "+
+		"would be done on bigpc. If they say no, give that with answer_agent, question q4.", "sudo reboot")
+)
+
+func TestBrainAsksWhatAgentsAsk(t *testing.T) {
+	for message, want := range map[string]string{
+		asksPush:  "q1 bigpc: bigpc asks for permission to run a command. git push origin main. Yes or no?",
+		asksWords: "q2 laptop: laptop has a question. Which version are the notes for? (2.4, 2.5).",
+		asksCopy: "q3 laptop: The session Auth refactor is open in another program on laptop. Shall I make a copy on laptop, " +
+			"to go on there, yes or no?",
+		asksTap: "q4 bigpc: bigpc asks for permission to run a command. sudo reboot. Please answer on the page: it is too " +
+			"risky to be allowed by voice.",
+		"bigpc waits for an answer. That can only be answered on the machine bigpc itself, neither by voice nor on the " +
+			"page. Tell the caller so now.": " : bigpc waits for an answer. That can only be answered on the machine bigpc " +
+			"itself, neither by voice nor on the page.",
+	} {
+		q, _ := readQuestion(message)
+		if got := q.label + " " + q.server + ": " + spokenMessage(message); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// Once a question is open nothing says that its machine is at work: it waits for the caller.
+func TestBrainSaysNoWorkingOnItBesideAQuestion(t *testing.T) {
+	started := Output{Tool: tools.Codex, Text: `{"status":"started","server":"bigpc","say":"Working on it."}`}
+	b := newBrain(new(atomic.Bool))
+	for _, c := range []struct {
+		heard Heard
+		want  string
+	}{
+		{Heard{Outputs: []Output{started}}, "say Working on it."},
+		{Heard{Outputs: []Output{started}, Messages: []string{asksPush}}, "say " + spokenMessage(asksPush)},
+		{Heard{Outputs: []Output{started}}, ""},
+	} {
+		c.heard.Nth = 2
+		if got := show(b.reply(c.heard)); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// replies are sentences after questions, and what the brain does.
+var replies = []struct {
+	asked []string
+	said  string
+	want  string
+}{
+	{[]string{asksPush}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "Allow it.", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "okay, go ahead", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush}, "no", `answer_agent{"question":"q1","decision":"decline"}`},
+	{[]string{asksPush}, "Don’t!", `answer_agent{"question":"q1","decision":"decline"}`},
+	{[]string{asksPush}, "okay, wait, don't", `answer_agent{"question":"q1","decision":"decline"}`},
+	{[]string{asksPush}, "yes... no, don't push it", `answer_agent{"question":"q1","decision":"decline"}`},
+	// neither a yes nor a no
+	{[]string{asksPush}, "okay, wait", "say " + sayQuiet},
+	{[]string{asksPush}, "hm", "say " + sayUnknown + fmt.Sprintf(sayAnswer, "bigpc")},
+	{[]string{asksPush}, "run the tests on laptop", `codex{"server":"laptop","prompt":"Run the tests"}`},
+	// words
+	{[]string{asksWords}, "2.5", `answer_agent{"question":"q2","text":"2.5"}`},
+	{[]string{asksWords}, "no", `answer_agent{"question":"q2","text":"no"}`},
+	{[]string{asksWords}, "which versions are there?", "say " + sayUnknown + fmt.Sprintf(sayAnswer, "laptop")},
+	{[]string{asksWords}, "Run the tests on bigpc", `codex{"server":"bigpc","prompt":"Run the tests"}`},
+	// more than one
+	{[]string{asksPush, asksWords}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush, asksWords}, "2.5", `answer_agent{"question":"q2","text":"2.5"}`},
+	{[]string{asksPush, asksCopy}, "yes", `answer_agent{"question":"q3","decision":"accept"}`},
+	{[]string{asksPush, asksCopy}, "yes, on bigpc", `answer_agent{"question":"q1","decision":"accept"}`},
+	// no longer
+	{[]string{asksPush, "bigpc is done in the session Auth. Tell the caller now."}, "yes", "say " + sayNobody},
+	{[]string{asksPush, "The work on bigpc in the session Auth was stopped. Tell the caller once."}, "no", "say " + sayNobody},
+	{[]string{asksPush, "Nobody answered the question of bigpc, so it was declined. Tell the caller once."}, "yes",
+		"say " + sayNobody},
+	{[]string{asksPush, "laptop is done. Tell the caller now."}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+}
+
+func TestBrainPassesAnswersOn(t *testing.T) {
+	for _, c := range replies {
+		b := newBrain(new(atomic.Bool))
+		b.reply(Heard{Nth: 2, Messages: c.asked, Tools: allTools()})
+		if got := show(b.reply(Heard{Nth: 3, Texts: []string{c.said}, Tools: allTools()})); got != c.want {
+			t.Errorf("%q after %d questions:\n got %s\nwant %s", c.said, len(c.asked), got, c.want)
+		}
+	}
+	b := newBrain(new(atomic.Bool))
+	got := show(b.reply(Heard{Nth: 2, Texts: []string{"yes"}, Messages: []string{asksPush}, Tools: allTools()}))
+	if want := "say " + sayNobody + " " + spokenMessage(asksPush); got != want {
+		t.Errorf("in the same breath: got %s, want %s", got, want)
+	}
+	if got := show(b.reply(Heard{Nth: 3, Texts: []string{"yes"}})); got != "say "+sayApproval {
+		t.Errorf("without the tool: %s", got)
+	}
+	for i := range maxOpen + 5 {
+		b.note(strings.ReplaceAll(asksPush, "q1", fmt.Sprint("q", i)))
+	}
+	if len(b.questions) != maxOpen || b.questions[0].label != "q5" {
+		t.Errorf("%d open, the oldest %s", len(b.questions), b.questions[0].label)
+	}
+}
+
+func TestBrainTalksOfQuestions(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"nothing was decided: it asks again": {
+			"!" + asksPush, ">say " + spokenMessage(asksPush),
+			"yes", `>answer_agent{"question":"q1","decision":"accept"}`,
+			`={"status":"undecided","server":"bigpc","code":"no_consent","say":"I need a clear yes or no."}`,
+			">say I need a clear yes or no. " + spokenMessage(asksPush),
+			"yes", `>answer_agent{"question":"q1","decision":"accept"}`,
+			`={"status":"done","server":"bigpc","say":"Okay, bigpc goes ahead."}`, ">say Okay, bigpc goes ahead.",
+			"yes", ">say " + sayNobody,
+		},
+		"it was answered elsewhere": {
+			"!" + asksWords, ">say " + spokenMessage(asksWords),
+			"2.5", `>answer_agent{"question":"q2","text":"2.5"}`,
+			`={"status":"failed","code":"not_pending","say":"That question is no longer open."}`,
+			">say That question is no longer open.",
+			"2.5", ">say " + sayUnknown,
+		},
+	} {
+		t.Run(name, func(t *testing.T) { talk(t, lines) })
+	}
+}
+
+// TestAnotherSessionKnowsTheQuestions: what a replay of another session left open can be answered, what it closed
+// cannot, and an answer that its end cut goes on.
+func TestAnotherSessionKnowsTheQuestions(t *testing.T) {
+	b := newBrain(new(atomic.Bool))
+	past := news{Messages: []string{asksPush, asksCopy}, Outputs: []Output{{Tool: tools.AnswerAgent,
+		Arguments: `{"question":"q3","decision":"accept"}`, Text: `{"status":"done","server":"laptop"}`}}}
+	if got := show(b.reply(Heard{Nth: 1, Texts: []string{"yes"}, Tools: allTools(), past: past})); got !=
+		`answer_agent{"question":"q1","decision":"accept"}` {
+		t.Error(got)
+	}
+	done := "bigpc is done. Tell the caller now, once."
+	cut := cut{said: "bigpc is", answered: news{Messages: []string{wording.Message(done, "All tests pass.")}}}
+	h := Heard{Nth: 2, Messages: []string{"Go on where you were cut. Say nothing else."}, cut: cut}
+	if got := show(b.reply(h)); got != "say done. All tests pass." {
+		t.Error(got)
+	}
+}
+
+// FuzzReplies says anything after questions. A yes is passed on only when the sentence begins as one and nothing in it
+// denies.
+func FuzzReplies(f *testing.F) {
+	for _, c := range replies {
+		f.Add(c.said)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		b := newBrain(new(atomic.Bool))
+		b.reply(Heard{Nth: 2, Messages: []string{asksPush, asksWords}, Tools: allTools()})
+		got := show(b.reply(Heard{Nth: 3, Texts: []string{said}, Tools: allTools()}))
+		if !strings.Contains(got, `answer_agent{"question":"q1","decision":"accept"}`) {
+			return
+		}
+		words := spokenWords(said)
+		denies := slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains(strings.Fields("no nope not don't dont never decline deny reject refuse wait hold later"), w)
+		})
+		if !slices.Contains(slices.Concat(yesWords, okayWords), words[0]) || denies {
+			t.Errorf("%q became %s", said, got)
+		}
+	})
+}
+
+// pausedRecord is work that was not begun, as the router tells of it.
+func pausedRecord(id, server, words string) handoff.Record {
+	fault := handoff.Fault(handoff.CodePaused, server, "")
+	return handoff.Record{ID: id, Server: server, Prompt: words, Outcome: handoff.OutcomeCancelled, Paused: true,
+		Fault: fault, Spoken: fault.Spoken()}
+}
+
+// What was paused is begun or dropped by the name that the router told for it, when the caller says so and not before.
+func TestBrainBeginsAndDropsPausedWork(t *testing.T) {
+	var (
+		onBigpc  = "!" + wording.English.OutcomeMessage(pausedRecord("h-2", "bigpc", "then push"))
+		onLaptop = "!" + wording.English.OutcomeMessage(pausedRecord("h-3", "laptop", "write the notes"))
+		away     = "!" + wording.English.AwaySummary([]handoff.Record{
+			{Server: "laptop", Outcome: handoff.OutcomeResult, Spoken: "The notes are written."},
+			pausedRecord("h-4", "bigpc", "run the benchmarks"),
+		}, time.Time{})
+	)
+	const (
+		asks    = ">say What waited on bigpc is paused, because the work before it was stopped. It was: then push. " + sayPaused
+		another = ">say What waited on laptop is paused, because the work before it was stopped. It was: write the notes. " +
+			sayPaused
+		begins = `>codex{"server":"bigpc","prompt":"then push","begin":"h-2"}`
+		drops  = `>stop_work{"drop":"h-2"}`
+	)
+	for name, lines := range map[string][]string{
+		"begun":     {onBigpc, asks, "Go on.", begins, "go on", ">say " + sayNotPaused},
+		"dropped":   {onBigpc, asks, "drop it", drops},
+		"another":   {onBigpc, asks, onLaptop, another, "go on on bigpc", begins, "drop it", `>stop_work{"drop":"h-3"}`},
+		"elsewhere": {onBigpc, asks, "go on on laptop", ">say " + sayNotPaused},
+		"while away": {away,
+			">say While you were away, one thing finished, one was not begun. laptop, done: The notes are written. bigpc, " +
+				"not begun: What waited on bigpc is paused, because the work before it was stopped. It was: run the benchmarks. " +
+				sayPaused, "go on", `>codex{"server":"bigpc","prompt":"run the benchmarks","begin":"h-4"}`},
+		"told by the state": {"status", ">status{}",
+			`={"paused":[{"server":"bigpc","begin":"h-2","said":"then push"}],"say":"x"}`, ">say x", "drop it", drops},
+	} {
+		t.Run(name, func(t *testing.T) { talk(t, lines) })
+	}
+}
+
+// TestSeveralOutcomesAreAllSaid: an announcement of several outcomes leaves none out, however long the first is; nor
+// does the summary of what ended while the caller was away.
+func TestSeveralOutcomesAreAllSaid(t *testing.T) {
+	const notes = "The notes are written. They name three changes. All are small."
+	several := []handoff.Record{
+		{Server: "laptop", Outcome: handoff.OutcomeResult, Text: notes, Spoken: notes},
+		{Server: "attic", Outcome: handoff.OutcomeFailed, Fault: handoff.Fault(handoff.CodeUnreachable, "attic", ""),
+			Spoken: "attic is not answering."},
+	}
+	for _, text := range []string{wording.English.FinalsMessage(several), wording.English.AwaySummary(several, time.Time{})} {
+		if got := spokenMessage(text); !strings.Contains(got, "notes are written") ||
+			!strings.Contains(got, "attic is not answering") {
+			t.Errorf("said of\n%s:\n%s", text, got)
+		}
+	}
+}
