@@ -2,7 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/hex"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,9 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // An otelCollector takes traces as OpenTelemetry's own collector does.
@@ -29,8 +28,8 @@ func newOtelCollector(t *testing.T) *otelCollector {
 	c := &otelCollector{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		var sent collector.ExportTraceServiceRequest
-		if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(body, &sent) != nil {
+		var sent otlp.TracesData // has the same fields as a request
+		if err != nil || r.URL.Path != "/v1/traces" || protojson.Unmarshal(body, &sent) != nil {
 			t.Errorf("%s %s: %v", r.Method, r.URL, err)
 			return
 		}
@@ -48,11 +47,14 @@ func newOtelCollector(t *testing.T) *otelCollector {
 	return c
 }
 
+// id returns an id as it was sent: in hexadecimal digits, which protojson takes for base64.
+func id(read []byte) string { return base64.StdEncoding.EncodeToString(read) }
+
 // tree draws the spans below a parent, each with its fields, in the order in which they began.
 func (c *otelCollector) tree(trace, parent, indent string) string {
 	var below []*otlp.Span
 	for _, s := range c.spans {
-		if hex.EncodeToString(s.TraceId) == trace && hex.EncodeToString(s.ParentSpanId) == parent {
+		if id(s.TraceId) == trace && id(s.ParentSpanId) == parent {
 			below = append(below, s)
 		}
 	}
@@ -63,7 +65,7 @@ func (c *otelCollector) tree(trace, parent, indent string) string {
 		for _, a := range s.Attributes {
 			text.WriteString(" " + strings.TrimPrefix(a.Key, "switchboard.") + "=" + strings.ReplaceAll(a.Value.GetStringValue(), " ", "_"))
 		}
-		text.WriteString("\n" + c.tree(trace, hex.EncodeToString(s.SpanId), indent+"  "))
+		text.WriteString("\n" + c.tree(trace, id(s.SpanId), indent+"  "))
 	}
 	return text.String()
 }
@@ -130,7 +132,7 @@ func TestTraces(t *testing.T) {
 	if voice == nil {
 		t.Fatal("no request is linked to its call")
 	}
-	if got, want := c.tree(hex.EncodeToString(voice.TraceId), "", ""), `request tool=codex told=heard
+	if got, want := c.tree(id(voice.TraceId), "", ""), `request tool=codex told=heard
   handoff outcome=result server=bigpc why=named
     resolve fact=resolved_thread
     attach fact=attached

@@ -1,5 +1,5 @@
-// Package traces sends a trace of each handoff to a collector of OpenTelemetry. Only this package uses OpenTelemetry:
-// other packages begin a [handoff.Span] below the one in the context.
+// Package traces sends a trace of each handoff to a collector of OpenTelemetry, by OTLP over HTTP as JSON. Nobody else
+// knows that protocol: other packages begin a [handoff.Span] below the one in the context.
 //
 // It must not know what the spans mean, and sends nothing unless the environment names a collector.
 //
@@ -12,20 +12,12 @@ package traces
 import (
 	"context"
 	"iter"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
@@ -56,129 +48,47 @@ func Endpoint(env func(string) string) string {
 
 // Traces makes spans and sends them. Its methods may be used from any goroutine.
 type Traces struct {
-	log      *zap.Logger                // Set once
-	exporter sdktrace.SpanExporter      // Set once
-	provider *sdktrace.TracerProvider   // Set once
-	tracer   trace.Tracer               // Set once
-	queue    chan sdktrace.ReadOnlySpan // never closed; bound [maxQueued], beyond which spans are dropped
-	full     chan struct{}              // holds a token when a whole batch waits
+	log   *zap.Logger   // Set once
+	share sampling      // Set once
+	to    *collector    // Set once
+	queue chan *span    // ended spans; never closed; bound [maxQueued], beyond which spans are dropped
+	full  chan struct{} // holds a token when a whole batch waits
 
 	sent, dropped, failed atomic.Uint64 // spans
 }
 
-// New returns traces that are sent to an endpoint by OTLP over HTTP. The library reads the other variables of
-// OpenTelemetry: headers, certificates, sampling, the name of the service. New does not connect to the endpoint.
+// New returns traces that are sent to an endpoint. It reads the other variables of OpenTelemetry from the environment,
+// and does not connect to the endpoint.
 func New(endpoint, version string, log *zap.Logger) (*Traces, error) {
 	if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, handoff.Fault(handoff.CodeMalformed, "OTEL_EXPORTER_OTLP_ENDPOINT", "want http:// or https:// with a host")
 	}
-	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-			Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: 20 * time.Second,
-		}))
+	to, err := newCollector(endpoint, version)
 	if err != nil {
 		return nil, err
 	}
-	about, err := resource.New(context.Background(), resource.WithAttributes(
-		attribute.String("service.name", "switchboard"), attribute.String("service.version", version)),
-		resource.WithFromEnv())
-	if err != nil {
-		return nil, err
+	if asked := exporting("PROTOCOL"); asked != "" && asked != "http/json" {
+		log.Warn("traces are sent as http/json, whatever the environment says", zap.String("protocol", asked))
 	}
-	t := &Traces{
-		log: log, exporter: exporter, queue: make(chan sdktrace.ReadOnlySpan, maxQueued), full: make(chan struct{}, 1),
-	}
-	t.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor((*processor)(t)))
-	t.tracer = t.provider.Tracer("switchboard")
-	return t, nil
+	return &Traces{
+		log: log, share: newSampling(), to: to, queue: make(chan *span, maxQueued), full: make(chan struct{}, 1),
+	}, nil
 }
 
-// Begin is a [handoff.Tracer].
-func (t *Traces) Begin(name string, from http.Header) handoff.Span {
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(from))
-	_, s := t.tracer.Start(ctx, name)
-	return span{t, s}
-}
-
-// A span is a [handoff.Span] that is recorded.
-type span struct {
-	traces *Traces
-	trace.Span
-}
-
-// Begin implements [handoff.Span].
-func (s span) Begin(name string) handoff.Span {
-	_, below := s.traces.tracer.Start(trace.ContextWithSpan(context.Background(), s.Span), name)
-	return span{s.traces, below}
-}
-
-// End implements [handoff.Span].
-func (s span) End(code handoff.Code, fields ...string) {
-	for field := range slices.Chunk(fields, 2) {
-		if field[1] != "" {
-			s.SetAttributes(attribute.String("switchboard."+field[0], field[1]))
-		}
-	}
-	if code != "" {
-		s.SetAttributes(attribute.String("switchboard.code", string(code)))
-		s.SetStatus(codes.Error, string(code))
-	}
-	s.Span.End()
-}
-
-// Parent implements [handoff.Span].
-func (s span) Parent() string {
-	header := propagation.HeaderCarrier{}
-	propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), s.Span), header)
-	return header.Get("traceparent")
-}
-
-// Call returns the span of a call, the root of its own trace. A span that begins below it is the root of another trace,
-// linked to that of the call: a call can last an hour, and people look at one handoff at a time.
-func (t *Traces) Call() handoff.Span {
-	_, s := t.tracer.Start(context.Background(), "call")
-	return callSpan{span{t, s}}
-}
-
-// callSpan is the span of a call.
-type callSpan struct{ span }
-
-// Begin implements [handoff.Span].
-func (s callSpan) Begin(name string) handoff.Span {
-	toCall := trace.WithLinks(trace.Link{SpanContext: s.SpanContext()})
-	_, first := s.traces.tracer.Start(context.Background(), name, toCall)
-	return span{s.traces, first}
-}
-
-// processor is a Traces as [sdktrace.SpanProcessor].
-type processor Traces
-
-// OnStart implements [sdktrace.SpanProcessor].
-func (*processor) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-
-// OnEnd implements [sdktrace.SpanProcessor]: it queues the span or drops it.
-func (p *processor) OnEnd(s sdktrace.ReadOnlySpan) {
-	if !s.SpanContext().IsSampled() {
-		return
-	}
+// ended queues a span or drops it.
+func (t *Traces) ended(s *span) {
 	select {
-	case p.queue <- s:
+	case t.queue <- s:
 	default:
-		p.dropped.Add(1)
+		t.dropped.Add(1)
 	}
-	if len(p.queue) >= maxBatch {
+	if len(t.queue) >= maxBatch {
 		select {
-		case p.full <- struct{}{}:
+		case t.full <- struct{}{}:
 		default: // a token is there already
 		}
 	}
 }
-
-// Shutdown implements [sdktrace.SpanProcessor].
-func (*processor) Shutdown(context.Context) error { return nil }
-
-// ForceFlush implements [sdktrace.SpanProcessor].
-func (*processor) ForceFlush(context.Context) error { return nil }
 
 // Run sends spans until ctx ends, and then the remaining ones, for [lastTry] at most.
 func (t *Traces) Run(ctx context.Context) error {
@@ -191,7 +101,7 @@ func (t *Traces) Run(ctx context.Context) error {
 			defer cancel()
 			for t.send(last) {
 			}
-			_ = t.exporter.Shutdown(last) // the exporter buffers nothing
+			t.to.client.CloseIdleConnections()
 			return nil
 		case <-tick.C:
 		case <-t.full:
@@ -203,21 +113,20 @@ func (t *Traces) Run(ctx context.Context) error {
 
 // send sends one batch, and reports whether another may wait.
 func (t *Traces) send(ctx context.Context) bool {
-	var batch []sdktrace.ReadOnlySpan
+	var batch []*span
 	for len(batch) < maxBatch && len(t.queue) > 0 { // never blocks: only this goroutine receives
 		batch = append(batch, <-t.queue)
 	}
 	if len(batch) == 0 {
 		return false
 	}
-	if err := t.exporter.ExportSpans(ctx, batch); err != nil {
-		if t.failed.Add(uint64(len(batch))) == uint64(len(batch)) {
-			t.log.Warn("traces not taken by the collector; the next failures are counted only", zap.Error(err))
-		}
-		return ctx.Err() == nil && len(batch) == maxBatch
+	taken, err := t.to.send(ctx, batch)
+	t.sent.Add(uint64(taken))
+	failed := uint64(len(batch) - taken)
+	if t.failed.Add(failed) == failed && failed > 0 {
+		t.log.Warn("traces not taken by the collector; the next failures are counted only", zap.Error(err))
 	}
-	t.sent.Add(uint64(len(batch)))
-	return len(batch) == maxBatch
+	return len(batch) == maxBatch && (err == nil || ctx.Err() == nil)
 }
 
 // Metrics implements metrics.Source.
