@@ -1,12 +1,15 @@
 # The tasks of this repository. All of them need Go 1.26; make test installs the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run build release tools lint test stress soak
+.PHONY: help run page build release tools lint test stress soak
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s%s\n", $$1, $$2}' Makefile
 
 run: ## start Switchboard; ARGS="--codex" gives it flags
 	go run ./cmd/switchboard $(ARGS)
+
+page: ## bundle the page anew into web/bundle, after a change in web/page
+	go generate ./web
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"crypto/sha256"
 	"embed"
-	"io/fs"
+	"encoding/base64"
 	"net/http"
 	"path"
 	"strings"
@@ -15,7 +16,10 @@ import (
 	"switchboard/handoff"
 )
 
-//go:embed page
+// The page is in page; bundle has what browsers load of it, and is made anew after each change.
+//
+//go:generate go test -count=1 -run TestBundleIsCurrent ./bundler -update
+//go:embed page bundle
 var pageFiles embed.FS
 
 // types are the media types of the page's files. The table of the operating system is not used, because on some
@@ -54,32 +58,36 @@ func newFile(name string, body []byte) file {
 	return f
 }
 
+// sumOf returns a short hash of a file's content.
+func sumOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
 // pages serves the page and the help, which are public. Set once.
 type pages struct {
 	files map[string]file // by name
 	help  []helpPage      // in the order of their names
 }
 
-// loadPages reads and bundles the embedded files once in a process, at the first request for one, so that they do not
-// delay the start.
+// loadPages reads the embedded files once in a process, at the first request for one, so that they do not delay the
+// start. The index is that of the bundle; the page's modules can be had one by one, too.
 var loadPages = sync.OnceValues(func() (pages, error) {
 	files := map[string]file{}
-	err := fs.WalkDir(pageFiles, "page", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		body, err := pageFiles.ReadFile(name)
+	for _, dir := range []string{"page", "bundle"} {
+		entries, err := pageFiles.ReadDir(dir)
 		if err != nil {
-			return err
+			return pages{}, err
 		}
-		files[path.Base(name)] = newFile(name, body)
-		return nil
-	})
-	if err == nil {
-		err = bundle(files)
-	}
-	if err != nil {
-		return pages{}, err
+		for _, e := range entries {
+			body, err := pageFiles.ReadFile(path.Join(dir, e.Name()))
+			if err != nil {
+				return pages{}, err
+			}
+			f := newFile(e.Name(), body)
+			f.lasting = dir == "bundle" && path.Ext(e.Name()) != ".html"
+			files[e.Name()] = f
+		}
 	}
 	help, err := loadHelp()
 	return pages{files, help}, err

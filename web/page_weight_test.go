@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/web/bundler"
 )
 
 // bundled is the index of the page that people load. Set once.
@@ -20,15 +21,13 @@ func loadReachable() {
 	if err != nil {
 		panic(err)
 	}
-	files := pages.files
-	bundled = files["index.html"]
-	apart := map[string]file{}
-	for _, name := range []string{"index.html", "main.js"} {
-		body, err := pageFiles.ReadFile("page/" + name)
-		if err != nil {
-			panic(err)
-		}
-		apart[name] = newFile(name, body)
+	bundled = pages.files["index.html"]
+	page := map[string][]byte{}
+	for name, f := range pages.files {
+		page[name] = f.body
+	}
+	if page["index.html"], err = pageFiles.ReadFile("page/index.html"); err != nil {
+		panic(err)
 	}
 	const reached = `
 import * as store from "./store.js";
@@ -36,11 +35,16 @@ import * as work from "./state-work.js";
 import * as notices from "./notices.js";
 globalThis.reached = async (name) => ({ "store.js": store, "state-work.js": work, "notices.js": notices })[name];
 `
-	files["index.html"], files["main.js"] = apart["index.html"], newFile("main.js", append(apart["main.js"].body, reached...))
-	if err := bundle(files); err != nil {
+	page["main.js"] = append(slices.Clone(page["main.js"]), reached...)
+	made, err := bundler.Bundle(page)
+	if err != nil {
 		panic(err)
 	}
-	files["main.js"] = apart["main.js"]
+	for name, body := range made {
+		f := newFile(name, body)
+		f.lasting = name != "index.html"
+		pages.files[name] = f
+	}
 }
 
 // traffic counts what is asked for of the page itself, and how many bytes go over the wire for it.
@@ -139,20 +143,5 @@ func TestPageStandsStill(t *testing.T) {
 		if moved := eval[float64](p, `moved`); moved > 0.02 {
 			t.Errorf("%v: layout shift %v: %q", size, moved, eval[[]string](p, `movers`))
 		}
-	}
-}
-
-// TestBundleWantsWholeSheets: a brace too few puts all sheets that follow under one condition, which browsers take.
-func TestBundleWantsWholeSheets(t *testing.T) {
-	t.Parallel()
-	files := map[string]file{"main.js": {}, "pcm.js": {}}
-	for name, body := range map[string]string{
-		"index.html": `  <link rel="stylesheet" href="page/wide.css">` + "\n",
-		"wide.css":   "@media (max-width: 1079px) { p { margin: 0 }\n",
-	} {
-		files[name] = newFile(name, []byte(body))
-	}
-	if err := bundle(files); err == nil || !strings.Contains(err.Error(), `Expected "}"`) {
-		t.Errorf("bundle: %v", err)
 	}
 }

@@ -1,9 +1,13 @@
-package web
+// Package bundler makes of the page's modules what browsers load. go generate and tests use it: what it makes is
+// committed in web/bundle, so the program has no part of it.
+//
+// It must not know who serves the page.
+package bundler
 
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -20,33 +24,30 @@ var (
 	worklet = regexp.MustCompile(`<meta name="worklet" content="page/pcm.js">`)
 )
 
-// bundle bundles the page's modules into one script and its style sheets into one sheet, minifies both, and makes
-// index.html load them. Their names contain a hash, so that browsers cache them for good. Modules that are loaded late,
-// such as the colours of code, stay scripts of their own, and so does pcm.js, which runs in the audio thread. The
-// unbundled modules stay in files, too.
-func bundle(files map[string]file) error {
-	index := string(files["index.html"].body)
-	made, err := scriptsOf(files)
+// Bundle bundles the page's modules into one script and its style sheets into one sheet, minifies both, and makes
+// index.html load them. It takes and returns files by name. The names of what it returns, but for index.html, contain a
+// hash, so that browsers cache them for good. Modules that are loaded late, such as the colours of code, stay scripts
+// of their own, and so does pcm.js, which runs in the audio thread.
+func Bundle(page map[string][]byte) (map[string][]byte, error) {
+	made, err := scriptsOf(page)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	index := string(page["index.html"])
 	var style bytes.Buffer
 	for _, m := range sheets.FindAllStringSubmatch(index, -1) {
-		style.Write(files[m[1]].body)
+		style.Write(page[m[1]])
 	}
 	css := api.Transform(
 		style.String(),
 		api.TransformOptions{Loader: api.LoaderCSS, MinifyWhitespace: true, MinifySyntax: true},
 	)
 	if err := failed("style sheets", css.Errors, css.Warnings); err != nil {
-		return err
+		return nil, err
 	}
-	made["page-"+sumOf(css.Code)[:8]+".css"] = css.Code
+	made["page-"+sumOf(css.Code)+".css"] = css.Code
 	var script, sheet, sound string
-	for name, body := range made {
-		f := newFile(name, body)
-		f.lasting = true
-		files[name] = f
+	for name := range made {
 		switch {
 		case strings.HasPrefix(name, "main-"):
 			script = fmt.Sprintf(`<script type="module" src="page/%s"></script>`, name)
@@ -65,22 +66,22 @@ func bundle(files map[string]file) error {
 		return sheet
 	})
 	index = worklet.ReplaceAllLiteralString(index, sound)
-	files["index.html"] = newFile("index.html", []byte(scripts.ReplaceAllLiteralString(index, script)))
-	return nil
+	made["index.html"] = []byte(scripts.ReplaceAllLiteralString(index, script))
+	return made, nil
 }
 
-// scriptsOf bundles main.js and pcm.js. It returns the scripts by name.
-func scriptsOf(files map[string]file) (map[string][]byte, error) {
+// scriptsOf bundles main.js and pcm.js.
+func scriptsOf(page map[string][]byte) (map[string][]byte, error) {
 	embedded := api.Plugin{Name: "embedded", Setup: func(b api.PluginBuild) {
 		b.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 			return api.OnResolveResult{Path: path.Base(a.Path), Namespace: "page"}, nil
 		})
 		b.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: "page"}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
-			f, ok := files[a.Path]
+			module, ok := page[a.Path]
 			if !ok {
 				return api.OnLoadResult{}, errors.New("there is no such file")
 			}
-			return api.OnLoadResult{Contents: new(string(f.body)), Loader: api.LoaderJS}, nil
+			return api.OnLoadResult{Contents: new(string(module)), Loader: api.LoaderJS}, nil
 		})
 	}}
 	result := api.Build(api.BuildOptions{
@@ -109,5 +110,5 @@ func failed(what string, found ...[]api.Message) error {
 // sumOf returns a short hash of a file's content.
 func sumOf(body []byte) string {
 	sum := sha256.Sum256(body)
-	return base64.RawURLEncoding.EncodeToString(sum[:12])
+	return strings.ToUpper(hex.EncodeToString(sum[:4]))
 }
