@@ -35,7 +35,7 @@ func importCases() []houseCase {
 			[]string{"cmd/switchboard/a.go:4: imports github.com/gorilla/websocket, which is for realtime, servers/transport, servers/joined, servers/joined/host, realtime/simulator, servers/simulator, servers/codex tests, web/peers tests, cmd/switchboard tests: sockets belong to the fronts and the far ends"}},
 		{"unknown library", map[string]string{"sessions/a.go": tidy + "\nimport \"example.com/x\"\n"},
 			[]string{"sessions/a.go:4: imports example.com/x, which nobody may yet: add it to the table with its reason"}},
-		{"slow libraries", map[string]string{"servers/responses/a.go": "// Package responses is small. It must not know much.\npackage responses\n\nimport (\n\t\"github.com/openai/openai-go/v3/option\"\n\t\"github.com/openai/openai-go/v3\"\n)\n",
+		{"slow libraries", map[string]string{"servers/responses/a.go": "// Package responses is small. It must not know much.\npackage responses\n\nimport (\n\t\"github.com/openai/openai-go/v3/packages/ssestream\"\n\t\"github.com/openai/openai-go/v3\"\n)\n",
 			"cmd/switchboard/a_test.go": "package main\n\nimport \"github.com/openai/openai-go/v3/live\"\n"},
 			[]string{"cmd/switchboard/a_test.go:3: imports github.com/openai/openai-go/v3/live, which nobody may: it is slow to build; realtime is what clients use",
 				"servers/responses/a.go:6: imports github.com/openai/openai-go/v3, which nobody may: building it takes longer than all of Switchboard, and 2 GB: its subpackages do as well"}},

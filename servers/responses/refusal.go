@@ -1,11 +1,14 @@
 package responses
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/openai/openai-go/v3/responses"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -13,8 +16,10 @@ import (
 // A refusal is an error that the API returned.
 type refusal struct {
 	kind    refusedAs
-	code    string // of the API
-	message string // for logs and the page
+	code    string        // of the API
+	message string        // for logs and the page
+	passing bool          // the same request may be answered
+	after   time.Duration // when, as the API says; negative: it says nothing
 }
 
 // refusedAs is what a refusal means to us.
@@ -48,7 +53,7 @@ var refusedCodes = map[string]refusedAs{
 // refused returns the refusal for an error of the API. status is 0 in a stream. Errors without a known code are
 // recognized by their message or status.
 func refused(status int, code, message string) *refusal {
-	r := &refusal{code: code, message: handoff.ClipRunes(message, maxDetail)}
+	r := &refusal{code: code, message: handoff.ClipRunes(message, maxDetail), after: -1}
 	words := strings.ToLower(message)
 	kind, known := refusedCodes[code]
 	switch {
@@ -65,7 +70,49 @@ func refused(status int, code, message string) *refusal {
 	case status >= http.StatusInternalServerError:
 		r.kind = refusedBroken
 	}
+	r.passing = r.kind == refusedBroken || r.kind == refusedLimit
 	return r
+}
+
+// longestAfter bounds how long a request waits because the API says so.
+const longestAfter = 2 * time.Minute
+
+// refusedBy returns the refusal in a response with this body. Its status and headers say whether it passes, and when.
+func refusedBy(res *http.Response, data []byte) *refusal {
+	var body struct {
+		Error wireFault `json:"error"`
+	}
+	if !handoff.TooDeep(data) {
+		_ = json.Unmarshal(data, &body) // otherwise the status is all that is known
+	}
+	r := refused(res.StatusCode, text(body.Error.Code), cmp.Or(text(body.Error.Message), res.Status))
+	r.after = retryAfter(res.Header)
+	switch said := res.Header.Get("X-Should-Retry"); {
+	case said == "true" || said == "false":
+		r.passing = said == "true"
+	default:
+		r.passing = res.StatusCode >= http.StatusInternalServerError || slices.Contains([]int{
+			http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}, res.StatusCode)
+	}
+	r.passing = r.passing && r.after <= longestAfter
+	return r
+}
+
+// retryAfter returns how long the API wants a request to wait, negative if it does not say.
+func retryAfter(h http.Header) time.Duration {
+	for _, c := range []struct {
+		header string
+		unit   time.Duration
+	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		said := h.Get(c.header)
+		if n, err := strconv.ParseFloat(said, 64); err == nil && n >= 0 {
+			return time.Duration(min(n, float64(24*time.Hour/c.unit)) * float64(c.unit))
+		}
+		if at, err := http.ParseTime(said); err == nil {
+			return max(time.Until(at), 0)
+		}
+	}
+	return -1
 }
 
 // maxDetail bounds the message of the API in our errors, in runes.
@@ -73,13 +120,8 @@ const maxDetail = 300
 
 // asRefusal returns the refusal in an error, nil if the API did not refuse.
 func asRefusal(err error) *refusal {
-	if r, ok := errors.AsType[*refusal](err); ok {
-		return r
-	}
-	if e, ok := errors.AsType[*responses.Error](err); ok {
-		return refused(e.StatusCode, e.Code, e.Message)
-	}
-	return nil
+	r, _ := errors.AsType[*refusal](err)
+	return r
 }
 
 // codes are the codes of turns that fail with each kind of refusal. Set once.

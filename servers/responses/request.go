@@ -1,13 +1,10 @@
 package responses
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
 )
 
 // How requests follow each other, as the configuration names it.
@@ -73,57 +70,79 @@ type definition struct {
 	Parameters  map[string]any // JSON schema of an object
 }
 
-// request returns the parameters of a request.
-func (m Model) request(a requestOptions) responses.ResponseNewParams {
-	items := make(responses.ResponseInputParam, 0, len(a.Plan.Input))
-	for _, it := range a.Plan.Input {
-		items = append(items, param.Override[responses.ResponseInputItemUnionParam](it))
+// A request has the fields of a request that we use.
+type request struct {
+	Model        string            `json:"model"`
+	Input        []json.RawMessage `json:"input"`
+	Store        bool              `json:"store"`
+	Stream       bool              `json:"stream"`
+	Previous     string            `json:"previous_response_id,omitempty"`
+	Instructions string            `json:"instructions,omitempty"`
+	MaxOutput    int64             `json:"max_output_tokens,omitempty"`
+	CacheKey     string            `json:"prompt_cache_key,omitempty"`
+	Reasoning    reasoning         `json:"reasoning,omitzero"`
+	Text         format            `json:"text,omitzero"`
+	Include      []string          `json:"include,omitempty"`
+	Tools        []tool            `json:"tools,omitempty"`
+	Parallel     bool              `json:"parallel_tool_calls,omitempty"`
+	Choice       any               `json:"tool_choice,omitempty"` // "none" or allowed
+}
+
+type reasoning struct {
+	Effort  string `json:"effort,omitempty"`
+	Summary string `json:"summary,omitempty"`
+}
+
+type format struct {
+	Verbosity string `json:"verbosity"`
+}
+
+// A tool is a function that the model may call.
+type tool struct {
+	Strict      bool           `json:"strict"`
+	Parameters  map[string]any `json:"parameters"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Type        string         `json:"type"`
+}
+
+// allowed names the tools that may be called.
+type allowed struct {
+	Mode  string              `json:"mode"`
+	Tools []map[string]string `json:"tools"`
+	Type  string              `json:"type"`
+}
+
+// encryptedReasoning is what a request includes to get reasoning that can be sent again.
+const encryptedReasoning = "reasoning.encrypted_content"
+
+// request returns the request for what is asked now.
+func (m Model) request(a requestOptions) request {
+	p := request{
+		Model: m.Name, Input: append([]json.RawMessage{}, a.Plan.Input...), Store: m.stores(a.Threading), Stream: true,
+		Previous: a.Plan.Previous, Instructions: m.Instructions, MaxOutput: m.MaxOutput, CacheKey: a.Thread,
+		Reasoning: reasoning{m.Effort, m.Summary}, Text: format{m.Verbosity}, Include: slices.Clone(m.Include),
 	}
-	p := responses.ResponseNewParams{
-		Model: m.Name,
-		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: items},
-		Store: param.NewOpt(m.stores(a.Threading)),
-	}
-	if a.Plan.Previous != "" {
-		p.PreviousResponseID = param.NewOpt(a.Plan.Previous)
-	}
-	if m.Instructions != "" {
-		p.Instructions = param.NewOpt(m.Instructions)
-	}
-	if m.MaxOutput > 0 {
-		p.MaxOutputTokens = param.NewOpt(m.MaxOutput)
-	}
-	if a.Thread != "" {
-		p.PromptCacheKey = param.NewOpt(a.Thread)
-	}
-	p.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffort(m.Effort),
-		Summary: shared.ReasoningSummary(m.Summary)}
-	p.Text = responses.ResponseTextConfigParam{Verbosity: responses.ResponseTextConfigVerbosity(m.Verbosity)}
-	for _, part := range m.Include {
-		p.Include = append(p.Include, responses.ResponseIncludable(part))
-	}
-	if m.Encrypted && !slices.Contains(p.Include, responses.ResponseIncludableReasoningEncryptedContent) {
-		p.Include = append(p.Include, responses.ResponseIncludableReasoningEncryptedContent)
+	if m.Encrypted && !slices.Contains(p.Include, encryptedReasoning) {
+		p.Include = append(p.Include, encryptedReasoning)
 	}
 	for _, d := range a.Tools {
-		p.Tools = append(p.Tools, responses.ToolUnionParam{OfFunction: &responses.FunctionToolParam{
-			Name: d.Name, Description: param.NewOpt(d.Description), Parameters: d.Parameters, Strict: param.NewOpt(true),
-		}})
+		p.Tools = append(p.Tools, tool{true, d.Parameters, d.Name, d.Description, "function"})
 	}
 	if len(a.Tools) > 0 {
-		p.ParallelToolCalls, p.ToolChoice = param.NewOpt(true), toolChoice(a)
+		p.Parallel, p.Choice = true, toolChoice(a)
 	}
 	return p
 }
 
 // toolChoice names the tools that may be called, even if those are all.
-func toolChoice(a requestOptions) responses.ResponseNewParamsToolChoiceUnion {
+func toolChoice(a requestOptions) any {
 	if a.Final || len(a.Allowed) == 0 {
-		return responses.ResponseNewParamsToolChoiceUnion{OfToolChoiceMode: param.NewOpt(responses.ToolChoiceOptionsNone)}
+		return "none"
 	}
-	allowed := responses.ToolChoiceAllowedParam{Mode: responses.ToolChoiceAllowedModeAuto}
+	choice := allowed{Mode: "auto", Type: "allowed_tools"}
 	for _, name := range a.Allowed {
-		allowed.Tools = append(allowed.Tools, map[string]any{"type": "function", "name": name})
+		choice.Tools = append(choice.Tools, map[string]string{"type": "function", "name": name})
 	}
-	return responses.ResponseNewParamsToolChoiceUnion{OfAllowedTools: &allowed}
+	return choice
 }

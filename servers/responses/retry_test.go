@@ -126,6 +126,48 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
+// TestRefusals: status and headers say whether a refusal passes and when; its body says what it is, as far as it can
+// be read.
+func TestRefusals(t *testing.T) {
+	const body = `{"error":{"code":"slow_down","message":"not now"}}`
+	day := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+	for _, c := range []struct {
+		status  int
+		body    string
+		headers []string
+		passing bool
+		after   time.Duration // within two seconds; negative: nothing was said
+		says    string
+	}{
+		{429, body, nil, true, -1, "slow_down: not now"},
+		{429, body, []string{"Retry-After", "7"}, true, 7 * time.Second, "slow_down: not now"},
+		{429, body, []string{"Retry-After", "0.5", "Retry-After-Ms", "9000"}, true, 9 * time.Second, "slow_down: not now"},
+		{503, body, []string{"Retry-After", day(30 * time.Second)}, true, 30 * time.Second, "slow_down: not now"},
+		{503, body, []string{"Retry-After", day(-time.Hour)}, true, 0, "slow_down: not now"},
+		{503, body, []string{"Retry-After", "soon"}, true, -1, "slow_down: not now"},
+		{503, body, []string{"Retry-After", "-1"}, true, -1, "slow_down: not now"},
+		{503, body, []string{"Retry-After", "121"}, false, 121 * time.Second, "slow_down: not now"},
+		{503, body, []string{"Retry-After", "1e99"}, false, 24 * time.Hour, "slow_down: not now"},
+		{503, body, []string{"X-Should-Retry", "false"}, false, -1, "slow_down: not now"},
+		{400, body, []string{"X-Should-Retry", "true"}, true, -1, "slow_down: not now"},
+		{400, `{"error":{"code":null,"message":"no"}}`, nil, false, -1, ": no"},
+		{400, `{"error":{"code":42,"message":"no"}}`, nil, false, -1, "42: no"},
+		{408, "", nil, true, -1, ": 408 Request Timeout"},
+		{409, `{"error":"busy"}`, nil, true, -1, ": 409 Conflict"},
+		{502, "<html>", nil, true, -1, ": 502 Bad Gateway"},
+		{502, strings.Repeat("[", 100_000), nil, true, -1, ": 502 Bad Gateway"},
+	} {
+		res := &http.Response{StatusCode: c.status, Status: fmt.Sprint(c.status, " ", http.StatusText(c.status)), Header: http.Header{}}
+		for header := range slices.Chunk(c.headers, 2) {
+			res.Header.Set(header[0], header[1])
+		}
+		r := refusedBy(res, []byte(c.body))
+		if r.passing != c.passing || (r.after-c.after).Abs() > 2*time.Second || (r.after < 0) != (c.after < 0) || r.Error() != c.says {
+			t.Errorf("%d %.40s %q: passing %v after %v, %q", c.status, c.body, c.headers, r.passing, r.after, r.Error())
+		}
+	}
+}
+
 // TestBrokenAnswerIsNotGoneOnFrom: after an answer that broke off, everything is sent, including the part that was
 // received.
 func TestBrokenAnswerIsNotGoneOnFrom(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/openai/openai-go/v3/responses"
-
 	"switchboard/handoff"
 )
 
@@ -27,7 +25,7 @@ func TestRequestTellsItsTrace(t *testing.T) {
 	defer api.Close()
 	up := newUpstream(api.URL, nil, api.Client())
 	for _, parent := range []span{"00-a-b-01", ""} {
-		_, _, err := up.ask(handoff.WithSpan(t.Context(), parent), responses.ResponseNewParams{}, listener{})
+		_, _, err := up.ask(handoff.WithSpan(t.Context(), parent), request{}, listener{})
 		if err == nil {
 			t.Fatal("it was answered")
 		}

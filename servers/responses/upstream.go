@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,11 +10,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"time"
 
-	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/openai/openai-go/v3/responses"
 
 	"switchboard/handoff"
 )
@@ -21,7 +21,7 @@ import (
 // Bounds of requests.
 const (
 	// requestTries is how often a request is sent in all: after a temporary refusal, without an answer, or after the
-	// answer broke off. The library waits as long as the server says.
+	// answer broke off.
 	requestTries = 4
 	// streamTries is how often an answer is requested that broke off before its first part.
 	streamTries = 3
@@ -29,10 +29,12 @@ const (
 	silence = 5 * time.Minute
 	// maxWhole bounds an answer that is not streamed, in bytes.
 	maxWhole = 32 << 20
+	// maxRefusal bounds what is read of a refusal, in bytes.
+	maxRefusal = 64 << 10
 )
 
-// pauses are the pauses between the tries of a stream.
-var pauses = handoff.Backoff{First: 250 * time.Millisecond, Longest: 4 * time.Second}
+// pauses are the pauses between these tries, unless the API says how long to wait.
+var pauses = handoff.Backoff{First: 500 * time.Millisecond, Longest: 8 * time.Second}
 
 // HTTP is the client for APIs. It follows no redirect: key and words are for the configured address alone. Set once.
 var HTTP = &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -41,101 +43,114 @@ var HTTP = &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request
 
 // An upstream is a Responses API.
 type upstream struct {
-	api   responses.ResponseService // Set once; it takes nothing from the environment
-	token func() (string, error)    // Set once; nil for none
-	key   string                    // Set once; identifies the API that keeps a response
+	client *http.Client           // Set once
+	token  func() (string, error) // Set once; nil for none
+	key    string                 // Set once; its address, which identifies the API that keeps a response
 }
 
 func newUpstream(address string, token func() (string, error), client *http.Client) *upstream {
-	return &upstream{
-		api:   responses.NewResponseService(option.WithBaseURL(address), option.WithHTTPClient(cmp.Or(client, HTTP))),
-		token: token, key: address,
-	}
+	return &upstream{client: cmp.Or(client, HTTP), token: token, key: address}
 }
 
 // errSilent is the cause when a stream paused for too long.
 var errSilent = errors.New("the model said nothing for too long")
 
-// ask sends a request and reads the whole answer. An answer that breaks off before its first part is requested again.
-// After an error, begun reports whether the answer had begun.
-func (u *upstream) ask(
-	ctx context.Context, p responses.ResponseNewParams, to listener,
-) (a answer, begun bool, err error) {
-	for try, sent := 0, 0; ; try++ {
+// ask sends a request and reads the whole answer. What may pass is tried again until the answer has begun. After an
+// error, begun reports whether it had.
+func (u *upstream) ask(ctx context.Context, p request, to listener) (a answer, begun bool, err error) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return answer{}, false, err
+	}
+	for try, streams := 1, 0; ; try++ {
 		r := newReader(to)
-		err := u.stream(ctx, p, r, &sent)
+		opened, err := u.stream(ctx, body, r)
 		if err == nil {
 			return r.answer, true, nil
 		}
-		if r.begun || try == streamTries-1 || sent >= requestTries || ctx.Err() != nil || !retryable(err) {
+		if opened {
+			streams++
+		}
+		refusal := asRefusal(err)
+		passing := refusal == nil || refusal.passing
+		if r.begun || !passing || try == requestTries || streams == streamTries || ctx.Err() != nil {
 			return answer{}, r.begun, err
 		}
+		pause := pauses.Pause(try - 1)
+		if refusal != nil && refusal.after >= 0 {
+			pause = refusal.after
+		}
 		select {
-		case <-time.After(pauses.Pause(try)):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return answer{}, false, context.Cause(ctx)
 		}
 	}
 }
 
-// retryable reports whether another try may help after a stream broke off. A request that was refused before its
-// stream was tried again by the library already.
-func retryable(err error) bool {
-	if _, refused := errors.AsType[*responses.Error](err); refused {
-		return false
-	}
-	r := asRefusal(err)
-	return r == nil || r.kind == refusedBroken || r.kind == refusedLimit
-}
-
-// stream sends a request, and again as often as requestTries allows, until it is answered, and reads the events. sent
-// counts the requests.
-func (u *upstream) stream(ctx context.Context, p responses.ResponseNewParams, r *reader, sent *int) error {
-	var res *http.Response
-	opts := []option.RequestOption{
-		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"),
-		option.WithResponseBodyInto(&res),
-		option.WithMaxRetries(requestTries - 1 - *sent),
-		option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-			*sent++
-			return next(req)
-		}),
-	}
-	if u.token != nil {
-		token, err := u.token()
-		if err != nil {
-			return handoff.Fault(handoff.CodeTokenRefused, "", "read token: "+err.Error())
-		}
-		opts = append(opts, option.WithAPIKey(token))
-	}
-	if parent := handoff.SpanOf(ctx).Parent(); parent != "" {
-		opts = append(opts, option.WithHeader("traceparent", parent))
-	}
+// stream sends a request and reads the events of its answer. opened reports whether it was answered at all.
+func (u *upstream) stream(ctx context.Context, body []byte, r *reader) (opened bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timeout := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer timeout.Stop()
-	if _, err := u.api.New(ctx, p, opts...); err != nil {
-		return caused(ctx, err)
+	res, err := u.post(ctx, body)
+	if err != nil {
+		return false, caused(ctx, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
-		return caused(ctx, readWhole(res.Body, r))
+		return true, caused(ctx, readWhole(res.Body, r))
 	}
 	events := ssestream.NewDecoder(res)
 	for !r.done && events.Next() {
 		timeout.Reset(silence)
 		if err := r.take(events.Event().Data); err != nil {
-			return err
+			return true, err
 		}
 	}
 	switch {
 	case r.done:
-		return nil
+		return true, nil
 	case events.Err() != nil:
-		return caused(ctx, fmt.Errorf("the model's answer broke off: %w", events.Err()))
+		return true, caused(ctx, fmt.Errorf("the model's answer broke off: %w", events.Err()))
 	}
-	return caused(ctx, errors.New("the model's answer broke off"))
+	return true, caused(ctx, errors.New("the model's answer broke off"))
+}
+
+// post sends a request. It returns an answer that is none of an error.
+func (u *upstream) post(ctx context.Context, body []byte) (*http.Response, error) {
+	to, err := url.JoinPath(u.key, "responses")
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "switchboard")
+	if u.token != nil {
+		token, err := u.token()
+		if err != nil {
+			return nil, handoff.Fault(handoff.CodeTokenRefused, "", "read token: "+err.Error())
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if parent := handoff.SpanOf(ctx).Parent(); parent != "" {
+		req.Header.Set("Traceparent", parent)
+	}
+	res, err := u.client.Do(req)
+	if err != nil || res.StatusCode < http.StatusBadRequest {
+		return res, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
+	if err != nil {
+		return nil, err
+	}
+	return nil, refusedBy(res, text)
 }
 
 // caused returns the cause why ctx ended, if it has ended; otherwise err.
