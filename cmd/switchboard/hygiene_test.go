@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,7 @@ const (
 	maxFunctionLines = 100
 	maxColumns       = 120 // of a comment; a tab has four
 	maxMethods       = 3
+	maxPackages      = 520 // compiled into the program, with the standard library's: who builds it waits for them
 )
 
 // house is the tree that is checked, from its root.
@@ -75,6 +77,20 @@ func TestHygiene(t *testing.T) {
 	found = append(found, inspectModule(string(data))...)
 	for _, b := range found {
 		t.Errorf("%s:%d: %s", b.file, b.line, b.reason)
+	}
+}
+
+// TestHygieneOfPackages: the budget of packages is lowered with what is left out, and raised only with a reason.
+func TestHygieneOfPackages(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
+	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	text, err := list.Output()
+	must(t, err)
+	switch n := len(strings.Fields(string(text))); {
+	case n > maxPackages:
+		t.Errorf("%d packages are compiled into the program, the budget is %d", n, maxPackages)
+	case n < maxPackages-10:
+		t.Errorf("%d packages are compiled into the program: lower the budget, which is %d", n, maxPackages)
 	}
 }
 
