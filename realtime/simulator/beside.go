@@ -82,7 +82,7 @@ func (c *conn) do(act func(*session)) bool {
 // welcome adds a socket to the call. It first gets the session.
 func (c *conn) welcome(s *session, other *conn) {
 	c.others = append(c.others, other)
-	s.emit("session.created", fields{"session": s.object()})
+	s.emit("session.created", fields{"session": s.settings})
 	_ = other.send(s.out[len(s.out)-1])
 	s.out = s.out[:len(s.out)-1]
 }

@@ -3,7 +3,6 @@ package simulator
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -42,7 +41,7 @@ func (m *Model) offered(calls context.Context, open *gate, w http.ResponseWriter
 		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", "The offer cannot be read: "+err.Error())
 		return
 	}
-	if session["model"] == nil && r.URL.Query().Get("model") == "" {
+	if gjson.GetBytes(session, "model").String() == "" && r.URL.Query().Get("model") == "" {
 		refuseHTTP(w, http.StatusBadRequest, "invalid_request_error", "You must provide a model parameter.")
 		return
 	}
@@ -79,7 +78,7 @@ func (m *Model) offered(calls context.Context, open *gate, w http.ResponseWriter
 }
 
 // readOffer reads the offer, and the session in its form; nil: there is none.
-func readOffer(body io.Reader, kind string) (offer string, session map[string]any, err error) {
+func readOffer(body io.Reader, kind string) (offer string, session []byte, err error) {
 	kind, params, err := mime.ParseMediaType(kind)
 	if err != nil || kind != "multipart/form-data" {
 		raw, err := io.ReadAll(body)
@@ -100,9 +99,9 @@ func readOffer(body io.Reader, kind string) (offer string, session map[string]an
 		if !readable(text) || !gjson.Parse(text).IsObject() {
 			return "", nil, errSession
 		}
-		err = json.Unmarshal([]byte(text), &session)
+		session = []byte(text)
 	}
-	return part("sdp"), session, err
+	return part("sdp"), session, nil
 }
 
 var errSession = handoff.Fault(handoff.CodeMalformed, "the session is not a JSON object", "")

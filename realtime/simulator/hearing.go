@@ -51,7 +51,7 @@ func (s *session) appendAudio(frame []byte) *fault {
 		return refusal("invalid_value", "audio",
 			"Invalid 'audio'. Expected base64-encoded audio bytes but got an invalid value.")
 	}
-	f2 := s.settings.view.Audio.Input.Format
+	f2 := s.settings.Audio.Input.Format
 	samples, rest := f2.decodeSamples(append(s.input.oddByte, data...))
 	s.input.oddByte = append([]byte(nil), rest...)
 	for len(samples) > 0 {
@@ -62,7 +62,7 @@ func (s *session) appendAudio(frame []byte) *fault {
 
 // listen feeds the detector until it reports a change, and returns how many samples that took.
 func (s *session) listen(samples []int16, f format) int {
-	in, set := &s.input, s.settings.view.Audio.Input.TurnDetection
+	in, set := &s.input, s.settings.Audio.Input.TurnDetection
 	n, change := len(samples), vadNothing
 	if set != nil && in.injected == nil && s.manner == nil { // otherwise a script decides what is speech
 		n, change = in.detector.samples(samples, f.rate(), set.vad())
@@ -81,19 +81,19 @@ func (s *session) listen(samples []int16, f format) int {
 // speechStarted reports that the caller has been speaking for ago, and interrupts the response if the session wants
 // that.
 func (s *session) speechStarted(ago time.Duration) {
-	set := s.settings.view.Audio.Input.TurnDetection
+	set := s.settings.Audio.Input.TurnDetection
 	s.input.itemID = s.ids.next("item")
 	began := max(0, s.input.total.duration()-ago-time.Duration(set.Prefix)*time.Millisecond)
 	s.emit("input_audio_buffer.speech_started",
 		fields{"item_id": s.input.itemID, "audio_start_ms": began.Milliseconds()})
 	if r := s.active(); r != nil && set.Interrupt {
-		s.finish(r, "cancelled", fields{"type": "cancelled", "reason": "turn_detected"})
+		s.cancel(r, "turn_detected")
 	}
 }
 
 // speechStopped commits the speech and answers it if the session wants that.
 func (s *session) speechStopped(words string) {
-	set := s.settings.view.Audio.Input.TurnDetection
+	set := s.settings.Audio.Input.TurnDetection
 	s.emit("input_audio_buffer.speech_stopped", fields{"item_id": s.input.itemID,
 		"audio_end_ms": s.input.total.duration().Milliseconds()})
 	s.commit(s.input.itemID, words)
@@ -130,14 +130,15 @@ func (s *session) commitAudio() *fault {
 // asked for transcription.
 func (s *session) commit(id, words string) {
 	s.input.clear()
-	it := &item{id: id, kind: "message", status: "completed", role: "user", transcript: words,
-		parts: []part{{Type: "input_audio"}}}
-	s.emit("input_audio_buffer.committed", fields{"item_id": id, "previous_item_id": s.items.last()})
-	s.add(len(s.items.items), it)
-	if s.settings.view.Audio.Input.Transcription == nil {
+	at := len(s.items.items)
+	it := &item{ID: id, Object: "realtime.item", Type: message, Status: "completed", Role: "user", heard: words,
+		Content: []part{{Type: "input_audio"}}}
+	s.emit("input_audio_buffer.committed", fields{"item_id": id, "previous_item_id": s.items.before(at)})
+	s.add(at, it)
+	if s.settings.Audio.Input.Transcription == nil {
 		return
 	}
-	it.parts[0].Transcript, it.parts[0].transcribed = words, true
+	it.Content[0].Transcript = &words
 	late := time.Duration(0)
 	if s.manner != nil {
 		late = s.manner.Words()
@@ -162,7 +163,7 @@ func (s *session) hear(h Hear) {
 	if h.For <= 0 {
 		h.For = time.Second
 	}
-	if s.settings.view.Audio.Input.TurnDetection == nil {
+	if s.settings.Audio.Input.TurnDetection == nil {
 		s.input.total += ticksOf(h.For)
 		s.input.buffered += ticksOf(max(h.For, minCommit))
 		s.input.words = h.Text
@@ -190,7 +191,7 @@ func (s *session) notice(h Hear) {
 	}
 	began := s.now
 	s.after(onset, func() {
-		set := s.settings.view.Audio.Input.TurnDetection
+		set := s.settings.Audio.Input.TurnDetection
 		if set == nil {
 			return
 		}
@@ -205,7 +206,7 @@ func (s *session) notice(h Hear) {
 func (s *session) injectedEnd() {
 	i := s.input.injected
 	s.input.injected = nil
-	if s.settings.view.Audio.Input.TurnDetection != nil {
+	if s.settings.Audio.Input.TurnDetection != nil {
 		if s.manner == nil { // otherwise sound comes beside the script, and is counted
 			s.input.total += ticksOf(s.now.Sub(i.began))
 		}

@@ -175,14 +175,14 @@ func TestReplayedConversationIsNotAnswered(t *testing.T) {
 func TestConversationIsBounded(t *testing.T) {
 	var c conversation
 	for i := range maxItems + 10 {
-		c.insert(len(c.items), &item{id: fmt.Sprint(i), kind: "message"})
+		c.insert(len(c.items), &item{ID: fmt.Sprint(i), Type: message})
 	}
-	if len(c.items) != maxItems || c.items[0].id != "10" {
-		t.Errorf("%d items, the first is %s", len(c.items), c.items[0].id)
+	if len(c.items) != maxItems || c.items[0].ID != "10" {
+		t.Errorf("%d items, the first is %s", len(c.items), c.items[0].ID)
 	}
 	big := strings.Repeat("x", maxItemBytes/2)
 	for range 3 {
-		c.insert(len(c.items), &item{kind: "message", output: big})
+		c.insert(len(c.items), &item{Type: message, Output: &big})
 	}
 	if len(c.items) != 1 {
 		t.Errorf("%d items of half the bound each", len(c.items))

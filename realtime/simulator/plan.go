@@ -62,23 +62,23 @@ func (p *planner) say(text string) {
 	if words[0] == "" {
 		return
 	}
-	if p.r.asText {
+	if p.r.Modalities[0] == "text" {
 		p.write(words)
 		return
 	}
 	p.do(func(s *session, r *response) {
-		s.openItem(r, &item{kind: "message", role: "assistant", parts: []part{{Type: "output_audio"}}})
+		s.openItem(r, &item{Type: message, Role: "assistant", Content: []part{{Type: "output_audio", Transcript: new("")}}})
 	})
 	total := max(frameLength, time.Duration(float64(len(words))/wordsPerSecond/p.r.speed*float64(time.Second)))
 	total = (total + frameLength - 1) / frameLength * frameLength
 	start := max(p.at, p.played)
 	for i, word := range words {
 		p.doAt(start+p.sendTime(total*time.Duration(i)/time.Duration(len(words)))-lead, func(s *session, r *response) {
-			r.open.parts[0].Transcript += word
+			*r.open.Content[0].Transcript += word
 			s.emit("response.output_audio_transcript.delta", r.at(fields{"delta": word}))
 		})
 	}
-	sound := p.r.format.murmur()
+	sound := p.r.Audio.Output.Format.murmur()
 	for t := time.Duration(0); t < total; t += frameLength {
 		p.doAt(start+p.sendTime(t)-lead, func(s *session, r *response) {
 			r.open.sent += frameLength
@@ -94,11 +94,11 @@ func (p *planner) say(text string) {
 // write is say for text output.
 func (p *planner) write(words []string) {
 	p.do(func(s *session, r *response) {
-		s.openItem(r, &item{kind: "message", role: "assistant", parts: []part{{Type: "output_text"}}})
+		s.openItem(r, &item{Type: message, Role: "assistant", Content: []part{{Type: "output_text", Text: new("")}}})
 	})
 	for _, word := range words {
 		p.do(func(s *session, r *response) {
-			r.open.parts[0].Text += word
+			*r.open.Content[0].Text += word
 			s.emit("response.output_text.delta", r.at(fields{"delta": word}))
 		})
 		p.at += writePace
@@ -109,22 +109,22 @@ func (p *planner) write(words []string) {
 // call plans a function call.
 func (p *planner) call(c Call) {
 	p.do(func(s *session, r *response) {
-		it := &item{kind: "function_call", callID: c.ID, name: c.Tool, then: c.then}
-		if it.callID == "" {
-			it.callID = s.ids.next("call")
+		it := &item{Type: callKind, CallID: c.ID, Name: c.Tool, Arguments: new(""), then: c.then}
+		if it.CallID == "" {
+			it.CallID = s.ids.next("call")
 		}
 		s.openItem(r, it)
 	})
 	for _, delta := range pieces(c.Arguments, callPieces) {
 		p.do(func(s *session, r *response) {
-			r.open.arguments += delta
+			*r.open.Arguments += delta
 			s.emit("response.function_call_arguments.delta", r.at(fields{"delta": delta}))
 		})
 		p.at += callPace
 	}
 	p.do(func(s *session, r *response) {
 		if c.Twice {
-			r.open.status = "completed"
+			r.open.Status = "completed"
 			s.itemDone(r)
 		}
 		s.closeItem(r, "completed")

@@ -2,7 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
-	"maps"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -14,7 +14,6 @@ type session struct {
 	hurry   float64   // Set once: how many times faster than people it speaks
 	mind    mind      // Set once
 	manner  *Manner   // Set once; nil: reacts at once, and sends sound as fast as it plays
-	id      string    // Set once
 	conv    string    // Set once: id of the default conversation
 	expires time.Time // when the session's time is over
 
@@ -47,16 +46,9 @@ const (
 // newSession returns a session whose first frame is session.created.
 func newSession(m mind, now time.Time, first settings) *session {
 	s := &session{mind: m, ids: newIDs(), now: now, expires: now.Add(sessionLimit), settings: first, hurry: 1}
-	s.id, s.conv = s.ids.next("sess"), s.ids.next("conv")
-	s.emit("session.created", fields{"session": s.object()})
+	s.settings.ID, s.settings.Expires, s.conv = s.ids.next("sess"), s.expires.Unix(), s.ids.next("conv")
+	s.emit("session.created", fields{"session": s.settings})
 	return s
-}
-
-// object returns the session as clients see it.
-func (s *session) object() fields {
-	f := fields{"id": s.id, "expires_at": s.expires.Unix()}
-	maps.Copy(f, s.settings.object)
-	return f
 }
 
 // receive handles one frame of the client.
@@ -105,10 +97,8 @@ func (s *session) handle(kind string, frame []byte) *fault {
 		return nil
 	case "conversation.item.create":
 		return s.createItem(frame)
-	case "conversation.item.retrieve", "conversation.item.delete":
-		return s.namedItem(kind, frame)
-	case "conversation.item.truncate":
-		return s.truncateItem(frame)
+	case "conversation.item.retrieve", "conversation.item.delete", "conversation.item.truncate":
+		return s.changeItem(strings.TrimPrefix(kind, "conversation.item."), frame)
 	case "response.create":
 		return s.createResponse(frame)
 	case "response.cancel":
@@ -140,8 +130,9 @@ func (s *session) close(c Close) {
 // setLimit sets how long the session still lasts, and announces it.
 func (s *session) setLimit(now time.Time, left time.Duration) {
 	s.expires = now.Add(left)
+	s.settings.Expires = s.expires.Unix()
 	if s.advance(now); s.end == nil {
-		s.emit("session.updated", fields{"session": s.object()})
+		s.emit("session.updated", fields{"session": s.settings})
 	}
 }
 
@@ -182,7 +173,7 @@ func (s *session) wake() time.Time {
 
 func (s *session) updateSession(frame []byte) *fault {
 	in, f := decode[struct {
-		Session map[string]any `json:"session"`
+		Session json.RawMessage `json:"session"`
 	}](frame, "")
 	if f != nil {
 		return f
@@ -194,11 +185,11 @@ func (s *session) updateSession(frame []byte) *fault {
 	if f != nil {
 		return f
 	}
-	now, then := s.settings.view.Audio.Input, next.view.Audio.Input
+	now, then := s.settings.Audio.Input, next.Audio.Input
 	if then.Format != now.Format || then.TurnDetection == nil {
 		s.input.forgetSpeech()
 	}
 	s.settings = next
-	s.emit("session.updated", fields{"session": s.object()})
+	s.emit("session.updated", fields{"session": s.settings})
 	return nil
 }

@@ -1,54 +1,145 @@
 package simulator
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
-// settings are the session object as clients see it, and what the model reads of it. They are immutable: patch returns
-// new ones.
+// settings are the session object as clients see it. They are immutable: patch returns new ones.
 type settings struct {
-	object map[string]any // without id and expires_at
-	view   settingsView
-}
-
-type settingsView struct {
+	Type         string   `json:"type"`
+	Object       string   `json:"object"`
+	ID           string   `json:"id"`
+	Expires      int64    `json:"expires_at"` // in Unix seconds
+	Model        string   `json:"model"`
 	Instructions string   `json:"instructions"`
 	Modalities   []string `json:"output_modalities"`
 	Tools        []tool   `json:"tools"`
 	ToolChoice   any      `json:"tool_choice"`
+	MaxTokens    any      `json:"max_output_tokens"`
+	Truncation   any      `json:"truncation"`
+	Prompt       any      `json:"prompt"`
+	Tracing      any      `json:"tracing"`
+	Include      any      `json:"include"`
+	Parallel     any      `json:"parallel_tool_calls,omitempty"`
+	Reasoning    any      `json:"reasoning,omitempty"`
 	Audio        struct {
 		Input struct {
-			Format        format         `json:"format"`
-			Transcription *struct{}      `json:"transcription"`
-			TurnDetection *turnDetection `json:"turn_detection"`
+			Format         format         `json:"format"`
+			NoiseReduction any            `json:"noise_reduction"`
+			Transcription  any            `json:"transcription"`
+			TurnDetection  *turnDetection `json:"turn_detection"`
 		} `json:"input"`
-		Output audioOutput `json:"output"`
+		Output struct {
+			Format format  `json:"format"`
+			Speed  float64 `json:"speed"`
+			Voice  any     `json:"voice"`
+		} `json:"output"`
 	} `json:"audio"`
 }
 
-type audioOutput struct {
-	Format format  `json:"format"`
-	Voice  any     `json:"voice"`
-	Speed  float64 `json:"speed"`
+// newSettings returns the defaults of the GA protocol.
+func newSettings() settings {
+	s := settings{Type: "realtime", Object: "realtime.session", Model: Name, Modalities: []string{"audio"},
+		Tools: []tool{}, ToolChoice: "auto", MaxTokens: "inf", Truncation: "auto"}
+	s.Audio.Input.Format, s.Audio.Output.Format = pcmFormat, pcmFormat
+	s.Audio.Input.TurnDetection = &turnDetection{Type: "server_vad", Create: true, Interrupt: true, Threshold: 0.5,
+		Prefix: 300, Silence: 500}
+	s.Audio.Output.Speed, s.Audio.Output.Voice = 1, "marin"
+	return s
 }
 
+// patch applies a session.update: objects are merged, all else is replaced, and null means none or the default. The
+// model's name and ids are never changed. spoke: sound of the assistant was sent, so the voice cannot be changed.
+func (s settings) patch(update []byte, spoke bool) (settings, *fault) {
+	next := settings{}
+	if raw, err := json.Marshal(s); err != nil || json.Unmarshal(raw, &next) != nil {
+		return s, refusal("invalid_json", "", "The session is not valid JSON.")
+	}
+	if update := gjson.ParseBytes(update); update.IsObject() { // before the fields of other kinds of sessions
+		switch kind := update.Get("type").String(); kind {
+		case "realtime":
+		case "":
+			return s, missing("session.type")
+		default:
+			return s, invalid("session.type", kind, "realtime")
+		}
+	}
+	if f := decodeStrictly(update, &next, "session"); f != nil {
+		return s, f
+	}
+	next.Object, next.ID, next.Expires, next.Model = s.Object, s.ID, s.Expires, s.Model
+	if next.Tools == nil {
+		next.Tools = []tool{}
+	}
+	if next.Audio.Output.Voice == nil {
+		next.Audio.Output.Voice = "marin"
+	}
+	switch voice := next.Audio.Output.Voice; {
+	case next.Audio.Output.Speed < 0.25 || next.Audio.Output.Speed > 1.5:
+		return s, invalid("session.audio.output.speed", fmt.Sprint(next.Audio.Output.Speed))
+	case spoke && fmt.Sprint(voice) != fmt.Sprint(s.Audio.Output.Voice):
+		return s, refusal("cannot_update_voice", "session.audio.output.voice",
+			"Cannot update a conversation's voice if assistant audio is present.")
+	}
+	if f := checkModalities(next.Modalities, "session"); f != nil {
+		return s, f
+	}
+	return next, checkTools(next.Tools, "session")
+}
+
+// A tool is one of a session or a response, as the client sent it.
 type tool struct {
-	Type string `json:"type"`
-	Name string `json:"name"`
+	json.RawMessage
+	kind, name string
 }
 
+// UnmarshalJSON reads what the model needs of it.
+func (t *tool) UnmarshalJSON(raw []byte) error {
+	t.RawMessage = bytes.Clone(raw)
+	t.kind, t.name = gjson.GetBytes(raw, "type").String(), gjson.GetBytes(raw, "name").String()
+	return nil
+}
+
+// A turnDetection says how the end of speech is noticed, and what follows.
 type turnDetection struct {
-	Type      string  `json:"type"`
-	Threshold float64 `json:"threshold"`
-	Prefix    int     `json:"prefix_padding_ms"`
-	Silence   int     `json:"silence_duration_ms"`
-	Eagerness string  `json:"eagerness"`
-	Create    bool    `json:"create_response"`
-	Interrupt bool    `json:"interrupt_response"`
+	Create      bool     `json:"create_response"`
+	Eagerness   string   `json:"eagerness,omitempty"`
+	IdleTimeout *float64 `json:"idle_timeout_ms,omitempty"`
+	Interrupt   bool     `json:"interrupt_response"`
+	Prefix      int      `json:"prefix_padding_ms,omitempty"`
+	Silence     int      `json:"silence_duration_ms,omitempty"`
+	Threshold   float64  `json:"threshold,omitempty"`
+	Type        string   `json:"type"`
+}
+
+// UnmarshalJSON begins with the defaults of the type: settings of turn detection are replaced, never merged.
+func (t *turnDetection) UnmarshalJSON(raw []byte) error {
+	const path = "session.audio.input.turn_detection"
+	type plain turnDetection
+	next := plain{Create: true, Interrupt: true}
+	switch kind := gjson.GetBytes(raw, "type"); kind.String() {
+	case "server_vad":
+		next.Threshold, next.Prefix, next.Silence = 0.5, 300, 500
+	case "semantic_vad":
+		next.Eagerness = "auto"
+	case "":
+		return missing(path + ".type")
+	default:
+		return invalid(path+".type", kind.String(), "server_vad", "semantic_vad")
+	}
+	if f := decodeStrictly(raw, &next, path); f != nil {
+		return f
+	}
+	if next.Threshold < 0 || next.Threshold > 1 || next.Silence < 0 {
+		return invalid(path, fmt.Sprint(next.Threshold))
+	}
+	*t = turnDetection(next)
+	return nil
 }
 
 // vad returns the settings of the detector. Semantic detection, which would have to understand the words, is simulated
@@ -64,211 +155,24 @@ func (t turnDetection) vad() vadSettings {
 	return vadSettings{level: max(t.Threshold, 0.1) * quietRMS, silence: time.Duration(t.Silence) * time.Millisecond}
 }
 
-// defaults returns a new default session object of the GA protocol.
-func defaults() map[string]any {
-	return map[string]any{
-		"type": "realtime", "object": "realtime.session", "model": Name,
-		"instructions": "", "output_modalities": []any{"audio"}, "tools": []any{}, "tool_choice": "auto",
-		"max_output_tokens": "inf", "truncation": "auto", "prompt": nil, "tracing": nil, "include": nil,
-		"audio": map[string]any{
-			"input": map[string]any{
-				"format": pcmFormat(), "transcription": nil, "noise_reduction": nil,
-				"turn_detection": detectionDefaults("server_vad"),
-			},
-			"output": map[string]any{"format": pcmFormat(), "voice": "marin", "speed": 1.0},
-		},
+// UnmarshalJSON reads a format of sound.
+func (f *format) UnmarshalJSON(raw []byte) error {
+	type plain format
+	next := plain{}
+	if err := json.Unmarshal(raw, &next); err != nil {
+		return err
 	}
-}
-
-func pcmFormat() format { return format{Type: formatPCM, Rate: 24000} }
-
-func detectionDefaults(kind string) map[string]any {
-	d := map[string]any{"type": kind, "create_response": true, "interrupt_response": true}
-	if kind == "semantic_vad" {
-		d["eagerness"] = "auto"
-		return d
-	}
-	d["threshold"], d["prefix_padding_ms"], d["silence_duration_ms"], d["idle_timeout_ms"] = 0.5, 300, 500, nil
-	return d
-}
-
-// newSettings returns the defaults of a new connection.
-func newSettings() settings {
-	set, _ := read(defaults()) // tests show that they are valid
-	return set
-}
-
-// patch applies a session.update: its fields replace those of the session, audio is merged field by field, and null
-// means the default (for turn_detection, transcription, noise_reduction and tracing: none). The model's name and ids
-// are never changed. spoke: sound of the assistant was sent, so the voice cannot be changed.
-func (s settings) patch(update map[string]any, spoke bool) (settings, *fault) {
-	switch kind := update["type"]; kind {
-	case nil:
-		return s, missing("session.type")
-	case "realtime":
+	switch {
+	case next.Type == formatPCM && (next.Rate == 0 || next.Rate == pcmFormat.Rate):
+		*f = pcmFormat
+	case next.Type == formatPCM:
+		return invalid("format.rate", fmt.Sprint(next.Rate), "24000")
+	case next.Type == formatPCMU || next.Type == formatPCMA:
+		*f = format{Type: next.Type}
 	default:
-		return s, invalid("session.type", fmt.Sprint(kind), "realtime")
+		return invalid("format.type", next.Type, formatPCM, formatPCMU, formatPCMA)
 	}
-	object := maps.Clone(s.object)
-	for _, name := range slices.Sorted(maps.Keys(update)) {
-		value := update[name]
-		switch name {
-		case "type", "id", "object", "expires_at", "model":
-		case "audio":
-			audio, f := patchAudio(object["audio"], value)
-			if f != nil {
-				return s, f
-			}
-			object["audio"] = audio
-		case "instructions", "output_modalities", "tools", "tool_choice", "max_output_tokens", "truncation",
-			"prompt", "tracing", "include", "parallel_tool_calls", "reasoning":
-			if value == nil {
-				value = defaults()[name]
-			}
-			object[name] = value
-		default:
-			return s, unknown("session." + name)
-		}
-	}
-	next, f := read(object)
-	if f == nil && spoke && fmt.Sprint(next.view.Audio.Output.Voice) != fmt.Sprint(s.view.Audio.Output.Voice) {
-		f = refusal("cannot_update_voice", "session.audio.output.voice",
-			"Cannot update a conversation's voice if assistant audio is present.")
-	}
-	if f != nil {
-		return s, f
-	}
-	return next, nil
-}
-
-func patchAudio(old, update any) (any, *fault) {
-	if update == nil {
-		return old, nil
-	}
-	sections, ok := update.(map[string]any)
-	if !ok {
-		return nil, wrongType("session.audio", "object")
-	}
-	was, _ := old.(map[string]any)
-	audio := maps.Clone(was)
-	for _, side := range slices.Sorted(maps.Keys(sections)) {
-		if side != "input" && side != "output" {
-			return nil, unknown("session.audio." + side)
-		}
-		if sections[side] == nil {
-			continue
-		}
-		patch, ok := sections[side].(map[string]any)
-		if !ok {
-			return nil, wrongType("session.audio."+side, "object")
-		}
-		was, _ := audio[side].(map[string]any)
-		merged, f := patchSide(was, patch, "session.audio."+side)
-		if f != nil {
-			return nil, f
-		}
-		audio[side] = merged
-	}
-	return audio, nil
-}
-
-func patchSide(was, patch map[string]any, path string) (map[string]any, *fault) {
-	side := maps.Clone(was)
-	for _, name := range slices.Sorted(maps.Keys(patch)) {
-		value := patch[name]
-		if _, known := was[name]; !known {
-			return nil, unknown(path + "." + name)
-		}
-		var f *fault
-		switch {
-		case name == "format":
-			value, f = fullFormat(value, path+".format")
-		case name == "turn_detection" && value != nil:
-			value, f = fullDetection(value, path+".turn_detection")
-		case name == "voice" && value == nil:
-			value = "marin"
-		case name == "speed" && value == nil:
-			value = 1.0
-		}
-		if f != nil {
-			return nil, f
-		}
-		side[name] = value
-	}
-	return side, nil
-}
-
-// fullFormat checks a format and returns it as clients see it.
-func fullFormat(value any, path string) (format, *fault) {
-	if value == nil {
-		return pcmFormat(), nil
-	}
-	m, ok := value.(map[string]any)
-	if !ok {
-		return format{}, wrongType(path, "object")
-	}
-	switch kind := m["type"]; kind {
-	case formatPCM:
-		if rate := m["rate"]; rate != nil && fmt.Sprint(rate) != "24000" {
-			return format{}, invalid(path+".rate", fmt.Sprint(rate), "24000")
-		}
-		return pcmFormat(), nil
-	case formatPCMU, formatPCMA:
-		return format{Type: fmt.Sprint(kind)}, nil
-	case nil:
-		return format{}, missing(path + ".type")
-	default:
-		return format{}, invalid(path+".type", fmt.Sprint(kind), formatPCM, formatPCMU, formatPCMA)
-	}
-}
-
-func fullDetection(value any, path string) (any, *fault) {
-	m, ok := value.(map[string]any)
-	if !ok {
-		return nil, wrongType(path, "object")
-	}
-	kind := m["type"]
-	if kind == nil {
-		return nil, missing(path + ".type")
-	}
-	if kind != "server_vad" && kind != "semantic_vad" {
-		return nil, invalid(path+".type", fmt.Sprint(kind), "server_vad", "semantic_vad")
-	}
-	full := detectionDefaults(fmt.Sprint(kind))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if _, known := full[name]; !known {
-			return nil, unknown(path + "." + name)
-		}
-		if m[name] != nil {
-			full[name] = m[name]
-		}
-	}
-	return full, nil
-}
-
-// read checks a session object and reads what the model needs of it.
-func read(object map[string]any) (settings, *fault) {
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return settings{}, refusal("invalid_json", "", "The session is not valid JSON.")
-	}
-	view, f := decode[settingsView](raw, "session")
-	if f != nil {
-		return settings{}, f
-	}
-	if f := checkModalities(view.Modalities, "session"); f != nil {
-		return settings{}, f
-	}
-	if f := checkTools(view.Tools, "session"); f != nil {
-		return settings{}, f
-	}
-	if s := view.Audio.Output.Speed; s < 0.25 || s > 1.5 {
-		return settings{}, invalid("session.audio.output.speed", fmt.Sprint(s))
-	}
-	if t := view.Audio.Input.TurnDetection; t != nil && (t.Threshold < 0 || t.Threshold > 1 || t.Silence < 0) {
-		return settings{}, invalid("session.audio.input.turn_detection", fmt.Sprint(t.Threshold))
-	}
-	return settings{object: object, view: view}, nil
+	return nil
 }
 
 func checkModalities(m []string, path string) *fault {
@@ -282,9 +186,9 @@ func checkTools(tools []tool, path string) *fault {
 	for i, t := range tools {
 		at := fmt.Sprintf("%s.tools[%d]", path, i)
 		switch {
-		case t.Type != "function" && t.Type != "mcp":
-			return invalid(at+".type", t.Type, "function", "mcp")
-		case t.Type == "function" && t.Name == "":
+		case t.kind != "function" && t.kind != "mcp":
+			return invalid(at+".type", t.kind, "function", "mcp")
+		case t.kind == "function" && t.name == "":
 			return missing(at + ".name")
 		}
 	}
@@ -306,8 +210,8 @@ func callable(tools []tool, choice any) (names []string, how string) {
 		return nil, how
 	}
 	for _, t := range tools {
-		if t.Type == "function" {
-			names = append(names, t.Name)
+		if t.kind == "function" {
+			names = append(names, t.name)
 		}
 	}
 	return names, how

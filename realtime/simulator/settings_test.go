@@ -18,7 +18,7 @@ func TestSessionCreatedIsComplete(t *testing.T) {
 		"type": "realtime", "object": "realtime.session", "model": Name, "output_modalities": `["audio"]`, "tools": "[]",
 		"tool_choice":        "auto",
 		"audio.input.format": `{"type":"audio/pcm","rate":24000}`,
-		"audio.input.turn_detection": `{"create_response":true,"idle_timeout_ms":null,"interrupt_response":true,` +
+		"audio.input.turn_detection": `{"create_response":true,"interrupt_response":true,` +
 			`"prefix_padding_ms":300,"silence_duration_ms":500,"threshold":0.5,"type":"server_vad"}`,
 		"audio.input.transcription": "", "audio.input.noise_reduction": "",
 		"audio.output.format": `{"type":"audio/pcm","rate":24000}`, "audio.output.voice": "marin", "audio.output.speed": "1",
@@ -85,7 +85,7 @@ func TestSessionUpdatePatches(t *testing.T) {
 func TestSessionUpdateRefuses(t *testing.T) {
 	for code, sessions := range map[string][]string{
 		"missing_required_parameter": {
-			`{}`,
+			`{}`, `{"voice":"marin"}`,
 			`{"type":"realtime","audio":{"input":{"turn_detection":{}}}}`,
 			`{"type":"realtime","tools":[{"type":"function"}]}`,
 		},

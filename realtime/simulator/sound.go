@@ -17,6 +17,9 @@ type format struct {
 	Rate int    `json:"rate,omitempty"`
 }
 
+// pcmFormat is the default.
+var pcmFormat = format{Type: formatPCM, Rate: 24000}
+
 // rate returns samples a second.
 func (f format) rate() int {
 	if f.Type == formatPCM {

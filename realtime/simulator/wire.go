@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -57,10 +58,6 @@ func invalid(param, value string, supported ...string) *fault {
 	return &fault{code: "invalid_value", param: param, message: msg}
 }
 
-func wrongType(param, want string) *fault {
-	return refusal("invalid_type", param, "Invalid type for '%s': expected %s.", param, want)
-}
-
 // emit adds an event to the frames to send.
 func (s *session) emit(kind string, f fields) {
 	f["type"], f["event_id"] = kind, s.ids.next("event")
@@ -89,15 +86,38 @@ func orNull(s string) any {
 // readable reports whether a client's text is JSON that is safe to parse: parsers recurse.
 func readable(text string) bool { return !handoff.TooDeep([]byte(text)) && gjson.Valid(text) }
 
+// Error makes a fault an error: that of decoding a field.
+func (f *fault) Error() string { return f.message }
+
 // decode decodes a client's JSON into T. The fault names the field of the wrong type, with path before it.
-func decode[T any](raw []byte, path string) (T, *fault) {
-	var v T
-	err := json.Unmarshal(raw, &v)
+func decode[T any](raw []byte, path string) (v T, f *fault) {
+	f = decodingFault(json.Unmarshal(raw, &v), path)
+	return v, f
+}
+
+// decodeStrictly decodes a client's JSON over what v has, and refuses fields that v does not know.
+func decodeStrictly(raw []byte, v any, path string) *fault {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err != nil {
+		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return unknown(path + "." + strings.Trim(name, `"`))
+		}
+	}
+	return decodingFault(err, path)
+}
+
+func decodingFault(err error, path string) *fault {
 	if err == nil {
-		return v, nil
+		return nil
+	}
+	if f, ok := errors.AsType[*fault](err); ok {
+		return f
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return v, wrongType(strings.Trim(path+"."+e.Field, "."), e.Type.String())
+		return refusal("invalid_type", strings.Trim(path+"."+e.Field, "."), "Invalid type for '%s': expected %s.",
+			strings.Trim(path+"."+e.Field, "."), e.Type.String())
 	}
-	return v, refusal("invalid_json", "", "The event is not valid JSON.")
+	return refusal("invalid_json", "", "The event is not valid JSON.")
 }
