@@ -2,10 +2,9 @@ package simulator
 
 import (
 	"context"
-	"errors"
-	"io"
-	"sync"
-	"sync/atomic"
+	"crypto/rand"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -13,97 +12,61 @@ import (
 	"go.uber.org/zap"
 )
 
-// Bounds of a connection.
-const (
-	// bytes of one frame of a client; OpenAI takes 15 MiB of audio. One frame is read ahead, then TCP slows the client
-	maxFrame = 16 << 20
-	// frames to send; when it is full the client is disconnected as too slow, since no event may be lost
-	outbox    = 4096
-	maxUnsent = 64 << 20         // bytes of these frames, with the same policy
-	writeWait = 10 * time.Second // bounds the write of one frame
-	endWait   = time.Second      // at the end, for unsent frames, and for the client's close frame
-)
-
-// A conn is one connection: a reader, a writer and the run loop that owns the session.
+// A conn is one call: a connection with its run loop, which owns the session.
 type conn struct {
-	ws           *websocket.Conn      // Set once; read and written by one goroutine each; nil: it is a browser
-	rtc          Browser              // Set once; nil: it is a WebSocket
-	scriptEvents <-chan Event         // Set once
-	walls        <-chan time.Duration // Set once
-	in           chan []byte          // Set once: reader to run loop, closed by the reader
-	out          chan []byte          // Set once: run loop to writer, closed by converse
+	far     far                 // Set once
+	direct  bool                // Set once: the far end is a browser, which tells what it has played
+	in      chan []byte         // Set once: from the far end; closed when that has gone
+	actions chan func(*session) // Set once: what other goroutines do in the run loop
+	done    chan struct{}       // closed when the run loop has ended
 
-	done             chan struct{}       // closed when the run loop has ended: the reader drops later frames
-	unsent           atomic.Int64        // bytes in out
-	deadline         atomic.Int64        // of all writes, in Unix nanoseconds; 0: none
-	actions          chan func(*session) // Set once: what other goroutines do in the run loop
-	others           []*conn             // Owned by the run loop: sockets that joined the call
-	soundingResponse string              // Owned by the run loop: the response whose sound others were told of
-	end              ending              // written before out is closed, then read by the writer
-	readErr          error               // why reading ended; written before in is closed
+	others   []far  // Owned by the run loop: sockets that joined the call
+	sounding string // Owned by the run loop: the response whose sound others were told of
 }
 
-func (m *Model) newConn() *conn {
-	return &conn{
-		scriptEvents: m.scriptEvents, walls: m.walls,
-		in: make(chan []byte), out: make(chan []byte, outbox), done: make(chan struct{}),
-		actions: make(chan func(*session)),
-	}
+func newConn(f far) *conn {
+	_, direct := f.(browser)
+	return &conn{far: f, direct: direct, in: make(chan []byte), actions: make(chan func(*session)),
+		done: make(chan struct{})}
 }
 
-// overSocket makes the connection of a WebSocket.
-func (m *Model) overSocket(ws *websocket.Conn) *conn {
-	ws.SetReadLimit(maxFrame)
-	// The library's own answer to a ping ends the connection if a busy machine delays it by a second.
-	ws.SetPingHandler(func(data string) error {
-		_ = ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWait)) // reading finds the error
-		return nil
-	})
-	c := m.newConn()
-	c.ws = ws
-	return c
-}
-
-// converse runs the call with this id until either side or the context ends it. It begins with these settings.
+// converse runs a call with this id until either side or the context ends it. It begins with these settings.
 func (m *Model) converse(ctx context.Context, c *conn, id string, first settings) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	m.keep(id, c)
 	defer m.keep(id, nil)
 	m.log.Debug("voice simulator connected")
-	var wg sync.WaitGroup
-	if c.ws != nil {
-		wg.Go(c.read)
-		wg.Go(func() { c.write(cancel) })
-	} else {
-		wg.Go(c.listen)
-		wg.Go(func() { c.play(cancel) })
-	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer close(c.in)
+		c.far.Run(func(event []byte) {
+			select {
+			case c.in <- event:
+			case <-c.done:
+			}
+		})
+	}()
 	s := newSession(m.mind(), time.Now(), first)
 	s.hurry, s.manner = m.hurry, m.manner
-	c.end = c.run(ctx, s)
-	c.deadline.Store(time.Now().Add(endWait).UnixNano())
-	if c.ws != nil {
-		_ = c.ws.NetConn().SetWriteDeadline(time.Now().Add(endWait)) // also of a write that waits now
-	}
+	end := c.run(ctx, s, m)
 	close(c.done)
-	close(c.out)
-	wg.Wait()
-	if c.ws != nil {
-		_ = c.ws.Close()
-	}
-	m.log.Debug("voice simulator disconnected", zap.Int("code", c.end.code), zap.String("reason", c.end.text))
+	c.far.end(end)
+	<-read
+	m.log.Debug("voice simulator disconnected", zap.Int("code", end.code), zap.String("reason", end.text))
 }
 
 // run is the loop that owns the session.
-func (c *conn) run(ctx context.Context, s *session) ending {
+func (c *conn) run(ctx context.Context, s *session, m *Model) ending {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		if !c.flush(s) {
-			return ending{code: closeTooSlow, text: "too slow"}
+		for _, frame := range s.out {
+			if !c.far.Send(frame) {
+				return ending{code: closeTooSlow, text: "too slow"}
+			}
+			c.copyToOthers(frame)
 		}
-		if s.end != nil {
+		if s.out = nil; s.end != nil {
 			return *s.end
 		}
 		timer.Reset(time.Until(s.wake()))
@@ -111,18 +74,15 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 		case <-ctx.Done():
 			return ending{code: closeGoingAway, text: "going away"}
 		case frame, ok := <-c.in:
-			if !ok && errors.Is(c.readErr, websocket.ErrReadLimit) {
-				return ending{code: websocket.CloseMessageTooBig, text: "too large"}
-			}
 			if !ok {
 				return ending{code: closeGoingAway, text: "client has gone"}
 			}
 			c.take(s, frame)
 		case act := <-c.actions:
 			act(s)
-		case e := <-c.scriptEvents:
+		case e := <-m.scriptEvents:
 			s.happen(time.Now(), e)
-		case left := <-c.walls:
+		case left := <-m.walls:
 			s.setLimit(time.Now(), left)
 		case <-timer.C:
 			s.advance(time.Now())
@@ -132,7 +92,7 @@ func (c *conn) run(ctx context.Context, s *session) ending {
 
 // take handles a frame of the client. A browser's report of what it has played is only passed on to the other sockets.
 func (c *conn) take(s *session, frame []byte) {
-	if c.rtc != nil {
+	if c.direct {
 		switch kind := gjson.GetBytes(frame, "type").String(); kind {
 		case bufferStopped, bufferCleared:
 			c.tellOthers(bufferEvent(kind, gjson.GetBytes(frame, "response_id").String()))
@@ -142,75 +102,117 @@ func (c *conn) take(s *session, frame []byte) {
 	s.receive(time.Now(), frame)
 }
 
-// flush passes the session's frames to the writer; false: the client is too slow.
-func (c *conn) flush(s *session) bool {
-	for _, frame := range s.out {
-		if !c.send(frame) {
-			return false
-		}
-		c.copyToOthers(frame)
-	}
-	s.out = nil
-	return true
-}
-
-func (c *conn) send(frame []byte) bool {
-	if c.unsent.Add(int64(len(frame))) > maxUnsent {
-		return false
-	}
+// do has the run loop call act; false: the loop has ended.
+func (c *conn) do(act func(*session)) bool {
 	select {
-	case c.out <- frame:
+	case c.actions <- act:
 		return true
-	default:
+	case <-c.done:
 		return false
 	}
 }
 
-// read passes frames to the run loop until the socket ends.
-func (c *conn) read() {
-	for c.readErr == nil {
-		var frame []byte
-		if _, frame, c.readErr = c.ws.ReadMessage(); c.readErr != nil {
-			break
-		}
-		select {
-		case c.in <- frame:
-		case <-c.done:
-		}
-	}
-	close(c.in)
-	if errors.Is(c.readErr, websocket.ErrReadLimit) {
-		// Read what the client still sends, or a reset would overtake the close frame.
-		_ = c.ws.SetReadDeadline(time.Now().Add(2 * endWait))
-		_, _ = io.Copy(io.Discard, c.ws.NetConn())
-	}
-}
-
-// write sends the frames of the run loop, then a close frame. The client has endWait to answer with its own; what it
-// still sends is read and dropped, so that no reset overtakes our last frames.
-func (c *conn) write(lost context.CancelFunc) {
-	broken := false
-	for frame := range c.out {
-		c.unsent.Add(-int64(len(frame)))
-		if broken {
-			continue
-		}
-		until := time.Now().Add(writeWait)
-		if d := c.deadline.Load(); d != 0 && d < until.UnixNano() {
-			until = time.Unix(0, d)
-		}
-		_ = c.ws.SetWriteDeadline(until)
-		if c.ws.WriteMessage(websocket.TextMessage, frame) != nil {
-			broken = true
-			lost()
-			continue
-		}
-	}
-	if c.end.code == 0 || broken {
-		_ = c.ws.Close()
+// join adds a second socket to a call. It gets the session, and then all events but sound; its own events count as the
+// client's. It ends with the call, but the call does not end with it.
+func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
+	c := m.find(w, id)
+	if c == nil {
 		return
 	}
-	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(c.end.code, c.end.text),
-		time.Now().Add(endWait))
-	_ = c.ws.SetReadDeadline(time.Now().Add(endWait))
+	ws, err := m.upgrader.Upgrade(w, r, nil)
+	if err != nil { // it has been answered
+		m.log.Debug("voice simulator refused a connection", zap.Error(err))
+		return
+	}
+	other := newSocket(ws)
+	ctx, gone := context.WithCancel(r.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+		}
+		other.end(ending{code: websocket.CloseNormalClosure, text: "the call has ended"})
+	}()
+	c.do(func(s *session) { c.welcome(s, other) })
+	other.Run(func(frame []byte) { c.do(func(s *session) { c.takeBeside(s, other, frame) }) })
+	c.do(func(*session) {
+		c.others = slices.DeleteFunc(c.others, func(o far) bool { return o == other })
+	})
+	gone()
+	<-ended
+}
+
+// welcome adds a socket to the call. It first gets the session.
+func (c *conn) welcome(s *session, other far) {
+	c.others = append(c.others, other)
+	s.emit("session.created", fields{"session": s.settings})
+	_ = other.Send(s.out[len(s.out)-1])
+	s.out = s.out[:len(s.out)-1]
+}
+
+// takeBeside handles a frame of a socket that joined the call. Only that socket gets an error about it.
+func (c *conn) takeBeside(s *session, from far, frame []byte) {
+	if c.direct && gjson.GetBytes(frame, "type").String() == bufferClear {
+		_ = c.far.Send(frame) // a browser that has gone plays nothing
+		return
+	}
+	s.receive(time.Now(), frame)
+	s.out = slices.DeleteFunc(s.out, func(event []byte) bool {
+		return gjson.GetBytes(event, "type").String() == "error" && from.Send(event)
+	})
+}
+
+// copyToOthers sends an event to the sockets that joined the call; in place of sound, they get events when it begins
+// and stops. A socket that is too slow misses the event.
+func (c *conn) copyToOthers(frame []byte) {
+	if len(c.others) == 0 {
+		return
+	}
+	switch gjson.GetBytes(frame, "type").String() {
+	case "response.output_audio.delta":
+		if id := gjson.GetBytes(frame, "response_id").String(); c.sounding != id {
+			c.sounding = id
+			c.tellOthers(bufferEvent(bufferStarted, id))
+		}
+		return
+	case "response.done":
+		defer c.soundEnds(gjson.GetBytes(frame, "response"))
+	}
+	c.tellOthers(frame)
+}
+
+// soundEnds tells the other sockets that the sound of a response is over, unless a browser will report that once it has
+// played all.
+func (c *conn) soundEnds(response gjson.Result) {
+	id, kind := response.Get("id").String(), bufferStopped
+	if c.sounding != id {
+		return
+	}
+	if response.Get("status").String() == "cancelled" {
+		kind = bufferCleared
+	}
+	if c.sounding = ""; !c.direct {
+		c.tellOthers(bufferEvent(kind, id))
+	}
+}
+
+func (c *conn) tellOthers(frame []byte) {
+	for _, o := range c.others {
+		_ = o.Send(frame)
+	}
+}
+
+// Events about the sound that a provider plays itself.
+const (
+	bufferStarted = "output_audio_buffer.started"
+	bufferStopped = "output_audio_buffer.stopped"
+	bufferCleared = "output_audio_buffer.cleared"
+	bufferClear   = "output_audio_buffer.clear"
+)
+
+func bufferEvent(kind, response string) []byte {
+	return []byte(`{"type":"` + kind + `","event_id":"event_` + rand.Text()[:16] +
+		`","response_id":"` + response + `"}`)
 }

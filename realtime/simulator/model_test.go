@@ -190,17 +190,12 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 }
 
 func TestOutboxIsBounded(t *testing.T) {
-	c := &conn{out: make(chan []byte, 2)}
-	s := &session{out: [][]byte{{1}, {2}}}
-	if !c.flush(s) {
-		t.Error("what fits is refused")
+	s := &socket{out: make(chan []byte, 2)}
+	if !s.Send([]byte{1}) || !s.Send([]byte{2}) || s.Send([]byte{3}) {
+		t.Error("two frames fit, and no third")
 	}
-	s.out = [][]byte{{3}}
-	if c.flush(s) {
-		t.Error("a third frame fits into two")
-	}
-	c = &conn{out: make(chan []byte, 2)}
-	if s.out = [][]byte{make([]byte, maxUnsent+1)}; c.flush(s) {
+	s = &socket{out: make(chan []byte, 2)}
+	if s.Send(make([]byte, maxUnsent+1)) {
 		t.Error("more bytes than the bound fit")
 	}
 }
@@ -275,7 +270,7 @@ func TestSessionEndsAtItsWall(t *testing.T) {
 }
 
 func TestHTTPRefusals(t *testing.T) {
-	h := New(Config{}).handler(t.Context(), new(gate))
+	h := New(Config{}).handler(t.Context())
 	for target, status := range map[string]int{
 		"/v1/realtime": http.StatusBadRequest, "/v1/realtime?call_id=x": http.StatusNotFound,
 		"/v1/realtime?model=x": http.StatusBadRequest, // no upgrade
