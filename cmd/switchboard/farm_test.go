@@ -130,12 +130,7 @@ func (f *farm) withAgents(t testing.TB) string {
 	f.agents = acpsim.NewWorld(acpsim.Config{
 		Profile: acpsim.Profile{List: true, Load: true, Resume: true, Fork: true, Close: true, Steering: true, Names: true,
 			Modes: []string{"auto", "default"}},
-		Script: func(prompt string) (steps []any) {
-			for _, s := range jobSteps(machines.Prompt{Text: prompt}) {
-				steps = append(steps, s)
-			}
-			return steps
-		},
+		Script: jobSteps,
 	})
 	l := loopback(t)
 	background(t, func(ctx context.Context) error {

@@ -200,8 +200,8 @@ func TestConformanceKept(t *testing.T) {
 func TestKeptGap(t *testing.T) {
 	const commands = 20
 	output := strings.Repeat("x", 1<<10)
-	w := simulator.NewWorld(simulator.Config{Profile: profiles["branching"], Script: func(string) []any {
-		all := []any{machine.Hang{}}
+	w := simulator.NewWorld(simulator.Config{Profile: profiles["branching"], Script: func(machine.Prompt) []machine.Step {
+		all := []machine.Step{machine.Hang{}}
 		for i := range commands {
 			all = append(all, machine.Run{Command: fmt.Sprint("make ", i), Lines: linesOf(output)})
 		}

@@ -97,12 +97,12 @@ func TestModeIsConfirmed(t *testing.T) {
 }
 
 // scripted returns a world whose agent does these steps for the prompt "go", and those of the suite for others.
-func scripted(p simulator.Profile, steps ...any) *simulator.World {
-	return simulator.NewWorld(simulator.Config{Profile: p, Script: func(prompt string) []any {
-		if words, _ := unmark(prompt); words == "go" {
+func scripted(profile simulator.Profile, steps ...machine.Step) *simulator.World {
+	return simulator.NewWorld(simulator.Config{Profile: profile, Script: func(p machine.Prompt) []machine.Step {
+		if words, _ := unmark(p.Text); words == "go" {
 			return steps
 		}
-		return suiteScript(prompt)
+		return suiteScript(p)
 	}})
 }
 
@@ -111,7 +111,7 @@ func TestWordsWithoutID(t *testing.T) {
 	for name, want := range map[string][]string{
 		"branching": {"Done."}, "load only": {"Beware!Done."},
 	} {
-		a := create(t, linkTo(t, dialer(t, scripted(profiles[name], simulator.Stray{Text: "Beware!"},
+		a := create(t, linkTo(t, dialer(t, scripted(profiles[name], machine.Stray{Text: "Beware!"},
 			machine.Say{Text: "Done."}), nil)))
 		updates := follow(t, a, start(t, a, "go"), nil)
 		if got := said(updates); !slices.Equal(got, want) {
@@ -156,7 +156,7 @@ func TestTalksByItself(t *testing.T) {
 	w := scripted(
 		profiles["branching"],
 		machine.Say{Text: "It runs in the background."},
-		simulator.Later{Text: "It has ended."},
+		machine.Later{Text: "It has ended."},
 	)
 	link := linkTo(t, dialer(t, w, nil))
 	a := create(t, link)

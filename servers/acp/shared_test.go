@@ -20,7 +20,7 @@ type sharing struct {
 	way   *keptWay
 }
 
-func share(t *testing.T, profile string, script func(prompt string) []any) *sharing {
+func share(t *testing.T, profile string, script func(p machine.Prompt) []machine.Step) *sharing {
 	t.Helper()
 	w := simulator.NewWorld(simulator.Config{Profile: profiles[profile], Script: script})
 	return &sharing{w, keep(t, w, 0)}
@@ -44,8 +44,8 @@ func asked1(t *testing.T, updates []handoff.Update) handoff.Question {
 }
 
 // asks are steps that ask before they run a command.
-func asks(string) []any {
-	return []any{machine.Say{Text: "I begin."}, machine.Ask{
+func asks(machine.Prompt) []machine.Step {
+	return []machine.Step{machine.Say{Text: "I begin."}, machine.Ask{
 		Command:  "make install",
 		Accepted: []machine.Step{machine.Say{Text: "Done."}}, Declined: []machine.Step{machine.Say{Text: "Not done."}},
 	}}
@@ -125,11 +125,11 @@ func TestTakenOverByOtherInstance(t *testing.T) {
 // running one when it attaches again.
 func TestBusyElsewhere(t *testing.T) {
 	t.Parallel()
-	s := share(t, "branching", func(prompt string) []any {
-		if strings.HasPrefix(prompt, "begin") {
-			return []any{machine.Say{Text: "I have begun."}}
+	s := share(t, "branching", func(p machine.Prompt) []machine.Step {
+		if strings.HasPrefix(p.Text, "begin") {
+			return []machine.Step{machine.Say{Text: "I have begun."}}
 		}
-		return []any{machine.Say{Text: "I work."}, machine.Hang{}, machine.Say{Text: "It is over."}}
+		return []machine.Step{machine.Say{Text: "I work."}, machine.Hang{}, machine.Say{Text: "It is over."}}
 	})
 	a := create(t, s.link(t, "one"))
 	follow(t, a, start(t, a, "begin"), nil) // a session without a prompt is in no list

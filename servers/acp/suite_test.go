@@ -92,41 +92,41 @@ func named(p simulator.Profile) func(*Config) {
 }
 
 // suiteScript returns the steps for the prompts of the suite.
-func suiteScript(prompt string) []any {
-	words, _ := unmark(prompt)
+func suiteScript(p machine.Prompt) []machine.Step {
+	words, _ := unmark(p.Text)
 	words, _, _ = strings.Cut(words, " ü")
 	say := func(text string) machine.Say { return machine.Say{Text: text} }
 	command := machine.Run{Command: serverstest.Command, Lines: linesOf(serverstest.CommandOutput),
 		Exit: serverstest.CommandExit}
 	switch strings.TrimSpace(words) {
 	case serverstest.PromptHello:
-		return []any{say(serverstest.TextHello)}
+		return []machine.Step{say(serverstest.TextHello)}
 	case serverstest.PromptCommand:
-		return []any{command, say(serverstest.TextCommand)}
+		return []machine.Step{command, say(serverstest.TextCommand)}
 	case serverstest.PromptBoth:
-		return []any{machine.Both{command, {Command: serverstest.OtherCommand, Lines: linesOf(serverstest.OtherOutput)}},
+		return []machine.Step{machine.Both{command, {Command: serverstest.OtherCommand, Lines: linesOf(serverstest.OtherOutput)}},
 			say(serverstest.TextBoth)}
 	case serverstest.PromptEdit:
-		return []any{machine.Edit{Changes: []machine.Change{{Path: serverstest.EditPath, Diff: "@@ -1 +1 @@\n-a\n+b\n"}}},
+		return []machine.Step{machine.Edit{Changes: []machine.Change{{Path: serverstest.EditPath, Diff: "@@ -1 +1 @@\n-a\n+b\n"}}},
 			say(serverstest.TextEdit)}
 	case serverstest.PromptAsk:
-		return []any{machine.Ask{Command: serverstest.AskCommand, Accepted: []machine.Step{say(serverstest.TextAccepted)},
+		return []machine.Step{machine.Ask{Command: serverstest.AskCommand, Accepted: []machine.Step{say(serverstest.TextAccepted)},
 			Declined: []machine.Step{say(serverstest.TextDeclined)}}}
 	case serverstest.PromptInput:
-		return []any{machine.Input{
+		return []machine.Step{machine.Input{
 			Queries:  []machine.Query{{Text: serverstest.InputQuestion, Options: serverstest.InputOptions}},
 			Answered: func(a []string) []machine.Step { return []machine.Step{say(serverstest.TextInput + a[0])} },
 		}}
 	case serverstest.PromptWait:
-		return []any{say(serverstest.TextWaiting), machine.Hang{}, say(serverstest.TextBack)}
+		return []machine.Step{say(serverstest.TextWaiting), machine.Hang{}, say(serverstest.TextBack)}
 	case serverstest.PromptMind:
-		return []any{machine.Hang{}, say(serverstest.TextMinded)}
+		return []machine.Step{machine.Hang{}, say(serverstest.TextMinded)}
 	case "environment":
-		return []any{say("[" + os.Getenv("ANTHROPIC_API_KEY") + "]")}
+		return []machine.Step{say("[" + os.Getenv("ANTHROPIC_API_KEY") + "]")}
 	case serverstest.PromptFail:
-		return []any{machine.Fail{Message: serverstest.DetailFail}}
+		return []machine.Step{machine.Fail{Message: serverstest.DetailFail}}
 	}
-	return []any{say("I see.")}
+	return []machine.Step{say("I see.")}
 }
 
 func linesOf(output string) []machine.Line {

@@ -3,7 +3,8 @@ package simulator
 import "time"
 
 // A Step is one action of a simulated agent in a turn: [Think], [Say], [Run], [Both], [Edit], [Ask], [Input],
-// [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Fail] or [Hang].
+// [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Fail] or [Hang]; of an agent that is no app-server also
+// [Stray] or [Later].
 type Step interface{ step() }
 
 // Think is a reasoning item. Its text comes at once, and its end after For.
@@ -108,6 +109,12 @@ type Effect struct{ Fact Fact }
 // Fail ends the turn as failed.
 type Fail struct{ Message string }
 
+// Stray is text without an id, which is not the agent's.
+type Stray struct{ Text string }
+
+// Later is a message that the agent sends by itself after the turn.
+type Later struct{ Text string }
+
 // Hang waits for [World.Release], an interrupt or a steer.
 type Hang struct{}
 
@@ -125,6 +132,8 @@ func (Elicit) step() {}
 func (Pause) step()  {}
 func (Effect) step() {}
 func (Fail) step()   {}
+func (Stray) step()  {}
+func (Later) step()  {}
 func (Hang) step()   {}
 
 // A Fact is something that an agent makes true.

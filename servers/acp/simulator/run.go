@@ -113,7 +113,7 @@ func (t *turn) record(r record) {
 // run does the steps of the script until they end or the prompt is cancelled. A steer replaces the remaining steps.
 func (t *turn) run(words string) (any, *wireError) {
 	usage := any(object{"inputTokens": 7, "outputTokens": 5, "totalTokens": 12})
-	steps := t.world.cfg.Script(words)
+	steps := t.world.cfg.Script(machine.Prompt{Text: words})
 	for len(steps) > 0 {
 		step := steps[0]
 		steps = steps[1:]
@@ -147,19 +147,19 @@ func (t *turn) run(words string) (any, *wireError) {
 }
 
 // steerSteps records a steer, and returns its steps.
-func (t *turn) steerSteps(words string) []any {
+func (t *turn) steerSteps(words string) []machine.Step {
 	t.record(record{user: true, id: t.world.name("user"), text: []string{words}})
-	return t.world.cfg.Script(words)
+	return t.world.cfg.Script(machine.Prompt{Text: words, Steered: true})
 }
 
 // step does one step. It returns the steps to do next, and whether the turn failed without an error.
-func (t *turn) step(step any) (more []any, err *wireError, ended bool) {
+func (t *turn) step(step machine.Step) (more []machine.Step, err *wireError, ended bool) {
 	switch s := step.(type) {
 	case machine.Say:
 		t.say(t.world.name("msg"), s.Text)
-	case Stray:
+	case machine.Stray:
 		t.chunk(t.live.id, "agent_message_chunk", "", s.Text)
-	case Later:
+	case machine.Later:
 		t.later = append(t.later, s.Text)
 	case machine.Run:
 		t.command(s)
@@ -296,7 +296,7 @@ func (t *turn) request(method string, params object) json.RawMessage {
 	return nil
 }
 
-func (t *turn) ask(s machine.Ask) []any {
+func (t *turn) ask(s machine.Ask) []machine.Step {
 	id := t.world.name("call")
 	call := object{"toolCallId": id, "title": s.Command, "kind": "execute", "status": "pending"}
 	if !t.world.cfg.Profile.TitleOnly {
@@ -319,7 +319,7 @@ func (t *turn) ask(s machine.Ask) []any {
 	case got.Outcome.Option == "go" || got.Outcome.Option == "and-ever":
 		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "completed",
 			"title": s.Command, "rawInput": object{"command": s.Command}, "rawOutput": "done"}, true)
-		return steps(s.Accepted)
+		return s.Accepted
 	case got.Outcome.Option == "no-go" && t.world.cfg.Profile.RejectEnds:
 		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"}, false)
 		t.prompt.stop()
@@ -327,10 +327,10 @@ func (t *turn) ask(s machine.Ask) []any {
 	}
 	t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "failed",
 		"title": s.Command}, true)
-	return steps(s.Declined)
+	return s.Declined
 }
 
-func (t *turn) input(s machine.Input) []any {
+func (t *turn) input(s machine.Input) []machine.Step {
 	properties := object{}
 	for i, q := range s.Queries {
 		var options []object
@@ -351,7 +351,7 @@ func (t *turn) input(s machine.Input) []any {
 	for i := range answers {
 		answers[i] = strings.TrimPrefix(got.Content[fmt.Sprint("question_", i)], "const ")
 	}
-	return steps(s.Answered(answers))
+	return s.Answered(answers)
 }
 
 // hang runs a command until Release, a cancel or a steer.
@@ -378,12 +378,4 @@ func (t *turn) hang() {
 		tell("tool_call_update", "completed")
 	case <-t.done:
 	}
-}
-
-func steps(all []machine.Step) []any {
-	var out []any
-	for _, s := range all {
-		out = append(out, s)
-	}
-	return out
 }

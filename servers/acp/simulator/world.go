@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	machine "switchboard/servers/simulator"
 )
 
 // A Profile says what an agent can do, and how it behaves where agents differ.
@@ -40,16 +42,10 @@ const (
 	OutputText                   // at the end, without the last newline and without the exit code
 )
 
-// Later is a step: after the prompt was answered, the agent sends a message by itself.
-type Later struct{ Text string }
-
-// Stray is a step: text without an id, which is not the agent's.
-type Stray struct{ Text string }
-
 // A Config describes a world.
 type Config struct {
 	Profile Profile
-	Script  func(prompt string) []any // steps of package servers/simulator and of this one
+	Script  func(machine.Prompt) []machine.Step
 }
 
 // A World is the state that processes share.

@@ -32,16 +32,16 @@ func acpAgent() {
 		Profile: acpsim.Profile{
 			List: true, Load: true, Resume: true, Close: true, Names: true, Modes: []string{"auto", "default"},
 		},
-		Script: func(prompt string) []any {
+		Script: func(p simulator.Prompt) []simulator.Step {
 			say := func(text string) simulator.Say { return simulator.Say{Text: text} }
 			switch {
-			case strings.HasPrefix(prompt, "ask"):
-				return []any{simulator.Ask{Command: "make install", Accepted: []simulator.Step{say("Done.")},
+			case strings.HasPrefix(p.Text, "ask"):
+				return []simulator.Step{simulator.Ask{Command: "make install", Accepted: []simulator.Step{say("Done.")},
 					Declined: []simulator.Step{say("Not done.")}}}
-			case strings.HasPrefix(prompt, "wait"):
-				return []any{say("I wait."), simulator.Hang{}, say("It is over.")}
+			case strings.HasPrefix(p.Text, "wait"):
+				return []simulator.Step{say("I wait."), simulator.Hang{}, say("It is over.")}
 			}
-			return []any{say(fmt.Sprintf("I am %d.", os.Getpid()))}
+			return []simulator.Step{say(fmt.Sprintf("I am %d.", os.Getpid()))}
 		},
 	})
 	go func() {
