@@ -7,44 +7,6 @@ import (
 	"time"
 )
 
-func TestStartFaults(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name    string
-		fault   StartFault
-		runs    bool // whether a turn runs afterwards
-		answers bool
-	}{
-		{"cut", StartCut, true, false},
-		{"lost", StartLost, false, false},
-		{"slow", StartSlow, true, true},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			w := scripted(Hang{})
-			c := connect(t, serve(t, w, "bigpc"))
-			thread := c.start()
-			w.SetFaults("bigpc", Faults{Start: row.fault})
-			c.request("turn/start", c.turn(thread, "go"))
-			if row.answers {
-				if m, ok := c.receive(); !ok || m.Method != "" {
-					t.Errorf("first comes %s, %v", m.line(), ok)
-				}
-			} else {
-				c.ended()
-			}
-			starts := w.Starts("bigpc")
-			if len(starts) != 1 || starts[0].ClientID != "client-1" || (starts[0].Turn != "") != row.runs {
-				t.Errorf("starts: %+v", starts)
-			}
-			all := w.Threads("bigpc")
-			if last := all[len(all)-1]; (last.Running != "") != row.runs {
-				t.Errorf("%+v", last)
-			}
-		})
-	}
-}
-
 func TestServedAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	w := scripted(Say{Text: "one ", Every: time.Millisecond}, Hang{})

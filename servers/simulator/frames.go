@@ -183,10 +183,3 @@ func changeFrames(it *item, took time.Duration) []frame {
 		u.thread.publish("turn/diff/updated", map[string]any{"turnId": u.id, "diff": diff.String()})
 	})}
 }
-
-// dropAll cuts every connection.
-func (m *machine) dropAll() {
-	for _, c := range m.conns {
-		c.Lose(errCut)
-	}
-}

@@ -28,16 +28,16 @@ type Faults struct {
 	FalseInterrupt time.Duration
 }
 
-// A Thread is the state of a thread, for tests.
-type Thread struct {
-	ID      string
-	Running string // id of the running turn, or ""
-	Asking  bool   // whether a request to the clients is open
-}
-
 // SetFaults sets the faults of a machine. An unknown machine is ignored.
 func (w *World) SetFaults(name string, f Faults) {
 	w.do(name, func(m *machine) { m.faults = f })
+}
+
+// dropAll cuts every connection.
+func (m *machine) dropAll() {
+	for _, c := range m.conns {
+		c.Lose(errCut)
+	}
 }
 
 // Drop cuts every connection of a machine. Running turns go on.
@@ -70,21 +70,6 @@ func (w *World) Connections(name string) int {
 	n := 0
 	w.do(name, func(m *machine) { n = len(m.conns) })
 	return n
-}
-
-// Threads returns the threads of a machine, oldest first.
-func (w *World) Threads(name string) []Thread {
-	var all []Thread
-	w.do(name, func(m *machine) {
-		for _, t := range m.threads {
-			thread := Thread{ID: t.id}
-			if t.turn != nil {
-				thread.Running, thread.Asking = t.turn.id, t.turn.ask != nil
-			}
-			all = append(all, thread)
-		}
-	})
-	return all
 }
 
 // Unload unloads every thread of a machine that runs no turn, as another process or a restart does. Its clients are

@@ -43,72 +43,6 @@ func (c *client) ask(thread, prompt string) (answer, streamed string) {
 	}
 }
 
-func TestTheStoryOfANewcomer(t *testing.T) {
-	t.Parallel()
-	w := NewWorld(Config{Speed: 100})
-	addr := serve(t, w, "bigpc")
-	auth, checkout := visit(t, addr, authID), visit(t, addr, checkoutID)
-
-	if answer, _ := auth.ask(authID, "fix it"); !strings.Contains(answer, "Nothing has failed in this session") {
-		t.Error(answer)
-	}
-	answer, output := auth.ask(authID, "run the tests")
-	if !strings.Contains(answer, "One test fails: TestRefreshExpiredToken") ||
-		!strings.Contains(output, "--- FAIL: TestRefreshExpiredToken") {
-		t.Errorf("%s\n%s", answer, output)
-	}
-	if answer, _ = checkout.ask(checkoutID, "fix it"); !strings.Contains(answer, "Nothing has failed in this session") {
-		t.Errorf("another session: %s", answer)
-	}
-	auth.seen = nil
-	answer, output = auth.ask(authID, "fix it")
-	if !strings.Contains(answer, "all tests pass now") || strings.Contains(output, "FAIL") ||
-		!strings.Contains(strings.Join(auth.seen, " "), "item/completed fileChange") {
-		t.Errorf("%s\n%s", answer, output)
-	}
-	if answer, _ = checkout.ask(checkoutID, "run the tests"); !strings.Contains(answer, "All tests pass.") {
-		t.Errorf("the shop is one world: %s", answer)
-	}
-	if answer, _ = auth.ask(authID, "what changed?"); !strings.Contains(answer, "last I ran the tests, and all passed") ||
-		!strings.Contains(answer, "fixed the expired token check") {
-		t.Error(answer)
-	}
-
-	push := func(decision string) string {
-		auth.call("turn/start", auth.turn(authID, "push the branch"))
-		m := auth.until("item/commandExecution/requestApproval")
-		if command := field[string](t, m.Params, "command"); !strings.Contains(command, "git push origin auth-refactor") {
-			t.Error(command)
-		}
-		auth.answer(*m.ID, decision)
-		done := auth.until("turn/completed")
-		if items := field[[]map[string]any](t, done.Params, "turn", "items"); len(items) == 1 {
-			return items[0]["text"].(string)
-		}
-		return field[string](t, done.Params, "turn", "status")
-	}
-	if got := push("decline"); !strings.Contains(got, "did not push") {
-		t.Error(got)
-	}
-	if got := push("cancel"); got != "interrupted" {
-		t.Error(got)
-	}
-	if got := push("accept"); !strings.Contains(got, "is pushed") {
-		t.Error(got)
-	}
-	if answer, _ = auth.ask(authID, "push it"); !strings.Contains(answer, "pushed already") {
-		t.Error(answer)
-	}
-	if answer, _ = auth.ask(authID, "make coffee"); answer != unknown {
-		t.Error(answer)
-	}
-
-	laptop := visit(t, serve(t, w, "laptop"), releaseID)
-	if answer, _ = laptop.ask(releaseID, "write the release notes"); !strings.Contains(answer, "are written") {
-		t.Error(answer)
-	}
-}
-
 // TestStopAtEveryPoint interrupts the fix after each of its notifications.
 func TestStopAtEveryPoint(t *testing.T) {
 	t.Parallel()
@@ -145,11 +79,14 @@ func TestStopAtEveryPoint(t *testing.T) {
 			}
 		}
 	}
-	for _, thread := range w.Threads("bigpc") {
-		if thread.Running != "" || thread.Asking {
-			t.Errorf("%+v", thread)
+	m := w.find("bigpc")
+	m.do(func() {
+		for _, thread := range m.threads {
+			if thread.turn != nil || len(m.asks) > 0 {
+				t.Errorf("%s still runs, or asks", thread.name)
+			}
 		}
-	}
+	})
 }
 
 // A machine that leaves is there until it is given work, and then gone for good; no client can tell whether the work
