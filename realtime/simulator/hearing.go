@@ -23,7 +23,6 @@ type input struct {
 type injected struct {
 	words string
 	began time.Time
-	until time.Time
 }
 
 func (in *input) clear() {
@@ -139,11 +138,7 @@ func (s *session) commit(id, words string) {
 		return
 	}
 	it.Content[0].Transcript = &words
-	late := time.Duration(0)
-	if s.manner != nil {
-		late = s.manner.Words()
-	}
-	s.after(late, func() {
+	transcribed := func() {
 		if words != "" {
 			s.emit("conversation.item.input_audio_transcription.delta", fields{
 				"item_id": id, "content_index": 0, "delta": words,
@@ -155,7 +150,12 @@ func (s *session) commit(id, words string) {
 				"type": "tokens", "total_tokens": tokens(words), "input_tokens": 0, "output_tokens": tokens(words),
 			},
 		})
-	})
+	}
+	if s.manner == nil {
+		transcribed()
+		return
+	}
+	s.schedule(nil, s.now.Add(s.manner.Words()), transcribed)
 }
 
 // hear begins speech from a script.
@@ -169,17 +169,22 @@ func (s *session) hear(h Hear) {
 		s.input.words = h.Text
 		return
 	}
-	if s.input.injected != nil {
-		s.injectedEnd()
-	}
+	s.injectedEnd(s.input.injected)
 	if s.manner != nil {
 		s.notice(h)
 		return
 	}
-	s.input.injected = &injected{words: h.Text, began: s.now, until: s.now.Add(h.For)}
+	s.inject(h.Text, 0, s.now.Add(h.For))
+}
+
+// inject begins speech that has gone on for ago, and ends it at a time.
+func (s *session) inject(words string, ago time.Duration, until time.Time) {
+	speech := &injected{words: words, began: s.now}
+	s.input.injected = speech
 	if s.input.itemID == "" {
-		s.speechStarted(0)
+		s.speechStarted(ago)
 	}
+	s.schedule(nil, until, func() { s.injectedEnd(speech) })
 }
 
 // notice begins speech from a script with the delays of voice detection: its beginning is noticed some time late, and
@@ -190,21 +195,18 @@ func (s *session) notice(h Hear) {
 		return
 	}
 	began := s.now
-	s.after(onset, func() {
-		set := s.settings.Audio.Input.TurnDetection
-		if set == nil {
-			return
-		}
-		s.input.injected = &injected{words: h.Text, began: s.now, until: began.Add(h.For + set.vad().silence)}
-		if s.input.itemID == "" {
-			s.speechStarted(onset)
+	s.schedule(nil, began.Add(onset), func() {
+		if set := s.settings.Audio.Input.TurnDetection; set != nil {
+			s.inject(h.Text, onset, began.Add(h.For+set.vad().silence))
 		}
 	})
 }
 
-// injectedEnd ends speech from a script.
-func (s *session) injectedEnd() {
-	i := s.input.injected
+// injectedEnd ends speech from a script, unless that was forgotten or has ended before.
+func (s *session) injectedEnd(i *injected) {
+	if i == nil || s.input.injected != i {
+		return
+	}
 	s.input.injected = nil
 	if s.settings.Audio.Input.TurnDetection != nil {
 		if s.manner == nil { // otherwise sound comes beside the script, and is counted

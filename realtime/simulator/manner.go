@@ -41,30 +41,3 @@ func DrawnManner(r *rand.Rand) *Manner {
 		Pace:   4,
 	}
 }
-
-// A pending is an action that a session does later.
-type pending struct {
-	at time.Time
-	do func()
-}
-
-// after does an action after d, or now if d is 0. Actions of the same time are done in order.
-func (s *session) after(d time.Duration, do func()) {
-	if d <= 0 {
-		do()
-		return
-	}
-	s.later = append(s.later, pending{s.now.Add(d), do})
-}
-
-// doDue does one action that is due, and reports whether there was one.
-func (s *session) doDue() bool {
-	for i, p := range s.later {
-		if !p.at.After(s.now) {
-			s.later = append(s.later[:i:i], s.later[i+1:]...)
-			p.do()
-			return true
-		}
-	}
-	return false
-}

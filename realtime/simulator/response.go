@@ -31,7 +31,7 @@ type request struct {
 	} `json:"audio"`
 }
 
-// A response runs its steps, each at its time, and ends after the last. Its fields are those that clients see. Owned by
+// A response is played as planned, and ends after the last of that. Its fields are those that clients see. Owned by
 // its session.
 type response struct {
 	Object       string   `json:"object"`
@@ -53,15 +53,8 @@ type response struct {
 
 	speed       float64
 	began       time.Time
-	steps       []step
 	open        *item // the item in progress; or nil
 	inputTokens int
-}
-
-// A step is an action at a time since the beginning of the response.
-type step struct {
-	at time.Duration
-	do func(*session, *response)
 }
 
 func (s *session) createResponse(frame []byte) *fault {
@@ -147,7 +140,7 @@ func (s *session) respond(req request) *fault {
 	}
 	s.running = append(s.running, r)
 	s.emit("response.created", fields{"response": r})
-	r.steps = plan(r, moves, s.manner)
+	s.play(r, moves)
 	return nil
 }
 
@@ -242,48 +235,27 @@ func (s *session) cancel(r *response, why string) {
 	s.finish(r, "cancelled", fields{"type": "cancelled", "reason": why})
 }
 
-// due returns when the next step is to be run.
-func (r *response) due() time.Time {
-	if len(r.steps) == 0 {
-		return r.began
-	}
-	return r.began.Add(r.steps[0].at)
-}
-
-// playDue runs one step that is due, and reports whether there was one.
-func (s *session) playDue() bool {
-	for _, r := range s.running {
-		if r.due().After(s.now) {
-			continue
-		}
-		if len(r.steps) == 0 {
-			s.finish(r, "completed", nil)
-			return true
-		}
-		next := r.steps[0]
-		r.steps = r.steps[1:]
-		next.do(s, r)
-		return true
-	}
-	if s.answerDue && s.active() == nil {
-		s.answerDue = false
-		return s.respond(request{}) == nil
-	}
-	return false
-}
-
 // finish ends a response. An item in progress is closed as incomplete, with its done events.
 func (s *session) finish(r *response, status string, why fields) {
 	if r.open != nil {
 		s.closeItem(r, "incomplete")
 	}
-	r.Status, r.Details, r.steps, r.Usage = status, why, nil, r.usage()
+	r.Status, r.Details, r.Usage = status, why, r.usage()
 	s.running = slices.DeleteFunc(s.running, func(other *response) bool { return other == r })
+	s.later = slices.DeleteFunc(slices.Clone(s.later), func(p pending) bool { return p.of == r })
 	s.emit("rate_limits.updated", fields{"rate_limits": []fields{
 		{"name": "requests", "limit": 1000, "remaining": 999, "reset_seconds": 0.06},
 		{"name": "tokens", "limit": 200000, "remaining": 199000, "reset_seconds": 0.3},
 	}})
 	s.emit("response.done", fields{"response": r})
+	if s.answerDue && s.active() == nil {
+		s.schedule(nil, s.now, func() {
+			if s.answerDue && s.active() == nil {
+				s.answerDue = false
+				_ = s.respond(request{}) // nothing runs, so it is not refused
+			}
+		})
+	}
 }
 
 func (r *response) usage() fields {

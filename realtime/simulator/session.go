@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ type session struct {
 	audioSent bool        // sound of the assistant was sent
 	answerDue bool        // speech ended while a response ran: it is answered after that
 	answered  int         // responses so far, without those out of band
-	later     []pending
+	later     []pending   // in the order of their times
 	out       [][]byte
 	end       *ending
 }
@@ -144,31 +145,37 @@ func (s *session) advance(now time.Time) {
 			"minutes."}, "")
 		s.close(Close{Code: closeGoingAway, Reason: "session expired"})
 	}
-	if i := s.input.injected; i != nil && !now.Before(i.until) {
-		s.injectedEnd()
-	}
-	for s.end == nil && (s.doDue() || s.playDue()) {
-		continue
+	for s.end == nil && len(s.later) > 0 && !s.later[0].at.After(now) {
+		next := s.later[0]
+		s.later = s.later[1:]
+		next.do()
 	}
 }
 
 // wake returns when advance has something to do next.
 func (s *session) wake() time.Time {
-	at := s.expires
-	if i := s.input.injected; i != nil && i.until.Before(at) {
-		at = i.until
+	if len(s.later) > 0 && s.later[0].at.Before(s.expires) {
+		return s.later[0].at
 	}
-	for _, p := range s.later {
-		if p.at.Before(at) {
-			at = p.at
+	return s.expires
+}
+
+// A pending is an action that a session does later.
+type pending struct {
+	at time.Time
+	of *response // which it is a part of; or nil
+	do func()
+}
+
+// schedule has an action done at a time. Actions of the same time are done in the order in which they were scheduled.
+func (s *session) schedule(of *response, at time.Time, do func()) {
+	i, _ := slices.BinarySearchFunc(s.later, at, func(p pending, at time.Time) int {
+		if p.at.After(at) {
+			return 1
 		}
-	}
-	for _, r := range s.running {
-		if due := r.due(); due.Before(at) {
-			at = due
-		}
-	}
-	return at
+		return -1
+	})
+	s.later = slices.Insert(s.later, i, pending{at, of, do})
 }
 
 func (s *session) updateSession(frame []byte) *fault {
