@@ -95,7 +95,7 @@ func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !m.enter() {
 		return
 	}
-	defer m.exit()
+	defer m.clients.Done()
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return // the upgrader has answered
@@ -126,17 +126,9 @@ func (m *machine) enter() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.running {
-		m.clients++
+		m.clients.Add(1)
 	}
 	return m.running
-}
-
-// exit counts the end of a handler.
-func (m *machine) exit() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.clients--
-	m.clientLeft.Broadcast()
 }
 
 // A packet is any message from a client.

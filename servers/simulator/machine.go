@@ -22,9 +22,10 @@ type machine struct {
 	log    *zap.Logger         // Set once
 	unsent int                 // Set once: maxUnsent
 
-	mu         sync.Mutex
-	clientLeft *sync.Cond // Set once; over mu
-	state                 // Guarded by mu
+	clients sync.WaitGroup // handlers of connections; added to with mu held, while the machine runs
+
+	mu    sync.Mutex
+	state // Guarded by mu
 }
 
 // state is the mutable state of a machine.
@@ -33,7 +34,6 @@ type state struct {
 	life        int    // how often it was killed
 	lose        func() // ends Serve; nil while it is not served
 	gone        bool   // a machine that leaves was given work
-	clients     int    // running handlers of connections
 	threads     []*thread
 	conns       []*conn
 	asks        []*ask // open requests to clients, oldest first
@@ -61,12 +61,10 @@ type timer struct {
 }
 
 func newMachine(about Machine, c Config, log *zap.Logger) *machine {
-	m := &machine{
+	return &machine{
 		about: about, born: time.Now(), speed: c.Speed, script: c.Script, holds: c.Holds,
 		log: log.With(zap.String("server", about.Name)), unsent: maxUnsent,
 	}
-	m.clientLeft = sync.NewCond(&m.mu)
-	return m
 }
 
 // do runs fn with mu held.
@@ -79,22 +77,20 @@ func (m *machine) do(fn func()) {
 // kill has the effect of a kill of the app-server: every connection is cut, running turns are interrupted, nothing is
 // loaded. It returns when all handlers of connections have ended.
 func (m *machine) kill() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, t := range m.threads {
-		if t.turn != nil {
-			t.turn.status = "interrupted"
-			t.turn.frames, t.turn.open, t.turn.ask = nil, nil, nil
-			t.turn = nil
+	m.do(func() {
+		for _, t := range m.threads {
+			if t.turn != nil {
+				t.turn.status = turnInterrupted
+				t.turn.frames, t.turn.open, t.turn.ask = nil, nil, nil
+				t.turn = nil
+			}
+			t.loaded, t.subscribers, t.status = false, nil, statusIdle
 		}
-		t.loaded, t.subscribers, t.status = false, nil, statusIdle
-	}
-	m.dropAll()
-	m.conns, m.asks, m.askSeq, m.running, m.lose = nil, nil, 0, false, nil
-	m.life++
-	for m.clients > 0 {
-		m.clientLeft.Wait()
-	}
+		m.dropAll()
+		m.conns, m.asks, m.askSeq, m.running, m.lose = nil, nil, 0, false, nil
+		m.life++
+	})
+	m.clients.Wait()
 }
 
 // after runs fn after d divided by the speed of the world.
