@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -27,12 +26,11 @@ type process struct {
 	done  chan struct{} // closed by kill
 	once  sync.Once
 	work  sync.WaitGroup
-	next  atomic.Int64 // id of its next request, from 0
+	close func() // Set once
 
-	mu      sync.Mutex
-	live    map[string]*live               // Guarded by mu
-	waiting map[int64]chan json.RawMessage // Guarded by mu: channels for the answers to its requests
-	closer  func()                         // Set once
+	next    int64                          // Guarded by mu of the world: id of its next request, from 0
+	live    map[string]*live               // Guarded by mu of the world
+	waiting map[int64]chan json.RawMessage // Guarded by mu of the world: channels for the answers to its requests
 }
 
 // live is a session that a process has open.
@@ -46,6 +44,7 @@ type live struct {
 // A prompt is a prompt that runs.
 type prompt struct {
 	id     json.RawMessage
+	live   *live
 	text   string
 	cancel chan struct{}
 	once   sync.Once
@@ -81,10 +80,8 @@ type request struct {
 // closes both streams.
 func (w *World) Serve(in io.Reader, out io.Writer, hangUp func()) {
 	p := &process{world: w, out: make(chan object, 64), done: make(chan struct{}), live: map[string]*live{},
-		waiting: map[int64]chan json.RawMessage{}, closer: hangUp}
-	w.mu.Lock()
-	w.processes = append(w.processes, p)
-	w.mu.Unlock()
+		waiting: map[int64]chan json.RawMessage{}, close: hangUp}
+	w.do(func() { w.processes = append(w.processes, p) })
 	p.work.Go(func() { p.write(out) })
 	lines := bufio.NewReader(in)
 	for {
@@ -99,15 +96,15 @@ func (w *World) Serve(in io.Reader, out io.Writer, hangUp func()) {
 	}
 	p.kill()
 	p.work.Wait()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.processes = slices.DeleteFunc(w.processes, func(other *process) bool { return other == p })
-	w.freeLocked(p)
+	w.do(func() {
+		w.processes = slices.DeleteFunc(w.processes, func(other *process) bool { return other == p })
+		p.free()
+	})
 }
 
-// freeLocked frees the sessions that a process holds.
-func (w *World) freeLocked(p *process) {
-	for _, s := range w.sessions {
+// free frees the sessions that the process holds. The caller holds mu of the world.
+func (p *process) free() {
+	for _, s := range p.world.sessions {
 		if s.holder == p {
 			s.holder = nil
 		}
@@ -118,10 +115,8 @@ func (w *World) freeLocked(p *process) {
 func (p *process) kill() {
 	p.once.Do(func() {
 		close(p.done)
-		p.world.mu.Lock()
-		p.world.freeLocked(p)
-		p.world.mu.Unlock()
-		p.closer()
+		p.world.do(p.free)
+		p.close()
 	})
 }
 
@@ -165,134 +160,126 @@ func (p *process) update(session string, u object) {
 
 // handle handles a message of the client.
 func (p *process) handle(r request) {
-	if r.Method == "" {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		var id int64
-		if json.Unmarshal(r.ID, &id) == nil && p.waiting[id] != nil {
-			p.waiting[id] <- r.Result
-			delete(p.waiting, id)
-		}
+	switch {
+	case r.Method == "":
+		p.world.do(func() {
+			var id int64
+			if json.Unmarshal(r.ID, &id) == nil && p.waiting[id] != nil {
+				p.waiting[id] <- r.Result
+				delete(p.waiting, id)
+			}
+		})
 		return
-	}
-	if r.Method == "session/prompt" || r.Method == "session/cancel" {
+	case r.Method == "session/prompt" || r.Method == "session/cancel":
 		p.handlePrompt(r)
 		return
 	}
-	if slow := p.world.cfg.Profile.SlowList; slow > 0 && r.Method == "session/list" {
-		time.AfterFunc(slow, func() { p.answer(r.ID, p.list(r.Params.Cursor), nil) })
+	var result any
+	var history []object
+	var err *wireError
+	p.world.do(func() { result, history, err = p.do(r) })
+	answer := func() {
+		if r.ID != nil {
+			p.answer(r.ID, result, err)
+		}
+	}
+	can := p.world.cfg.Profile
+	if can.SlowList > 0 && r.Method == "session/list" {
+		time.AfterFunc(can.SlowList, answer)
 		return
 	}
-	result, err := p.do(r)
-	if r.ID != nil {
-		p.answer(r.ID, result, err)
+	if can.LateReplay {
+		answer()
 	}
-	if err == nil && r.Method == "session/load" && p.world.cfg.Profile.LateReplay {
-		p.replay(r.Params.Session)
+	for _, u := range history {
+		p.update(r.Params.Session, u)
+	}
+	if !can.LateReplay {
+		answer()
 	}
 }
 
 var noSuchSession = &wireError{-32002, "Resource not found", nil}
 
-func (p *process) do(r request) (any, *wireError) {
+// do does what a request asks for. history are the updates that replay a session. The caller holds mu of the world.
+func (p *process) do(r request) (result any, history []object, err *wireError) {
 	w, can := p.world, p.world.cfg.Profile
 	allowed := map[string]bool{
 		"session/list": can.List, "session/load": can.Load, "session/resume": can.Resume, "session/fork": can.Fork,
 		"session/close": can.Close, "_session/steering": can.Steering, "initialize": true, "session/new": true,
 		"session/set_mode": !can.ModeOption, "session/set_config_option": can.ModeOption,
 	}
-	if !allowed[r.Method] {
-		return nil, &wireError{-32601, "Method not found: " + r.Method, nil}
+	s, l := w.sessions[r.Params.Session], p.live[r.Params.Session]
+	opens := slices.Contains([]string{"session/load", "session/resume"}, r.Method)
+	switch {
+	case !allowed[r.Method]:
+		return nil, nil, &wireError{-32601, "Method not found: " + r.Method, nil}
+	case r.Method == "initialize":
+		return p.capabilities(), nil, nil
+	case r.Method == "session/list":
+		return p.list(r.Params.Cursor), nil, nil
+	case r.Method == "session/new" && (r.Params.Servers == nil || !strings.HasPrefix(r.Params.Cwd, "/")):
+		return nil, nil, &wireError{-32602, "Invalid params", nil}
+	case r.Method == "session/new":
+		return p.openSession(w.make(r.Params.Cwd, nil), true), nil, nil
+	case s == nil || r.Method == "session/load" && len(s.records) == 0:
+		return nil, nil, noSuchSession
+	case opens && can.OneWriter && s.holder != nil && s.holder != p:
+		return nil, nil, &wireError{-32600, "This session is in use by another client",
+			object{"reason": "thread_active_writer"}}
+	case r.Method == "session/load":
+		history = p.replay(s)
+		fallthrough
+	case opens:
+		return p.openSession(s, false), history, nil
+	case r.Method == "session/fork":
+		return p.openSession(w.make(s.cwd, slices.Clone(s.records)), true), nil, nil
+	case l == nil:
+		return nil, nil, noSuchSession
 	}
-	switch r.Method {
-	case "initialize":
-		return p.capabilities(), nil
-	case "session/list":
-		return p.list(r.Params.Cursor), nil
-	case "session/new":
-		if r.Params.Servers == nil || !strings.HasPrefix(r.Params.Cwd, "/") {
-			return nil, &wireError{-32602, "Invalid params", nil}
-		}
-		return p.openSession(w.make(r.Params.Cwd, nil), true), nil
-	}
-	w.mu.Lock()
-	s := w.sessions[r.Params.Session]
-	held := s != nil && can.OneWriter && s.holder != nil && s.holder != p
-	empty := s != nil && len(s.records) == 0
-	w.mu.Unlock()
-	if s == nil || empty && r.Method == "session/load" {
-		return nil, noSuchSession
-	}
-	p.mu.Lock()
-	l := p.live[s.id]
-	p.mu.Unlock()
-	switch r.Method {
-	case "session/load", "session/resume":
-		if held {
-			return nil, &wireError{-32600, "This session is in use by another client", object{"reason": "thread_active_writer"}}
-		}
-		if r.Method == "session/load" && !can.LateReplay {
-			p.replay(s.id)
-		}
-		return p.openSession(s, false), nil
-	case "session/fork":
-		w.mu.Lock()
-		records := slices.Clone(s.records)
-		w.mu.Unlock()
-		return p.openSession(w.make(s.cwd, records), true), nil
-	}
-	if l == nil {
-		return nil, noSuchSession
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch r.Method {
 	case "session/close":
 		delete(p.live, s.id)
 	case "session/set_mode":
 		if !slices.Contains(can.Modes, r.Params.Mode) {
-			return nil, &wireError{-32602, "Invalid mode", nil}
+			return nil, nil, &wireError{-32602, "Invalid mode", nil}
 		}
 		l.mode = r.Params.Mode
 	case "session/set_config_option":
 		if !can.Deaf {
 			l.mode = r.Params.Value
 		}
-		return object{"configOptions": p.options(l.mode)}, nil
+		return object{"configOptions": p.options(l.mode)}, nil, nil
 	case "_session/steering":
-		return p.steer(l, r)
+		return p.steer(l, r), nil, nil
 	}
-	return object{}, nil
+	return object{}, nil, nil
 }
 
-func (p *process) steer(l *live, r request) (any, *wireError) {
+func (p *process) steer(l *live, r request) object {
 	switch {
 	case l.running == nil && r.Params.Meta.Steering.Idle != "promptRequired":
-		return object{"outcome": "startedNewTurn"}, nil
+		return object{"outcome": "startedNewTurn"}
 	case l.running == nil:
-		return object{"outcome": "promptRequired", "reason": "noRunningTurn"}, nil
+		return object{"outcome": "promptRequired", "reason": "noRunningTurn"}
 	}
-	words := p.words(r)
-	l.running.steers <- words
-	return object{"outcome": "injected"}, nil
+	l.running.steers <- p.words(r) // has room for more than tests send
+	return object{"outcome": "injected"}
 }
 
-// words returns the text of a prompt, and counts its pictures.
+// words returns the text of a prompt, and counts its pictures. The caller holds mu of the world.
 func (p *process) words(r request) string {
 	var all []string
-	pictures := 0
 	for _, b := range r.Params.Prompt {
 		if b.Type == "image" {
-			pictures++
+			p.world.pictures++
 			continue
 		}
 		all = append(all, b.Text)
 	}
-	p.world.mu.Lock()
-	defer p.world.mu.Unlock()
-	p.world.pictures += pictures
-	p.world.prompts = append(p.world.prompts, strings.Join(all, ""))
-	return strings.Join(all, "")
+	text := strings.Join(all, "")
+	p.world.prompts = append(p.world.prompts, text)
+	return text
 }
 
 func (p *process) capabilities() any {
@@ -315,11 +302,8 @@ func (p *process) capabilities() any {
 const listPage = 2
 
 func (p *process) list(cursor string) any {
-	w := p.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var all []*stored
-	for _, s := range w.sessions {
+	for _, s := range p.world.sessions {
 		if len(s.records) > 0 {
 			all = append(all, s)
 		}
@@ -338,22 +322,19 @@ func (p *process) list(cursor string) any {
 	return result
 }
 
-// openSession opens a session, and returns the result of the method that did so. fresh: the session is new.
+// openSession opens a session, and returns the result of the method that did so. fresh: the session is new. The caller
+// holds mu of the world.
 func (p *process) openSession(s *stored, fresh bool) any {
 	can := p.world.cfg.Profile
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	l := p.live[s.id]
 	if l == nil {
 		l = &live{stored: s}
 		p.live[s.id] = l
 	}
-	p.world.mu.Lock()
 	l.records = slices.Clone(s.records)
 	if can.OneWriter {
 		s.holder = p
 	}
-	p.world.mu.Unlock()
 	if len(can.Modes) > 0 && (l.mode == "" || can.Forgets) {
 		l.mode = can.Modes[0]
 	}
@@ -385,14 +366,11 @@ func (p *process) options(mode string) any {
 	}
 }
 
-// replay sends the history of a session.
-func (p *process) replay(id string) {
-	p.world.mu.Lock()
-	records := slices.Clone(p.world.sessions[id].records)
-	p.world.mu.Unlock()
-	for _, r := range records {
+// replay returns the updates that replay a session.
+func (p *process) replay(s *stored) (all []object) {
+	for _, r := range s.records {
 		if r.call != nil {
-			p.update(id, r.call)
+			all = append(all, r.call)
 			continue
 		}
 		kind := "agent_message_chunk"
@@ -400,17 +378,17 @@ func (p *process) replay(id string) {
 			kind = "user_message_chunk"
 		}
 		for _, text := range r.text {
-			p.chunk(id, kind, r.id, text)
+			all = append(all, p.chunk(kind, r.id, text))
 		}
 	}
-	p.update(id, object{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})
+	return append(all, object{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})
 }
 
-// chunk sends a piece of a message.
-func (p *process) chunk(session, kind, id, text string) {
+// chunk returns the update with a piece of a message.
+func (p *process) chunk(kind, id, text string) object {
 	u := object{"sessionUpdate": kind, "content": object{"type": "text", "text": text}}
 	if p.world.cfg.Profile.Names && id != "" {
 		u["messageId"] = id
 	}
-	p.update(session, u)
+	return u
 }

@@ -14,77 +14,50 @@ import (
 // handlePrompt handles a prompt or a cancel.
 func (p *process) handlePrompt(r request) {
 	w := p.world
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.live[r.Params.Session]
-	if r.Method == "session/cancel" {
-		if l == nil || l.running == nil {
+	var q *prompt
+	var refused *wireError
+	fault := FaultNone
+	w.do(func() {
+		l := p.live[r.Params.Session]
+		switch {
+		case r.Method == "session/cancel":
+			if l != nil && l.running != nil {
+				l.running.stop()
+			}
+			return
+		case l == nil:
+			refused = noSuchSession
 			return
 		}
-		l.running.stop()
-		return
-	}
-	if l == nil {
-		p.work.Go(func() { p.answer(r.ID, nil, noSuchSession) })
-		return
-	}
-	q := &prompt{id: r.ID, text: p.words(r), cancel: make(chan struct{}), steers: make(chan string, 8)}
-	w.mu.Lock()
-	fault := w.fault
-	w.fault = FaultNone
-	w.mu.Unlock()
-	switch {
-	case fault == FaultLost:
-		p.kill()
-		return
-	case fault == FaultCut:
-		p.orphan(l, q)
-		p.kill()
-		return
-	case l.running != nil: // real agents queue it, run it after a cancel, or give up the first
-		p.work.Go(func() { p.answer(q.id, nil, &wireError{-32600, "a prompt runs", nil}) })
-		return
-	}
-	p.begin(l, q)
-}
-
-// begin starts a prompt. The caller holds mu.
-func (p *process) begin(l *live, q *prompt) {
-	l.running = q
-	w := p.world
-	w.mu.Lock()
-	w.starts++
-	w.modes = append(w.modes, l.mode)
-	if !w.cfg.Profile.Branches {
-		l.records = slices.Clone(l.stored.records)
-	}
-	w.mu.Unlock()
-	p.work.Go(func() {
-		t := &turn{process: p, live: l, prompt: q}
-		t.record(record{user: true, id: w.name("user"), text: []string{q.text}})
-		result, err := t.run(q.text)
-		p.mu.Lock()
-		l.running = nil
-		p.mu.Unlock()
-		p.answer(q.id, result, err)
-		for _, text := range t.later {
-			id := w.name("msg")
-			t.record(record{id: id, text: []string{text}})
-			p.chunk(l.id, "agent_message_chunk", id, text)
-			p.update(l.id, object{"sessionUpdate": "usage_update", "used": 1, "size": 2,
-				"_meta": object{"_claude/origin": object{"kind": "task-notification"}}})
+		text := p.words(r)
+		if fault, w.fault = w.fault, FaultNone; fault == FaultLost {
+			return
+		}
+		if fault == FaultNone && l.running != nil { // real agents queue it, run it after a cancel, or give up the first
+			refused = &wireError{-32600, "a prompt runs", nil}
+			return
+		}
+		q = &prompt{id: r.ID, live: l, text: text, cancel: make(chan struct{}), steers: make(chan string, 8)}
+		w.starts++
+		if fault == FaultNone {
+			l.running = q
+			w.modes = append(w.modes, l.mode)
+			if !w.cfg.Profile.Branches {
+				l.records = slices.Clone(l.stored.records)
+			}
 		}
 	})
-}
-
-// orphan runs a prompt without sending anything: it is only recorded.
-func (p *process) orphan(l *live, q *prompt) {
-	p.world.mu.Lock()
-	p.world.starts++
-	p.world.mu.Unlock()
-	t := &turn{process: p, live: l, prompt: q, silent: true}
-	t.record(record{user: true, id: p.world.name("user"), text: []string{q.text}})
-	_, _ = t.run(q.text) // the answer is not sent
+	switch {
+	case refused != nil:
+		p.work.Go(func() { p.answer(r.ID, nil, refused) })
+	case fault == FaultCut: // it runs to its end, and is only recorded
+		(&turn{process: p, live: q.live, prompt: q, silent: true}).play()
+		p.kill()
+	case fault == FaultLost:
+		p.kill()
+	case q != nil:
+		p.work.Go(func() { (&turn{process: p, live: q.live, prompt: q}).play() })
+	}
 }
 
 // A turn runs the steps of one prompt.
@@ -97,17 +70,41 @@ type turn struct {
 	silent bool     // nothing is sent
 }
 
+// play runs a prompt, and answers it.
+func (t *turn) play() {
+	t.record(record{user: true, id: t.world.name("user"), text: []string{t.prompt.text}})
+	result, err := t.run(t.prompt.text)
+	if t.silent {
+		return
+	}
+	t.world.do(func() { t.live.running = nil })
+	t.answer(t.prompt.id, result, err)
+	for _, text := range t.later {
+		id := t.world.name("msg")
+		t.record(record{id: id, text: []string{text}})
+		t.chunk(id, text)
+		t.update(t.live.id, object{"sessionUpdate": "usage_update", "used": 1, "size": 2,
+			"_meta": object{"_claude/origin": object{"kind": "task-notification"}}})
+	}
+}
+
 // record adds to the session's history.
 func (t *turn) record(r record) {
-	w := t.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t.live.records = append(t.live.records, r)
-	t.live.stored.records = slices.Clone(t.live.records)
-	if t.live.title == "" && r.user {
-		t.live.stored.title, _, _ = strings.Cut(strings.Join(r.text, ""), "\n")
+	t.world.do(func() {
+		t.live.records = append(t.live.records, r)
+		t.live.stored.records = slices.Clone(t.live.records)
+		if t.live.title == "" && r.user {
+			t.live.stored.title, _, _ = strings.Cut(strings.Join(r.text, ""), "\n")
+		}
+		t.live.stored.updated = t.world.tick()
+	})
+}
+
+// chunk sends a piece of the agent's message.
+func (t *turn) chunk(id, text string) {
+	if !t.silent {
+		t.update(t.live.id, t.process.chunk("agent_message_chunk", id, text))
 	}
-	t.live.stored.updated = w.tickLocked()
 }
 
 // run does the steps of the script until they end or the prompt is cancelled. A steer replaces the remaining steps.
@@ -158,7 +155,7 @@ func (t *turn) step(step machine.Step) (more []machine.Step, err *wireError, end
 	case machine.Say:
 		t.say(t.world.name("msg"), s.Text)
 	case machine.Stray:
-		t.chunk(t.live.id, "agent_message_chunk", "", s.Text)
+		t.chunk("", s.Text)
 	case machine.Later:
 		t.later = append(t.later, s.Text)
 	case machine.Run:
@@ -187,7 +184,7 @@ func (t *turn) step(step machine.Step) (more []machine.Step, err *wireError, end
 		}
 		t.update(t.live.id, object{"sessionUpdate": "session_info_update",
 			"_meta": object{"codex": object{"threadStatus": object{"type": "systemError"}}}})
-		t.chunk(t.live.id, "agent_message_chunk", "", s.Message)
+		t.chunk("", s.Message)
 		return nil, nil, true
 	}
 	return more, nil, false
@@ -197,9 +194,7 @@ func (t *turn) step(step machine.Step) (more []machine.Step, err *wireError, end
 func (t *turn) say(id, text string) {
 	t.record(record{id: id, text: []string{text}})
 	for _, word := range strings.SplitAfter(text, " ") {
-		if !t.silent {
-			t.chunk(t.live.id, "agent_message_chunk", id, word)
-		}
+		t.chunk(id, word)
 	}
 }
 
@@ -275,11 +270,9 @@ func (t *turn) edit(s machine.Edit) {
 
 // request sends a request to the client. It returns nil if the turn or the process ends first.
 func (t *turn) request(method string, params object) json.RawMessage {
-	id := t.next.Add(1) - 1
+	var id int64
 	came := make(chan json.RawMessage, 1)
-	t.mu.Lock()
-	t.waiting[id] = came
-	t.mu.Unlock()
+	t.world.do(func() { id, t.next, t.waiting[t.next] = t.next, t.next+1, came })
 	params["sessionId"] = t.live.id
 	t.send(object{"id": id, "method": method, "params": params})
 	cancelled := t.prompt.cancel

@@ -124,17 +124,21 @@ func (w *World) Modes() []string { return look(w, func() []string { return slice
 // Processes returns the number of running processes.
 func (w *World) Processes() int { return look(w, func() int { return len(w.processes) }) }
 
-func look[T any](w *World, what func() T) T {
+// do calls what with mu held.
+func (w *World) do(what func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return what()
+	what()
+}
+
+func look[T any](w *World, what func() T) (v T) {
+	w.do(func() { v = what() })
+	return v
 }
 
 // SetFault sets the fault of the next prompt.
 func (w *World) SetFault(f Fault) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fault = f
+	w.do(func() { w.fault = f })
 }
 
 // Drop ends all processes.
@@ -146,30 +150,31 @@ func (w *World) Drop() {
 
 // Desk adds a prompt and its answer to a session, as a person does who works in it with another program.
 func (w *World) Desk(session, prompt, answer string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.sessions[session]
-	s.records = append(s.records, record{user: true, id: w.nameLocked("user"), text: []string{prompt}},
-		record{id: w.nameLocked("msg"), text: []string{answer}})
-	s.updated = w.tickLocked()
+	asked, answered := w.name("user"), w.name("msg")
+	w.do(func() {
+		s := w.sessions[session]
+		s.records = append(s.records, record{user: true, id: asked, text: []string{prompt}},
+			record{id: answered, text: []string{answer}})
+		s.updated = w.tick()
+	})
 }
 
 // SetModes changes the mode of every open session, and has the processes report it.
 func (w *World) SetModes(mode string) {
-	for _, p := range look(w, func() []*process { return slices.Clone(w.processes) }) {
-		p.mu.Lock()
-		for id, l := range p.live {
-			l.mode = mode
-			p.work.Go(func() {
-				p.update(id, object{"sessionUpdate": "current_mode_update", "currentModeId": mode})
-			})
+	w.do(func() {
+		for _, p := range w.processes {
+			for id, l := range p.live {
+				l.mode = mode
+				p.work.Go(func() {
+					p.update(id, object{"sessionUpdate": "current_mode_update", "currentModeId": mode})
+				})
+			}
 		}
-		p.mu.Unlock()
-	}
+	})
 }
 
-// tickLocked returns a time that is later than all it has returned before.
-func (w *World) tickLocked() time.Time {
+// tick returns a time that is later than all it has returned before. The caller holds mu.
+func (w *World) tick() time.Time {
 	now := time.Now().Truncate(time.Millisecond)
 	if !now.After(w.now) {
 		now = w.now.Add(time.Millisecond)
@@ -178,22 +183,16 @@ func (w *World) tickLocked() time.Time {
 	return now
 }
 
-func (w *World) nameLocked(kind string) string {
-	w.ids++
-	return fmt.Sprintf("%s_%04d", kind, w.ids)
-}
-
+// name returns a new id.
 func (w *World) name(kind string) string {
-	return look(w, func() string { return w.nameLocked(kind) })
+	return fmt.Sprintf("%s_%04d", kind, look(w, func() int { w.ids++; return w.ids }))
 }
 
-// make makes a session.
+// make makes a session. The caller holds mu.
 func (w *World) make(cwd string, records []record) *stored {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.ids++
 	s := &stored{id: fmt.Sprintf("5e550000-0000-4000-8000-%012d", w.ids), cwd: cwd, records: records}
-	s.updated = w.tickLocked()
+	s.updated = w.tick()
 	w.sessions[s.id] = s
 	return s
 }
