@@ -285,19 +285,6 @@ func (s *session) add(at int, it *item) {
 	s.emit("conversation.item.done", fields{"previous_item_id": previous, "item": it})
 }
 
-// named returns the item that a client names to do something with it. Each verb has an error code of its own.
-func (s *session) named(verb, id string) (int, *item, *fault) {
-	i, it := s.items.find(id)
-	switch {
-	case id == "":
-		return 0, nil, missing("item_id")
-	case it == nil:
-		return 0, nil, refusal("item_"+verb+"_invalid_item_id", "item_id",
-			"Error with item_id in %s: the item with id '%.40s' does not exist.", verb, id)
-	}
-	return i, it, nil
-}
-
 // changeItem retrieves or deletes an item, or truncates it: it shortens the assistant's sound to what the caller heard,
 // and drops its transcript.
 func (s *session) changeItem(verb string, frame []byte) *fault {
@@ -309,10 +296,13 @@ func (s *session) changeItem(verb string, frame []byte) *fault {
 	if f != nil {
 		return f
 	}
-	i, it, f := s.named(verb, in.ItemID)
+	i, it := s.items.find(in.ItemID)
 	switch {
-	case f != nil:
-		return f
+	case in.ItemID == "":
+		return missing("item_id")
+	case it == nil: // each verb has a code of its own
+		return refusal("item_"+verb+"_invalid_item_id", "item_id",
+			"Error with item_id in %s: the item with id '%.40s' does not exist.", verb, in.ItemID)
 	case verb == "retrieve":
 		s.emit("conversation.item.retrieved", fields{"item": it})
 	case verb == "delete":

@@ -249,12 +249,8 @@ func (s *session) finish(r *response, status string, why fields) {
 	}})
 	s.emit("response.done", fields{"response": r})
 	if s.answerDue && s.active() == nil {
-		s.schedule(nil, s.now, func() {
-			if s.answerDue && s.active() == nil {
-				s.answerDue = false
-				_ = s.respond(request{}) // nothing runs, so it is not refused
-			}
-		})
+		s.answerDue = false
+		s.schedule(nil, s.now, func() { _ = s.respond(request{}) }) // refused if the client's own request came first
 	}
 }
 
