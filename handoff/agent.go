@@ -120,13 +120,6 @@ type Registered struct {
 	EndsWithUs     bool // its work ends when this process ends or loses it: a child, a simulator, an agent of ours
 }
 
-// Stickies keeps the sticky threads of callers beyond the process. The router is its only writer.
-type Stickies interface {
-	List(ctx context.Context, c Caller) ([]Sticky, error)
-	Set(ctx context.Context, c Caller, s Sticky) error
-	Clear(ctx context.Context, c Caller, t Target) error
-}
-
 // A Part is one piece of an agent's input: a [Text] or an [Image]. An agent that cannot take a kind of part refuses the
 // whole input with [CodeUnsupported].
 type Part interface{ inputPart() }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 )
 
 // Bounds of stored conversations.
@@ -60,4 +61,4 @@ type Conversations interface {
 }
 
 // SaidWords returns the words by which a search finds a line.
-func SaidWords(l Said) []string { return words(l.Text) }
+func SaidWords(l Said) []string { return ledger.Words(l.Text) }

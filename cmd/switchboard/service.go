@@ -116,7 +116,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	fleet, counts := there.fleet, router.NewCounts(there.fleet)
 	routing := router.Config{
 		Queues: queues, Owners: owners, Counts: counts,
-		Fleet: fleet, Stickies: s.store, Ledger: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
+		Fleet: fleet, Store: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		AskAgain: time.Duration(p.Approvals.AskAgain), GiveUp: time.Duration(p.Approvals.GiveUp),
 		Silence: time.Duration(p.Work.Silence), Patience: time.Duration(p.Work.Patience),
 	}

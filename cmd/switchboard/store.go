@@ -22,8 +22,7 @@ import (
 // A store persists everything: the Redis of the settings, or else a file in the state directory.
 type store interface {
 	// for the router
-	handoff.Stickies
-	ledger.Ledger
+	sessions.Callers
 	ledger.History
 	ledger.Owners
 

@@ -30,7 +30,7 @@ func newBench(b *testing.B) *bench {
 	b.Helper()
 	x := &bench{events: make(chan handoff.Event), said: make(chan handoff.Utterance, 256),
 		starts: make(chan handoff.TurnID, 8), updates: make(chan handoff.Update)}
-	r, calls := service("", router.Config{Fleet: x, Stickies: x, Ledger: x}, x, "")
+	r, calls := service("", router.Config{Fleet: x, Store: x}, x, "")
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error, 2)
 	go func() { done <- r.Run(ctx) }()
@@ -78,13 +78,9 @@ func (x *bench) Follow(ctx context.Context, _ handoff.TurnID) iter.Seq2[handoff.
 
 func (x *bench) Close() error { return nil }
 
-func (x *bench) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) { return nil, nil }
-func (x *bench) Set(context.Context, handoff.Caller, handoff.Sticky) error      { return nil }
-func (x *bench) Clear(context.Context, handoff.Caller, handoff.Target) error    { return nil }
-func (x *bench) OpenAll(context.Context) ([]ledger.Entry, error)                { return nil, nil }
-func (x *bench) Open(context.Context, handoff.Caller) ([]ledger.Entry, error)   { return nil, nil }
-func (x *bench) Advance(context.Context, ledger.Step) (ledger.Entry, error) {
-	return ledger.Entry{}, nil
+func (x *bench) State(context.Context, handoff.Caller) (ledger.State, error) { return ledger.State{}, nil }
+func (x *bench) Commit(context.Context, handoff.Caller, ledger.Batch) (ledger.Committed, error) {
+	return ledger.Written, nil
 }
 
 // begin asks for work and waits until it runs.

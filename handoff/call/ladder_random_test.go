@@ -18,7 +18,7 @@ var (
 
 // TestRandomConversations plays conversations that nobody wrote: machines that are lost, refuse and forget, a ledger
 // that is slow or away, requests, stops, hang-ups and restarts at any moment. What each of them has to keep is what
-// [ledgertest.CheckTrace] says, and that every request of the voice model is answered exactly once.
+// [calltest.CheckTrace] says, and that every request of the voice model is answered exactly once.
 func TestRandomConversations(t *testing.T) {
 	seeds := []uint64{620} // the page was told of an end that the ledger had not
 	for seed := range uint64(*conversations) {

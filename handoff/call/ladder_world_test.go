@@ -8,7 +8,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call/calltest"
-	"switchboard/handoff/ledger/ledgertest"
 )
 
 // A world has scripted agents. Besides the words of [calltest.World] it has:
@@ -31,7 +30,7 @@ type world struct {
 	turns   map[handoff.TurnID]*fakeTurn // Guarded by mu, like all that follows
 	newest  map[string]*fakeTurn         // by thread
 	started int
-	trace   []ledgertest.Event
+	trace   []calltest.Event
 	answers map[handoff.QuestionID]chan handoff.Decision
 }
 

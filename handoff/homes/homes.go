@@ -66,7 +66,7 @@ type Homes struct {
 	mu      sync.Mutex
 	ctx     context.Context          // Guarded by mu: of Run; nil before it
 	over    bool                     // Guarded by mu: Run waits for the last homes
-	read    bool                     // Guarded by mu: the ledger was read, and all callers with open work have a home
+	read    bool                     // Guarded by mu: the store was read, and all callers with open work have a home
 	homes   map[handoff.Caller]*home // Guarded by mu
 	endSome time.Time                // Guarded by mu: when homes that are away are looked for again
 	endAny  time.Time                // Guarded by mu: when any idle homes are
@@ -89,7 +89,7 @@ func New(each router.Config) *Homes {
 	each = each.WithDefaults()
 	s := &Homes{config: each, recovered: make(chan struct{}), homes: map[handoff.Caller]*home{}}
 	s.Service = router.NewService(s.of, s.home)
-	if each.Ledger == nil {
+	if each.Store == nil {
 		s.read = true
 		close(s.recovered)
 	}
@@ -108,7 +108,7 @@ func (s *Homes) of(c handoff.Caller) *router.Router {
 	}
 	s.mu.Unlock()
 	r := s.refusing(c)
-	if s.cluster == nil && read && s.config.Ledger != nil {
+	if s.cluster == nil && read && s.config.Store != nil {
 		r.TakeUp(context.Background(), nil) // nothing: callers with open work have a home
 	}
 	return r
@@ -128,7 +128,7 @@ func (s *Homes) home(c handoff.Caller) *router.Router {
 		s.endSomeLocked(now)
 		h = s.makeLocked(c, now, 0)
 		s.beginLocked(h)
-		if s.read && s.config.Ledger != nil {
+		if s.read && s.config.Store != nil {
 			h.TakeUp(s.ctx, nil) // nothing: callers with open work have a home already
 		}
 	}
@@ -182,6 +182,12 @@ func (s *Homes) beginLocked(h *home) {
 	}
 }
 
+// Waiting is a store that knows whose work an earlier life of the process left.
+type Waiting interface {
+	// Waiting returns the state of each caller of this life with a document whose name begins with the prefix.
+	Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error)
+}
+
 // A leaver is a store that is told of callers who leave this instance. After Leave, nothing is written of the caller
 // until they are back; done then finishes leaving, and may wait for the store.
 type leaver interface {
@@ -209,7 +215,7 @@ func (s *Homes) routerEnded(h *home) {
 	var done func(context.Context) error
 	s.mu.Lock()
 	c := h.Caller()
-	if store, ok := s.config.Ledger.(leaver); ok && (s.homes[c] == nil || s.homes[c] == h && s.cluster != nil) {
+	if store, ok := s.config.Store.(leaver); ok && (s.homes[c] == nil || s.homes[c] == h && s.cluster != nil) {
 		done = store.Leave(c)
 	}
 	s.mu.Unlock()
@@ -290,7 +296,7 @@ func (s *Homes) Run(ctx context.Context) error {
 	switch {
 	case s.cluster != nil:
 		s.begin(ctx)
-	case s.config.Ledger != nil:
+	case s.config.Store != nil:
 		s.recover(ctx)
 	}
 	<-ctx.Done()
@@ -322,21 +328,21 @@ func (s *Homes) begin(ctx context.Context) {
 	}
 }
 
-// recover makes a home for each caller with open work in the ledger, and waits until the homes have taken that up.
+// recover makes a home for each caller with open work in the store, and waits until the homes have taken that up.
 func (s *Homes) recover(ctx context.Context) {
 	for try := 0; ; try++ {
 		err := s.config.Owners.Read(ctx)
-		var left []ledger.Entry
-		if err == nil {
-			// Without a timeout: the ledger bounds each of its requests, and many may be needed.
-			left, err = s.config.Counts.Timed(s.config.Ledger).OpenAll(ctx)
+		var left map[handoff.Caller]ledger.State
+		if store, ok := s.config.Store.(Waiting); ok && err == nil {
+			// Without a timeout: the store bounds each of its requests, and many may be needed.
+			left, err = store.Waiting(ctx, ledger.HandoffDoc)
 		}
 		if err == nil {
 			s.takeUp(ctx, left)
 			return
 		}
 		if try == 0 {
-			s.config.Log.Warn("the ledger cannot be read yet", zap.Error(err))
+			s.config.Log.Warn("the store cannot be read yet", zap.Error(err))
 		}
 		if !s.config.Pause(ctx, try) {
 			return
@@ -344,16 +350,12 @@ func (s *Homes) recover(ctx context.Context) {
 	}
 }
 
-// takeUp gives each home the open entries of its caller.
-func (s *Homes) takeUp(ctx context.Context, left []ledger.Entry) {
-	of := map[handoff.Caller][]ledger.Entry{}
-	for _, e := range left {
-		of[e.Caller] = append(of[e.Caller], e)
-	}
+// takeUp gives each home what the store has of its caller.
+func (s *Homes) takeUp(ctx context.Context, left map[handoff.Caller]ledger.State) {
 	s.mu.Lock()
 	s.read = true
 	now := time.Now()
-	for c := range of {
+	for c := range left {
 		if s.homes[c] == nil {
 			s.makeLocked(c, now, 0)
 		}
@@ -366,7 +368,11 @@ func (s *Homes) takeUp(ctx context.Context, left []ledger.Entry) {
 		room <- struct{}{}
 		group.Go(func() {
 			defer func() { <-room }()
-			s.ensure(c).TakeUp(ctx, of[c])
+			var of *ledger.State
+			if state, ok := left[c]; ok {
+				of = &state
+			}
+			s.ensure(c).TakeUp(ctx, of)
 		})
 	}
 	group.Wait()

@@ -303,12 +303,12 @@ func (s *Homes) instance(ctx context.Context, id string) (Instance, error) {
 	return Instance{ID: id}, nil
 }
 
-// takeUpStored gives a home that was just taken the open entries of its caller.
+// takeUpStored gives a home that was just taken the work of its caller that is in the store.
 func (s *Homes) takeUpStored(ctx context.Context, h *home) {
 	for try := 0; ; try++ {
-		left, err := s.config.Counts.Timed(s.config.Ledger).Open(ctx, h.Caller())
+		left, err := s.config.Counts.Timed(s.config.Store).State(ctx, h.Caller())
 		if err == nil {
-			h.TakeUp(ctx, left)
+			h.TakeUp(ctx, &left)
 			break
 		}
 		if !s.config.Pause(ctx, try) {

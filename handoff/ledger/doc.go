@@ -1,6 +1,5 @@
-// Package ledger decides which transitions of a stored handoff are valid, by one table of edges; a store decides none.
-// It declares the [Ledger] that package sessions implements over every store, the entry of an open handoff, and the
-// [History] of those that are over.
+// Package ledger is what a store keeps of a caller: the [Entry] of a handoff as its document, the current threads, the
+// rows of the [History], and the [Batch] in which they change. A store decides nothing about them.
 //
-// It must not know a store, a server or a call. Owners are only names here.
+// It must not know a store, a server or a call.
 package ledger

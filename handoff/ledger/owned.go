@@ -17,8 +17,8 @@ type Owned struct {
 	Caller         handoff.Caller
 }
 
-// Owners knows for which callers threads were made. The store writes the owner together with the step to dispatching
-// that names the thread, so before the thread is used. The first owner of a thread stays.
+// Owners knows for which callers threads were made. The store writes the owner together with the
+// handoff that is about to use the thread, so before it is used. The first owner of a thread stays.
 type Owners interface {
 	// Owned returns all owners, the oldest first.
 	Owned(ctx context.Context) ([]Owned, error)
@@ -27,10 +27,4 @@ type Owners interface {
 // Made reports whether a thread with this Why was made for its caller.
 func Made(why string) bool {
 	return slices.Contains([]string{handoff.WhyNew, handoff.WhyReplaced, handoff.WhyCopy, handoff.WhyAside}, why)
-}
-
-// Makes reports whether a step names a thread that was made for its caller.
-func (s Step) Makes() bool {
-	t := s.Set.Target.Thread
-	return s.To == handoff.StatusDispatching && Made(s.Set.Why) && t != "" && t != handoff.NewThread
 }

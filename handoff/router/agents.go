@@ -8,9 +8,10 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/work"
 )
 
-// agents holds the attachments of a run.
+// agents holds the attachments of a handoff.
 type agents struct {
 	fleet handoff.Fleet // Set once
 	ahead *prefetch     // Set once: may be nil
@@ -38,7 +39,7 @@ func (a *agents) attach(ctx context.Context, t handoff.Target) (handoff.Attached
 
 // again attaches a thread without the prefetch, and fails if the server attaches another one.
 func (a *agents) again(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
-	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	ctx, cancel := context.WithTimeout(ctx, work.SendTakes)
 	defer cancel()
 	at, err := a.hold(a.fleet.Attach(ctx, t))
 	switch {
@@ -50,7 +51,7 @@ func (a *agents) again(ctx context.Context, t handoff.Target) (handoff.Attached,
 	return at, nil
 }
 
-// lookFor attaches a thread again, and asks the agent for the turn that the start of the run with this id has made; "":
+// lookFor attaches a thread again, and asks the agent for the turn that the start of the handoff with this id has made; "":
 // it has made none. after is the newest turn before the start.
 func (a *agents) lookFor(
 	ctx context.Context, t handoff.Target, after handoff.TurnID, id string,
@@ -63,7 +64,7 @@ func (a *agents) lookFor(
 	if !ok {
 		return at, "", handoff.Fault(handoff.CodeUnknownStart, t.Server, "this kind of server cannot tell")
 	}
-	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	ctx, cancel := context.WithTimeout(ctx, work.SendTakes)
 	defer cancel()
 	turn, err := reconciler.Reconcile(ctx, after, id)
 	// Only the connection was lost again: the agent may still tell.

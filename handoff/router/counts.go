@@ -11,6 +11,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/work"
 )
 
 // Counts has the counters of all routers of a process, over its whole life, and the gauges of what they hold now. It is
@@ -104,7 +105,7 @@ var (
 // NewCounts returns zero counts. If the fleet is no [handoff.Registrar], all runs have the label [noServer].
 func NewCounts(fleet handoff.Fleet) *Counts {
 	registrar, ok := fleet.(handoff.Registrar)
-	ops := []string{opAdvance, opOpen, opOpenAll, opList, opSet, opClear}
+	ops := []string{opState, opCommit}
 	store := &storeTimes{took: map[string]*handoff.Times{}, failed: handoff.NewTally(ops...)}
 	for _, op := range ops {
 		store.took[op] = handoff.NewTimes(storeBounds...)
@@ -115,7 +116,7 @@ func NewCounts(fleet handoff.Fleet) *Counts {
 			handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther,
 		),
 		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByTerminal,
-			handoff.ByAPI, byNobody),
+			handoff.ByAPI, work.ByNobody),
 		store:    store,
 		known:    func(server string) bool { return ok && registrar.Registered(server).Known },
 		byServer: map[string]*serverCounts{},
@@ -123,25 +124,23 @@ func NewCounts(fleet handoff.Fleet) *Counts {
 	}
 }
 
-// moved counts a change of a record's state: the start or the end of its run. w is nil if the run is over. The mu of
-// the registry is held.
-func (c *Counts) moved(was handoff.Status, rec *handoff.Record, w *run) {
-	if was == rec.State {
-		return
-	}
-	span := handoff.SpanOf(context.Background())
-	if w != nil {
-		span = w.span
-	}
+// Moved implements [work.Counter]: it counts the start or the end of a handoff.
+func (c *Counts) Moved(was handoff.Status, rec *handoff.Record, span handoff.Span, now time.Time) {
 	switch {
 	case rec.State == handoff.StatusStarted && (was == handoff.StatusAccepted || was == handoff.StatusDispatching):
-		c.of(rec.Server).starts.ObserveIn(span.Parent(), time.Since(rec.CreatedAt))
+		c.of(rec.Server).starts.ObserveIn(span.Parent(), now.Sub(rec.CreatedAt))
 	case rec.State == handoff.StatusCompleted:
 		n := c.of(rec.Server)
 		n.outcomes.Add(rec.Outcome)
-		n.results.ObserveIn(span.Parent(), time.Since(rec.CreatedAt))
+		n.results.ObserveIn(span.Parent(), now.Sub(rec.CreatedAt))
 	}
 }
+
+// Asked implements [work.Counter].
+func (c *Counts) Asked(kind handoff.QuestionKind) { c.asks.Add(kind) }
+
+// Answered implements [work.Counter].
+func (c *Counts) Answered(by string) { c.answered.Add(by) }
 
 // add adds a router to the gauges.
 func (c *Counts) add(r *Router) {
@@ -155,7 +154,7 @@ func (c *Counts) remove(r *Router) {
 	c.mu.Lock()
 	delete(c.routers, r)
 	c.mu.Unlock()
-	_, slow := r.mine.feed.pages.Load()
+	_, slow := r.pages.Load()
 	c.slow.Add(slow)
 }
 
@@ -183,9 +182,12 @@ func (c *Counts) held() []handoff.Metric {
 	}
 	questions, listeners, slow := 0, 0, c.slow.Load()
 	for _, r := range routers {
-		questions += r.mine.questions.count()
-		r.mine.registry.countOpen(states)
-		n, dropped := r.mine.feed.pages.Load()
+		sums := r.sums()
+		questions += sums.Questions
+		for state, n := range sums.States {
+			states[state] += n
+		}
+		n, dropped := r.pages.Load()
 		listeners += n
 		slow += dropped
 	}
@@ -202,17 +204,6 @@ func (c *Counts) held() []handoff.Metric {
 	return list
 }
 
-// countOpen adds the open records to the number of those in their state.
-func (c *registry) countOpen(states map[handoff.Status]int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, rec := range c.records {
-		if rec.State != handoff.StatusDelivered {
-			states[rec.State]++
-		}
-	}
-}
-
 // storeTimes counts the round trips to the store, by operation.
 type storeTimes struct {
 	took   map[string]*handoff.Times // Set once
@@ -221,15 +212,11 @@ type storeTimes struct {
 
 // The operations of a store.
 const (
-	opAdvance = "ledger_advance"
-	opOpen    = "ledger_open"
-	opOpenAll = "ledger_open_all"
-	opList    = "sticky_list"
-	opSet     = "sticky_set"
-	opClear   = "sticky_clear"
+	opState  = "state"
+	opCommit = "commit"
 )
 
-// done counts a round trip that began at a time. A step that the ledger refuses is no failure.
+// done counts a round trip that began at a time. A batch that the store refuses is no failure.
 func (s *storeTimes) done(op string, began time.Time, err error) {
 	s.took[op].Observe(time.Since(began))
 	if err == nil {
@@ -252,47 +239,23 @@ func (s *storeTimes) metrics() iter.Seq[handoff.Metric] {
 	return handoff.JoinMetrics(all...)
 }
 
-// timedLedger counts the round trips of a ledger.
-type timedLedger struct {
-	ledger.Ledger
+// timedStore counts the round trips of a store.
+type timedStore struct {
+	Store
 	times *storeTimes
 }
 
-// Timed returns a ledger whose round trips are counted.
-func (c *Counts) Timed(l ledger.Ledger) ledger.Ledger { return timedLedger{l, c.store} }
+// Timed returns a store whose round trips are counted.
+func (c *Counts) Timed(s Store) Store { return timedStore{s, c.store} }
 
-func (l timedLedger) Advance(ctx context.Context, s ledger.Step) (e ledger.Entry, err error) {
-	defer func(began time.Time) { l.times.done(opAdvance, began, err) }(time.Now())
-	return l.Ledger.Advance(ctx, s)
+func (s timedStore) State(ctx context.Context, c handoff.Caller) (state ledger.State, err error) {
+	defer func(began time.Time) { s.times.done(opState, began, err) }(time.Now())
+	return s.Store.State(ctx, c)
 }
 
-func (l timedLedger) Open(ctx context.Context, c handoff.Caller) (list []ledger.Entry, err error) {
-	defer func(began time.Time) { l.times.done(opOpen, began, err) }(time.Now())
-	return l.Ledger.Open(ctx, c)
-}
-
-func (l timedLedger) OpenAll(ctx context.Context) (list []ledger.Entry, err error) {
-	defer func(began time.Time) { l.times.done(opOpenAll, began, err) }(time.Now())
-	return l.Ledger.OpenAll(ctx)
-}
-
-// timedStickies counts the round trips of stickies.
-type timedStickies struct {
-	handoff.Stickies
-	times *storeTimes
-}
-
-func (s timedStickies) List(ctx context.Context, c handoff.Caller) (list []handoff.Sticky, err error) {
-	defer func(began time.Time) { s.times.done(opList, began, err) }(time.Now())
-	return s.Stickies.List(ctx, c)
-}
-
-func (s timedStickies) Set(ctx context.Context, c handoff.Caller, one handoff.Sticky) (err error) {
-	defer func(began time.Time) { s.times.done(opSet, began, err) }(time.Now())
-	return s.Stickies.Set(ctx, c, one)
-}
-
-func (s timedStickies) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) (err error) {
-	defer func(began time.Time) { s.times.done(opClear, began, err) }(time.Now())
-	return s.Stickies.Clear(ctx, c, t)
+func (s timedStore) Commit(
+	ctx context.Context, c handoff.Caller, b ledger.Batch,
+) (done ledger.Committed, err error) {
+	defer func(began time.Time) { s.times.done(opCommit, began, err) }(time.Now())
+	return s.Store.Commit(ctx, c, b)
 }

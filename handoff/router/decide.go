@@ -11,13 +11,11 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/risk"
+	"switchboard/handoff/work"
 )
 
 // auditWithin bounds the write of an audit record: the agent waits for it.
 const auditWithin = 5 * time.Second
-
-// byNobody stands in [handoff.Decided] for a question that was given up.
-const byNobody = "nobody"
 
 // Decide answers a question outside of a call: by a tap on the page, or through the API. It returns
 // [handoff.CodeNotPending], and the answer reaches nobody, if the question was answered or withdrawn, or is somebody
@@ -45,18 +43,12 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 	if err := mayDecide(g, d.Decision, handoff.ActAllow); err != nil {
 		return err
 	}
-	c := v.of(g.Caller)
-	q := c.questions.get(id)
-	if q == nil {
-		if err := c.router.Recovered(context.Background(), 0); err != nil { // after a restart it may be asked again
-			return err
-		}
-		return handoff.Fault(handoff.CodeNotPending, "", "")
+	r := v.of(g.Caller)
+	q := r.question(g, id)
+	if q == nil { // after a restart it may be asked again
+		return r.orUnread(handoff.Fault(handoff.CodeNotPending, "", ""))
 	}
-	if !c.asks(g, q.Shown) {
-		return handoff.Fault(handoff.CodeNotPending, "", "")
-	}
-	if err := q.mayDecide(g, d.Decision); err != nil {
+	if err := mayDecideOffCall(q, g, d.Decision); err != nil {
 		return err
 	}
 	d.By = handoff.ByAPI
@@ -66,11 +58,11 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 	case g.Terminal && d.Decision == handoff.DecisionAccept:
 		d.By = handoff.ByTerminal
 	}
-	return c.decide(ctx, id, d)
+	return r.decide(ctx, id, d)
 }
 
-// mayDecide returns why a grant may not give this answer outside of a call, or nil.
-func (q *question) mayDecide(g handoff.Grant, d handoff.Decision) error {
+// mayDecideOffCall returns why a grant may not give this answer outside of a call, or nil.
+func mayDecideOffCall(q *work.Question, g handoff.Grant, d handoff.Decision) error {
 	if err := mayDecide(g, d, handoff.ActAllow); err != nil {
 		return err
 	}
@@ -81,19 +73,19 @@ func (q *question) mayDecide(g handoff.Grant, d handoff.Decision) error {
 	case g.Page, g.Terminal && d == handoff.DecisionAccept:
 	case d == handoff.DecisionAcceptForSession:
 		return handoff.Fault(handoff.CodeNeedsTap, whyForSession, "")
-	case d == handoff.DecisionAccept && q.tier() == risk.High:
+	case d == handoff.DecisionAccept && q.Tier() == risk.High:
 		return handoff.Fault(handoff.CodeNeedsTap, whyRisk, "")
 	}
 	return nil
 }
 
 // offered returns the question as a grant sees it: with the answers that it may give outside of calls, and no others.
-func (q *question) offered(g handoff.Grant) handoff.RecordQuestion {
+func offered(q *work.Question, g handoff.Grant) handoff.RecordQuestion {
 	shown := q.Shown
 	shown.Decisions = slices.DeleteFunc(slices.Clone(shown.Decisions), func(d handoff.Decision) bool {
-		return q.mayDecide(g, d) != nil
+		return mayDecideOffCall(q, g, d) != nil
 	})
-	shown.Words = shown.Words && q.mayDecide(g, handoff.DecisionWords) == nil
+	shown.Words = shown.Words && mayDecideOffCall(q, g, handoff.DecisionWords) == nil
 	shown.Voice = shown.Voice && g.May(handoff.ActAllowSaid) == nil
 	if g.May(handoff.ActAllow) != nil {
 		shown.Tap = cmp.Or(shown.Tap, handoff.WhyNoApprove)
@@ -120,16 +112,32 @@ const (
 	whyRisk       = "it is risky"
 )
 
+// Questions returns the open questions of agents, oldest first, each with the answers that the grant may give outside
+// of calls.
+func (v Service) Questions(g handoff.Grant) []handoff.RecordQuestion {
+	shown := []handoff.RecordQuestion{}
+	for _, q := range ask(v.of(g.Caller), &work.Asking{Grant: g}).Questions {
+		shown = append(shown, offered(q, g))
+	}
+	return shown
+}
+
+// question returns an open question that a grant may see, or nil.
+func (r *Router) question(g handoff.Grant, id handoff.QuestionID) *work.Question {
+	for _, q := range ask(r, &work.Asking{Grant: g}).Questions {
+		if q.Shown.ID == id {
+			return q
+		}
+	}
+	return nil
+}
+
 // Question finds an open question by name: by its label or its id; "" finds the only one.
 func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, error) {
-	c := v.of(g.Caller)
-	q, err := c.questions.named(name, func(q handoff.RecordQuestion) bool { return c.asks(g, q) })
+	r := v.of(g.Caller)
+	q, err := work.Named(ask(r, &work.Asking{Grant: g}).Questions, name)
 	if err != nil {
-		if unread := c.router.Recovered(context.Background(), 0); unread != nil &&
-			handoff.AsError(err).Code == handoff.CodeNotPending {
-			return handoff.OpenQuestion{}, unread
-		}
-		return handoff.OpenQuestion{}, err
+		return handoff.OpenQuestion{}, r.orUnread(err)
 	}
 	return q.OpenQuestion, nil
 }
@@ -138,30 +146,45 @@ func (v Service) Question(g handoff.Grant, name string) (handoff.OpenQuestion, e
 // yes was said too long ago, or that the caller has said more since, and [handoff.CodeNeedsTap] that the grant allows
 // no approval in a call.
 func (v Service) Answer(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {
-	c := v.of(g.Caller)
-	q := c.questions.get(id)
-	if q == nil || !c.asks(g, q.Shown) {
+	r := v.of(g.Caller)
+	if r.question(g, id) == nil {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	if err := mayDecide(g, d.Decision, handoff.ActAllowSaid); err != nil {
 		return err
 	}
-	return c.decide(ctx, id, d)
+	return r.decide(ctx, id, d)
 }
 
 // Unanswered sends a notice of a question outside of calls, because nobody answers it in the call.
 func (v Service) Unanswered(g handoff.Grant, id handoff.QuestionID) {
-	v.of(g.Caller).notifyQuestion(id)
+	ask(v.of(g.Caller), &work.Unheard{ID: id})
+}
+
+// decline declines a question that nobody answered in time. If that fails, because another answer is on its way or the
+// agent is away, it is declined later.
+func (r *Router) decline(ctx context.Context, q *work.Question) {
+	ctx, cancel := context.WithTimeout(ctx, work.SendTakes)
+	defer cancel()
+	if !ask(r, &work.Still{Question: q}).Open { // if the agent asked it again, that is another question
+		return
+	}
+	err := r.decide(ctx, q.Shown.ID, handoff.Decided{Decision: handoff.DecisionDecline, By: work.ByNobody})
+	if err != nil {
+		r.cfg.Log.Info("question not declined", zap.String("handoff", q.Shown.Handoff), zap.Error(err))
+		ask(r, &work.Unanswered{Question: q})
+	}
 }
 
 // decide gives a decision to the agent that asked. The first decision of a question counts, others are refused. A
 // decision that allows something is written to the audit first; if that fails or takes too long, it is not given.
-func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d handoff.Decided) error {
-	q, err := c.questions.claim(id, d.Decision)
-	if err != nil {
-		return err
+func (r *Router) decide(ctx context.Context, id handoff.QuestionID, d handoff.Decided) error {
+	claim := ask(r, &work.Claim{ID: id, Decision: d.Decision})
+	if claim.Err != nil {
+		return claim.Err
 	}
-	c.router.cfg.Log.Info("question decided", zap.String("principal", c.who.Principal),
+	q := claim.Question
+	r.cfg.Log.Info("question decided", zap.String("principal", r.cfg.Caller.Principal),
 		zap.String("server", q.Shown.Server), zap.String("handoff", q.Shown.Handoff),
 		zap.String("decision", string(d.Decision)), zap.String("by", d.By))
 	if d.Allows() && !d.Said.IsZero() {
@@ -170,10 +193,11 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d handoff.De
 		defer cancel()
 	}
 	written := false
-	if err = c.checkStill(q, d); err == nil {
-		written, err = c.audit(ctx, q, d)
+	err := r.checkStill(q, d)
+	if err == nil {
+		written, err = r.audit(ctx, claim, d)
 	}
-	if now := c.checkStill(q, d); now != nil { // it explains more than an error of the audit does
+	if now := r.checkStill(q, d); now != nil { // it explains more than an error of the audit does
 		err = now
 	}
 	switch {
@@ -181,35 +205,24 @@ func (c *caller) decide(ctx context.Context, id handoff.QuestionID, d handoff.De
 	case d.Decision == handoff.DecisionStop:
 		// Work that waits for the turn is paused, unless the agent certainly did not take the decision: then the turn
 		// goes on, and the work waits on.
-		give := func() error { return c.router.act(func() error { return q.give(ctx, d) }) }
-		err = c.router.cfg.Queues.stop(q.Shown.Handoff, give, func(err error, waiting []string) {
+		give := func() error { return r.act(func() error { return r.give(ctx, q, d) }) }
+		err = r.cfg.Queues.stop(q.Shown.Handoff, give, func(err error, waiting []string) {
 			if err == nil || !notTaken(handoff.AsError(err).Code) {
-				c.pause(waiting)
+				ask(r, &work.Pause{Waiting: waiting})
 			}
 		})
 	default:
-		err = c.router.act(func() error { return q.give(ctx, d) })
+		err = r.act(func() error { return r.give(ctx, q, d) })
 	}
+	ask(r, &work.Decided{Question: q, Decided: d, Err: err})
 	if err == nil {
-		c.router.cfg.Counts.answered.Add(d.By)
-		c.answered(q, d.Decision, d.By)
-		c.closeQuestion(id)
-		if d.Call == "" && d.By != byNobody {
-			c.feed.byHand(q.Shown.Handoff,
-				handoff.RunByHand{Deed: handoff.DeedAnswer, Question: q.Shown, Decision: d.Decision})
-		}
 		return nil
 	}
 	e := handoff.AsError(err)
 	if written && d.Allows() && notTaken(e.Code) {
 		withheld := d
 		withheld.Decision = handoff.DecisionWithheld
-		_, _ = c.audit(context.WithoutCancel(ctx), q, withheld)
-	}
-	if e.Code == handoff.CodeNotPending {
-		c.closeQuestion(id)
-	} else {
-		c.questions.release(q)
+		_, _ = r.audit(context.WithoutCancel(ctx), claim, withheld)
 	}
 	return e
 }
@@ -227,11 +240,11 @@ func notTaken(c handoff.Code) bool {
 // checkStill returns an error if a decision that allows something may not be given any more: the agent was lost or has
 // withdrawn the question, the caller's yes is too old, or the caller went on to say something like "wait". decide calls
 // it a second time right before the decision is given.
-func (c *caller) checkStill(q *question, d handoff.Decided) error {
+func (r *Router) checkStill(q *work.Question, d handoff.Decided) error {
 	switch {
 	case !d.Allows():
 		return nil
-	case c.questions.get(q.Shown.ID) != q:
+	case !ask(r, &work.Still{Question: q}).Open:
 		return handoff.Fault(handoff.CodeNotPending, "", "it was withdrawn, or its connection was replaced")
 	case !d.Said.IsZero() && time.Since(d.Said) > handoff.YesFor:
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyOld, "")
@@ -241,12 +254,16 @@ func (c *caller) checkStill(q *question, d handoff.Decided) error {
 	return nil
 }
 
-// give sends a decision to the agent.
-func (q *question) give(ctx context.Context, d handoff.Decided) error {
-	if d.Decision != handoff.DecisionWords {
-		return q.controls.Decide(ctx, q.Shown.ID, d.Decision)
+// give sends a decision to the agent, or to the state if that asks itself, about a copy.
+func (r *Router) give(ctx context.Context, q *work.Question, d handoff.Decided) error {
+	if q.Controls == nil {
+		ask(r, &work.Copied{ID: q.Shown.Handoff, Decision: d.Decision})
+		return nil
 	}
-	replier, ok := q.controls.(handoff.Replier)
+	if d.Decision != handoff.DecisionWords {
+		return q.Controls.Decide(ctx, q.Shown.ID, d.Decision)
+	}
+	replier, ok := q.Controls.(handoff.Replier)
 	if !ok {
 		return handoff.Fault(handoff.CodeUnsupported, q.Shown.Server, "this question is not answered in words")
 	}
@@ -254,64 +271,27 @@ func (q *question) give(ctx context.Context, d handoff.Decided) error {
 }
 
 // audit writes a decision to the audit. It fails only for decisions that allow something: a no can do no harm.
-func (c *caller) audit(ctx context.Context, q *question, d handoff.Decided) (written bool, err error) {
-	if c.router.cfg.Auditor == nil {
+func (r *Router) audit(ctx context.Context, claim *work.Claim, d handoff.Decided) (written bool, err error) {
+	if r.cfg.Auditor == nil {
 		return false, nil
 	}
-	rec, _ := c.registry.find(q.Shown.Handoff)
+	q, rec := claim.Question, claim.Record
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
-	err = c.router.cfg.Auditor.Audit(ctx, handoff.AuditRecord{
-		Who: c.who.String(), Call: d.Call, Client: rec.Client, At: time.Now(),
+	err = r.cfg.Auditor.Audit(ctx, handoff.AuditRecord{
+		Who: r.cfg.Caller.String(), Call: d.Call, Client: rec.Client, At: time.Now(),
 		Server: q.Shown.Server, Thread: rec.ThreadID, Turn: q.Question.Turn, Question: q.Shown.ID,
-		Decision: d.Decision, Tier: q.tier().String(), By: d.By,
+		Decision: d.Decision, Tier: q.Tier().String(), By: d.By,
 		CommandHash: handoff.CommandHash(q.Question, q.Shown.Server), Transcript: handoff.TranscriptHash(d.Transcript),
 		Said: d.Said, Asked: handoff.TranscriptHash(d.Asked), Heard: d.Heard,
 	})
 	if err == nil {
 		return true, nil
 	}
-	c.router.cfg.Counts.audits.Add(1)
-	c.router.cfg.Log.Warn("decision not written down", zap.String("handoff", q.Shown.Handoff), zap.Error(err))
+	r.cfg.Counts.audits.Add(1)
+	r.cfg.Log.Warn("decision not written down", zap.String("handoff", q.Shown.Handoff), zap.Error(err))
 	if d.Allows() {
 		return false, handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreAudit, err.Error())
 	}
 	return false, nil
-}
-
-// closeQuestion closes a question here, on the pages and in the calls.
-func (c *caller) closeQuestion(id handoff.QuestionID) {
-	if q := c.questions.close(id); q != nil {
-		c.feed.publish(q.Shown.Handoff, handoff.RunAnswered{Question: id})
-	}
-}
-
-// Bounds of the answers that a record keeps.
-const (
-	maxAnswers  = 50      // the newest
-	maxAnswered = 1 << 10 // bytes of the text and of the command of a question
-)
-
-// byElsewhere stands in [handoff.RecordAnswer] for a question that the agent withdrew, or that another client answered.
-const byElsewhere = "elsewhere"
-
-// answered adds an answer to the record of the run that asked.
-func (c *caller) answered(q *question, d handoff.Decision, by string) {
-	a := handoff.RecordAnswer{
-		Kind: q.Shown.Kind, Decision: d, By: by, At: time.Now(),
-		Text: handoff.Clip(q.Shown.Text, maxAnswered), Command: handoff.Clip(q.Shown.Command, maxAnswered),
-	}
-	c.registry.change(q.Shown.Handoff, func(rec *handoff.Record) {
-		rec.Answers = append(rec.Answers, a)
-		rec.Answers = rec.Answers[max(0, len(rec.Answers)-maxAnswers):]
-	})
-}
-
-// withdrawn closes a question that the agent withdrew, or that another client answered. If an answer of ours is on its
-// way, decide adds that to the record instead.
-func (c *caller) withdrawn(id handoff.QuestionID) {
-	if q := c.questions.get(id); q != nil && c.questions.unclaimed(q) {
-		c.answered(q, "", byElsewhere)
-	}
-	c.closeQuestion(id)
 }

@@ -2,10 +2,12 @@ package router
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/work"
 )
 
 // maxPrefetches bounds the prefetches of one caller. Further requests attach their threads themselves.
@@ -42,13 +44,13 @@ func (v Service) Prefetch(g handoff.Grant, key string, t handoff.Target) {
 	if g.May(handoff.ActAside) != nil { // it may give no work at all
 		return
 	}
-	p := &prefetch{requested: t, resolved: make(chan struct{}), ready: make(chan struct{})}
-	c := v.home(g.Caller)
-	if !c.prefetches.add(key, p) {
+	p := &prefetch{requested: work.Trimmed(t), resolved: make(chan struct{}), ready: make(chan struct{})}
+	r := v.home(g.Caller)
+	if !r.prefetches.add(key, p) {
 		return
 	}
-	if !c.router.jobs.start(func(ctx context.Context) { c.attachAhead(ctx, g, key, p) }) {
-		c.prefetches.drop(key, p)
+	if !r.start(func(ctx context.Context) { r.attachAhead(ctx, g, key, p) }) {
+		r.prefetches.drop(key, p)
 	}
 }
 
@@ -102,9 +104,9 @@ func (a *prefetches) drop(key string, p *prefetch) bool {
 }
 
 // attachAhead resolves and attaches the thread, and detaches it if no request takes the prefetch in time.
-func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, key string, p *prefetch) {
-	limited, cancel := context.WithTimeout(ctx, ioTimeout)
-	c.resolveAndAttach(limited, g, p)
+func (r *Router) attachAhead(ctx context.Context, g handoff.Grant, key string, p *prefetch) {
+	limited, cancel := context.WithTimeout(ctx, work.SendTakes)
+	r.resolveAndAttach(limited, g, p)
 	cancel()
 	if p.at.Agent != nil {
 		wait := time.NewTimer(prefetchKept)
@@ -114,31 +116,29 @@ func (c *caller) attachAhead(ctx context.Context, g handoff.Grant, key string, p
 		case <-ctx.Done():
 		}
 	}
-	if c.prefetches.drop(key, p) && p.at.Agent != nil {
-		closeAgents(c.router.cfg.Log, []handoff.Agent{p.at.Agent})
+	if r.prefetches.drop(key, p) && p.at.Agent != nil {
+		closeAgents(r.cfg.Log, []handoff.Agent{p.at.Agent})
 	}
 }
 
-func (c *caller) resolveAndAttach(ctx context.Context, g handoff.Grant, p *prefetch) {
+func (r *Router) resolveAndAttach(ctx context.Context, g handoff.Grant, p *prefetch) {
 	defer close(p.ready)
-	name, isCopy := cutPrefixFold(p.requested.Thread, copyOf)
-	p.target, p.err = c.router.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: p.requested.Server, Thread: name})
+	name, isCopy := work.CutPrefixFold(p.requested.Thread, work.CopyOf)
+	p.target, p.err = r.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: p.requested.Server, Thread: name})
 	close(p.resolved)
 	t := p.target
 	if p.err != nil || isCopy || t.Thread == handoff.NewThread {
 		return
 	}
 	if t.Thread == "" {
-		if err := c.loadStickies(ctx); err != nil {
+		used, err := r.used(ctx)
+		i := slices.IndexFunc(used, func(s handoff.Sticky) bool { return work.PlaceOf(s.Target) == work.PlaceOf(t) })
+		if err != nil || i < 0 {
 			return
 		}
-		s, ok := c.stickies.get(keyOf(t))
-		if !ok {
-			return
-		}
-		t.Thread = s.Target.Thread
+		t.Thread = used[i].Target.Thread
 	}
-	at, err := c.router.cfg.Fleet.Attach(ctx, t)
+	at, err := r.cfg.Fleet.Attach(ctx, t)
 	if err != nil {
 		return // the request will have the same error
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"switchboard/handoff"
+	"switchboard/handoff/work"
 )
 
 // Queues let one run of this process at a time use a thread, whichever routers the runs belong to: one run holds the
@@ -20,56 +21,38 @@ type Queues struct {
 type threadQueue struct {
 	holder  string         // id of the run that holds it; "": none
 	caller  handoff.Caller // of the holder
-	turn    runningTurn    // of the holder
+	turn    work.Turn      // of the holder
 	waiting []string       // ids of runs, in order of arrival; bounded by the number of open runs
 	stops   int            // number of stops on their way to the holder's agent; until they arrive nobody takes the queue
 	changed chan struct{}  // closed at each change
 }
 
-// A runningTurn is a turn into which other runs may put their words.
-type runningTurn struct {
-	turn    handoff.TurnID   // "" while none runs, or it cannot be reached
-	control handoff.Controls // of its agent
-	target  handoff.Target   // where it runs
-	title   string           // of that thread
-}
-
-// queueView is a queue as one waiting run sees it.
-type queueView struct {
-	mine    bool // this run holds the queue now
-	holder  string
-	same    bool // the holder is a run of the same caller
-	changed <-chan struct{}
-	runningTurn
-}
-
 // NewQueues returns empty queues.
 func NewQueues() *Queues { return &Queues{all: map[string]*threadQueue{}} }
 
-// take gives a queue to a run if it is free and nobody waits longer. It reports whether the run holds it now.
-func (l *Queues) take(key, id string, c handoff.Caller) bool {
+// Take implements [work.Threads].
+func (l *Queues) Take(key, id string, c handoff.Caller) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.getLocked(key).take(id, c)
 }
 
-// takeOrWait is take for a run that waits: it adds the run to the end of the queue, unless it waits there already, and
-// returns what the run sees.
-func (l *Queues) takeOrWait(key, id string, c handoff.Caller) queueView {
+// Look implements [work.Waiting].
+func (l *Queues) Look(key, id string, c handoff.Caller) work.View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.getLocked(key)
 	if n.take(id, c) {
-		return queueView{mine: true}
+		return work.View{Mine: true}
 	}
 	if !slices.Contains(n.waiting, id) {
 		n.waiting = append(n.waiting, id)
 	}
-	return queueView{holder: n.holder, same: n.caller == c, changed: n.changed, runningTurn: n.turn}
+	return work.View{Holder: n.holder, Same: n.caller == c, Changed: n.changed, Turn: n.turn}
 }
 
-// running sets the turn of a run that holds queues, and wakes the runs that wait there, which may join the turn.
-func (l *Queues) running(keys []string, id string, t runningTurn) {
+// Runs implements [work.Threads]: it wakes the runs that wait there, which may join the turn.
+func (l *Queues) Runs(keys []string, id string, t work.Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
@@ -80,8 +63,8 @@ func (l *Queues) running(keys []string, id string, t runningTurn) {
 	}
 }
 
-// waitingFor returns the ids of the runs that wait for the queues of a run, in order.
-func (l *Queues) waitingFor(id string) []string {
+// Behind implements [work.Waiting].
+func (l *Queues) Behind(id string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waitingLocked(l.heldLocked(id))
@@ -131,8 +114,8 @@ func (l *Queues) waitingLocked(keys []string) (waiting []string) {
 	return waiting
 }
 
-// leave removes a run from queues that it holds or waits in.
-func (l *Queues) leave(keys []string, id string) {
+// Leave implements [work.Threads].
+func (l *Queues) Leave(keys []string, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
@@ -165,7 +148,7 @@ func (l *Queues) getLocked(key string) *threadQueue {
 	return n
 }
 
-// take is [Queues.take]. The mu of Queues is held.
+// take is [Queues.Take]. The mu of Queues is held.
 func (n *threadQueue) take(id string, c handoff.Caller) bool {
 	switch {
 	case n.holder == id:
@@ -193,38 +176,32 @@ func (n *threadQueue) wake() {
 	n.changed = make(chan struct{})
 }
 
-// threadKey names the queue of a thread.
-func threadKey(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
-
-// newSessionKey names the queue of a caller's next new thread on a server or project.
-func newSessionKey(c handoff.Caller, t handoff.Target) string {
-	return "new " + c.String() + " " + keyOf(t).String()
-}
-
-// A claim is the part that one run has in the queues. The run guards it.
-type claim struct {
-	queues  *Queues        // Set once
-	id      string         // Set once: of the run
-	caller  handoff.Caller // Set once: of the run
-	held    []string       // queues that the run holds
-	awaited string         // the queue that it waits in, or ""
-}
-
-// take takes a queue if it is free, and reports whether the run holds it now.
-func (c *claim) take(key string) bool {
-	if !c.queues.take(key, c.id, c.caller) {
-		return false
+// Move implements [work.Waiting].
+func (l *Queues) Move(id, before string, own map[string]bool) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.all {
+		if !slices.Contains(n.waiting, id) {
+			continue
+		}
+		order := slices.DeleteFunc(slices.Clone(n.waiting), func(w string) bool { return !own[w] || w == id })
+		to := len(order)
+		if before != "" {
+			to = slices.Index(order, before)
+		}
+		if to < 0 || !own[id] {
+			return nil
+		}
+		order = slices.Insert(order, to, id)
+		next := 0
+		for i, w := range n.waiting {
+			if own[w] {
+				n.waiting[i] = order[next]
+				next++
+			}
+		}
+		n.wake() // another run may be first now
+		return order
 	}
-	if !slices.Contains(c.held, key) {
-		c.held = append(c.held, key)
-	}
-	return true
-}
-
-// keep leaves all queues but one ("": all of them): runs that wait in another queue must not join this run, whose words
-// do not go to that thread.
-func (c *claim) keep(key string) {
-	others := slices.DeleteFunc(slices.Clone(c.held), func(held string) bool { return held == key })
-	c.held = slices.DeleteFunc(c.held, func(held string) bool { return held != key })
-	c.queues.leave(others, c.id)
+	return nil
 }

@@ -29,7 +29,7 @@ type Rates struct {
 // MayGive reports whether a caller may give work at this moment, without counting it. An error has code
 // [handoff.CodeLimited].
 func (v Service) MayGive(g handoff.Grant) error {
-	if e := v.of(g.Caller).router.cfg.Rates.check(g, time.Now()); e != nil {
+	if e := v.of(g.Caller).cfg.Rates.check(g, time.Now()); e != nil {
 		return e
 	}
 	return nil

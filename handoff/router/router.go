@@ -16,15 +16,14 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-	"switchboard/handoff/phase"
+	"switchboard/handoff/work"
 )
 
-// Config configures a router. Fleet and Stickies are required. All routers of a process share IDs, Queues, Owners,
-// Rates and Counts; where a field is nil, the router makes its own.
+// Config configures a router. Fleet is required. All routers of a process share IDs, Queues, Owners, Rates and Counts;
+// where a field is nil, the router makes its own.
 type Config struct {
 	Fleet    handoff.Fleet
-	Stickies handoff.Stickies
-	Ledger   ledger.Ledger    // may also be a [ledger.History]; nil: work is forgotten when the process ends
+	Store    Store            // what is kept of the caller; may also be a [ledger.History]; nil: work is forgotten at the end
 	Notifier handoff.Notifier // nil: no notices outside of calls
 	Auditor  handoff.Auditor  // nil: decisions are only logged
 	Log      *zap.Logger      // nil: none
@@ -58,20 +57,42 @@ type Config struct {
 	AskAgain time.Duration
 }
 
+// A Store keeps what is known of callers. It decides nothing.
+type Store interface {
+	// State returns what is kept of a caller, except texts and the past.
+	State(ctx context.Context, c handoff.Caller) (ledger.State, error)
+	// Commit writes a batch whole or not at all. After an error with code unreachable it is not known whether the batch
+	// was written. After another life of the service, or another instance, has taken the caller, the code is shutdown.
+	Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (ledger.Committed, error)
+}
+
 // A Router takes one caller's requests to agents and publishes what comes of them. It refuses requests of any other
 // caller, and has nothing to show them.
 type Router struct {
 	Service // Set once: of its caller alone
 
-	cfg  Config         // Set once; its ledger and stickies count their round trips
-	past ledger.History // Set once: the whole words and the history of the ledger; may be nil
+	cfg   Config         // Set once
+	past  ledger.History // Set once: the whole words and the history of the store; may be nil
+	pages handoff.Feed   // safe by itself
 
-	mine *caller // Set once: the state of its caller
+	prefetches prefetches   // safe by itself
+	doing      atomic.Int32 // what is being done that may not be open yet
 
-	jobs  jobs         // safe by itself
-	doing atomic.Int32 // what is being done that may not be open yet
+	mail     chan letter   // to the loop
+	finished chan struct{} // a token for each job that has ended
+	ended    chan struct{} // closed when the loop has ended
 
-	recovered chan struct{} // closed by [Router.TakeUp]; nil: there is no ledger
+	mu      sync.Mutex
+	running bool               // Guarded by mu: the loop runs
+	over    bool               // Guarded by mu: the loop has ended, or will never run
+	early   []func()           // Guarded by mu: what waits for the loop to begin
+	state   *work.State        // Owned by the loop; while none runs, guarded by mu
+	lives   map[string]*life   // like state: of open handoffs, by id
+	jobs    int                // like state: number of jobs that have not ended
+	ctx     context.Context    // Set by Run before the loop
+	endIO   context.CancelFunc // Set by Run before the loop
+
+	recovered chan struct{} // closed by [Router.TakeUp]; nil: there is no store
 	takenUp   sync.Once     // closes recovered
 }
 
@@ -93,7 +114,7 @@ func (cfg Config) WithDefaults() Config {
 		cfg.Queues = NewQueues()
 	}
 	if cfg.Owners == nil {
-		store, _ := cfg.Ledger.(ledger.Owners)
+		store, _ := cfg.Store.(ledger.Owners)
 		cfg.Owners = NewOwners(store)
 	}
 	if cfg.Rates == nil {
@@ -110,91 +131,134 @@ func (cfg Config) WithDefaults() Config {
 // NewRouter returns a router that does nothing before [Router.Run].
 func NewRouter(cfg Config) *Router {
 	cfg = cfg.WithDefaults()
-	past, _ := cfg.Ledger.(ledger.History)
-	if cfg.Ledger != nil {
-		cfg.Ledger = cfg.Counts.Timed(cfg.Ledger)
+	past, _ := cfg.Store.(ledger.History)
+	if cfg.Store != nil {
+		cfg.Store = cfg.Counts.Timed(cfg.Store)
 	}
-	cfg.Stickies = timedStickies{cfg.Stickies, cfg.Counts.store}
-	r := &Router{cfg: cfg, past: past}
-	r.mine, r.Service = newCaller(r, cfg.Caller), Service{r.caller, r.caller}
-	if cfg.Ledger != nil {
+	r := &Router{
+		cfg: cfg, past: past, lives: map[string]*life{},
+		mail: make(chan letter), finished: make(chan struct{}), ended: make(chan struct{}),
+	}
+	r.prefetches.byKey = map[string]*prefetch{}
+	of := func(handoff.Caller) *Router { return r }
+	r.state, r.Service = work.New(r.knows()), Service{of, of}
+	if cfg.Store != nil {
 		r.recovered = make(chan struct{})
 	}
 	cfg.Counts.add(r)
 	return r
 }
 
+// knows returns what the state of the caller knows of the world.
+func (r *Router) knows() work.Config {
+	cfg := r.cfg
+	_, forks := cfg.Fleet.(handoff.Forker)
+	return work.Config{
+		Caller: cfg.Caller, Threads: cfg.Queues, Counter: cfg.Counts, Pages: &r.pages, NextID: cfg.IDs.Next,
+		Registered: r.registered, Room: cfg.Rates.take, Forks: forks, Stored: cfg.Store != nil, Shared: cfg.Gates != nil,
+		Own:   func(t handoff.Target) { cfg.Owners.add(cfg.Caller, t) },
+		Pause: func(try int) time.Duration { return cfg.Jitter(retries.Step(try)) },
+		Bad: func(name string) {
+			cfg.Log.Warn("a document of a caller cannot be read", zap.String("principal", cfg.Caller.Principal))
+		},
+		Patience: cfg.Patience, Silence: cfg.Silence, GiveUp: cfg.GiveUp, AskAgain: cfg.AskAgain,
+	}
+}
+
 // A Service has the methods that fronts call on behalf of a caller. Each of them goes to the router of that caller.
 type Service struct {
-	of   func(handoff.Caller) *caller // Set once
-	home func(handoff.Caller) *caller // Set once
+	find func(handoff.Caller) *Router // Set once
+	keep func(handoff.Caller) *Router // Set once
 }
 
 // NewService returns the service of many routers. of returns the router of a caller, which may be one that refuses work
 // and is not kept, and home the one that stays, for what is to be remembered. Where a router serves somebody else, the
 // service refuses requests and shows nothing.
-func NewService(of, home func(handoff.Caller) *Router) Service {
-	return Service{
-		func(who handoff.Caller) *caller { return of(who).caller(who) },
-		func(who handoff.Caller) *caller { return home(who).caller(who) },
+func NewService(of, home func(handoff.Caller) *Router) Service { return Service{of, home} }
+
+// of returns the router of a caller.
+func (v Service) of(c handoff.Caller) *Router { return v.find(c).serving(c) }
+
+// home returns the router of a caller, which stays.
+func (v Service) home(c handoff.Caller) *Router { return v.keep(c).serving(c) }
+
+// serving returns the router itself if it serves a caller, else one that knows nothing of them.
+func (r *Router) serving(c handoff.Caller) *Router {
+	if c == r.cfg.Caller {
+		return r
 	}
+	cfg := r.cfg
+	cfg.Caller, cfg.Store, cfg.Counts = c, nil, NewCounts(cfg.Fleet)
+	other := NewRouter(cfg)
+	other.Refuse()
+	other.recovered = r.recovered
+	return other
 }
 
 // giver returns the router that is to do something for a grant, which stays until done. A caller without one gets one
 // only if work may be given.
 func (v Service) giver(g handoff.Grant) (r *Router, done func(), err error) {
-	if v.of(g.Caller).router.jobs.isClosed() {
+	if v.of(g.Caller).isOver() {
 		if err := v.MayGive(g); err != nil {
 			return nil, nil, err
 		}
 	}
-	r = v.home(g.Caller).router
+	r = v.home(g.Caller)
 	r.doing.Add(1)
 	return r, func() { r.doing.Add(-1) }, nil
 }
 
-// caller returns the state of a caller, which is empty unless the router serves them.
-func (r *Router) caller(who handoff.Caller) *caller {
-	if who != r.mine.who {
-		return newCaller(r, who)
-	}
-	return r.mine
+func (r *Router) isOver() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over
 }
 
-// Idle reports whether everything of the caller is in the store: no listener attends, no run or question is open, no
+// sums asks what there is.
+func (r *Router) sums() work.Sums { return *ask(r, &work.Sums{}) }
+
+// Idle reports whether everything of the caller is in the store: no listener attends, no work or question is open, no
 // page listens, every outcome was heard, and nothing is left to be written.
 func (r *Router) Idle() bool {
-	c := r.mine
-	listeners, _ := c.feed.pages.Load()
-	return r.doing.Load() == 0 && listeners == 0 && c.feed.idle() && c.questions.count() == 0 && c.stickies.stored() && c.claims.none()
+	listeners, _ := r.pages.Load()
+	return r.doing.Load() == 0 && listeners == 0 && r.sums().Idle
 }
 
 // Handoffs returns a caller's handoffs, newest first. Before [Router.TakeUp] has read the work of an earlier life, it
 // returns the handoffs of this one, and [handoff.CodeStoreDown].
 func (v Service) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
-	c := v.of(g.Caller)
-	unread := c.router.Recovered(context.Background(), 0) // before the list: without an error, the list is complete
-	return slices.DeleteFunc(c.registry.list(), func(rec handoff.Record) bool {
+	r := v.of(g.Caller)
+	unread := r.Recovered(context.Background(), 0) // before the list: without an error, the list is complete
+	return slices.DeleteFunc(ask(r, &work.List{}).All, func(rec handoff.Record) bool {
 		return !rec.Shown(g) || rec.Unkept && rec.State == handoff.StatusDelivered // only its key is kept
 	}), unread
 }
 
 // Handoff returns one of a caller's handoffs.
 func (v Service) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
-	c := v.of(g.Caller)
-	rec, _ := c.registry.find(id)
+	r := v.of(g.Caller)
+	rec := ask(r, &work.Find{ID: id}).Record
 	if rec.ID == "" || !rec.Shown(g) {
-		return handoff.Record{}, c.router.notFound()
+		return handoff.Record{}, r.notFound()
 	}
 	return rec, nil
 }
 
 // notFound returns the error that there is no such work, or [handoff.CodeStoreDown] while that is not known.
 func (r *Router) notFound() error {
-	if err := r.Recovered(context.Background(), 0); err != nil {
-		return err
+	return r.orUnread(handoff.Fault(handoff.CodeNotFound, "such work", ""))
+}
+
+// orUnread returns [handoff.CodeStoreDown] in place of an error that may be due to work of an earlier life that was not
+// read yet.
+func (r *Router) orUnread(err error) error {
+	switch handoff.CodeOf(err) {
+	case handoff.CodeNotFound, handoff.CodeNotPending:
+		if unread := r.Recovered(context.Background(), 0); unread != nil {
+			return unread
+		}
 	}
-	return handoff.Fault(handoff.CodeNotFound, "such work", "")
+	return err
 }
 
 // Recovered waits until the router has the work of its earlier life, for at most within; 0 does not wait. It returns
@@ -226,58 +290,30 @@ func Known(ctx context.Context, known <-chan struct{}, within time.Duration) err
 
 // Working reports whether work is under way on a server, or is about to begin there.
 func (r *Router) Working(server string) bool {
-	return r.mine.prefetches.on(server) || r.mine.registry.working(server)
+	return r.prefetches.on(server) || ask(r, &work.Sums{Server: server}).Working
 }
 
 // Waiting counts the caller's work that waits for a server, which is lost since the time lost.
 func (r *Router) Waiting(server string, lost time.Time) int {
-	return r.mine.registry.countWaiting(server, lost)
+	return ask(r, &work.Sums{Server: server, Since: lost}).Waiting
 }
 
 // Beginning reports whether some work has not reached its agent yet. If the caller moved to another home now, that home
 // would ask the caller before it begins such work.
-func (r *Router) Beginning() bool {
-	return slices.ContainsFunc(r.mine.registry.runs(), func(w *run) bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		switch w.state.Phase {
-		case phase.Resolving, phase.Attaching, phase.Starting, phase.Steering:
-			return true
-		}
-		return false
-	})
-}
+func (r *Router) Beginning() bool { return r.sums().Beginning }
 
 // Caller returns the caller whom the router serves.
-func (r *Router) Caller() handoff.Caller { return r.mine.who }
-
-// Questions returns the open questions of agents, oldest first, each with the answers that the grant may give outside
-// of calls.
-func (v Service) Questions(g handoff.Grant) []handoff.RecordQuestion {
-	c := v.of(g.Caller)
-	shown := []handoff.RecordQuestion{}
-	for _, q := range c.questions.list() {
-		if c.asks(g, q.Shown) {
-			shown = append(shown, q.offered(g))
-		}
-	}
-	return shown
-}
-
-// asks reports whether a grant may see a question: it may answer it, or see the work that asks it.
-func (c *caller) asks(g handoff.Grant, q handoff.RecordQuestion) bool {
-	rec, _ := c.registry.find(q.Handoff)
-	return g.AllowsServer(q.Server) && (g.May(handoff.ActDecline) == nil || rec.Shown(g))
-}
+func (r *Router) Caller() handoff.Caller { return r.cfg.Caller }
 
 // Stickies returns a caller's sticky sessions, by server.
 func (v Service) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error) {
-	c := v.of(g.Caller)
-	if err := c.loadStickies(ctx); err != nil {
+	r := v.of(g.Caller)
+	used, err := r.used(ctx)
+	if err != nil {
 		return nil, handoff.AsError(err)
 	}
 	list := []handoff.RecordSticky{}
-	for _, s := range c.stickies.list() {
+	for _, s := range used {
 		if !g.AllowsServer(s.Target.Server) {
 			continue
 		}
@@ -286,10 +322,18 @@ func (v Service) Stickies(ctx context.Context, g handoff.Grant) ([]handoff.Recor
 			why = handoff.WhyNamed
 		}
 		list = append(list, handoff.RecordSticky{
-			Server: keyOf(s.Target).String(), ThreadID: s.Target.Thread, Title: s.Title, Why: why, Since: s.Since,
+			Server: work.PlaceOf(s.Target).String(), ThreadID: s.Target.Thread, Title: s.Title, Why: why, Since: s.Since,
 		})
 	}
 	return list, nil
+}
+
+// used returns the sessions that the caller uses. A router that refuses all work reads them from the store each time.
+func (r *Router) used(ctx context.Context) ([]handoff.Sticky, error) {
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	return ask(r, &work.Used{}).All, nil
 }
 
 // PutSticky makes an existing session the sticky one of "bigpc" or "bigpc/api"; title is its name.
@@ -302,22 +346,17 @@ func (v Service) PutSticky(ctx context.Context, g handoff.Grant, server, thread,
 		return err
 	}
 	defer done()
-	c := r.caller(g.Caller)
-	if err := c.loadStickies(ctx); err != nil {
+	if err := r.open(ctx); err != nil {
 		return handoff.AsError(err)
 	}
-	target, err := c.router.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: server, Thread: thread})
+	target, err := r.cfg.Fleet.Resolve(ctx, g, handoff.Target{Server: server, Thread: thread})
 	if err != nil {
 		return err
 	}
 	if target.Thread == "" || target.Thread == handoff.NewThread {
 		return handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
 	}
-	now := time.Now()
-	s := handoff.Sticky{Target: target, Title: title, Named: true, Since: now.UTC()}
-	if c.stickies.put(s, now) {
-		c.stick(stickyWrite{sticky: s})
-	}
+	ask(r, &work.Use{Sticky: handoff.Sticky{Target: target, Title: title, Named: true, Since: time.Now().UTC()}})
 	return nil
 }
 
@@ -326,27 +365,26 @@ func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string
 	if err := g.May(handoff.ActGive); err != nil {
 		return err
 	}
-	c := v.of(g.Caller)
-	if err := c.loadStickies(ctx); err != nil {
+	name, project, _ := strings.Cut(server, "/")
+	place := work.Place{Server: name, Project: project}
+	r := v.of(g.Caller)
+	if err := r.open(ctx); err != nil {
 		return handoff.AsError(err)
 	}
-	name, project, _ := strings.Cut(server, "/")
-	key := stickyKey{name, project}
-	if _, ok := c.stickies.get(key); !ok || !g.AllowsServer(name) {
+	if !ask(r, &work.Unuse{Place: place, Look: true}).Was || !g.AllowsServer(name) {
 		return handoff.Fault(handoff.CodeNotFound, "sticky session there", "")
 	}
-	c = v.home(g.Caller)
-	if err := c.loadStickies(ctx); err != nil {
+	r = v.home(g.Caller)
+	if err := r.open(ctx); err != nil {
 		return handoff.AsError(err)
 	}
-	c.stickies.drop(key)
-	c.stick(stickyWrite{sticky: handoff.Sticky{Target: handoff.Target{Server: name, Project: project}}, clear: true})
+	ask(r, &work.Unuse{Place: place})
 	return nil
 }
 
 // Shown reports whether a page of the caller is open.
 func (v Service) Shown(g handoff.Grant) bool {
-	pages, _ := v.of(g.Caller).feed.pages.Load()
+	pages, _ := v.of(g.Caller).pages.Load()
 	return pages > 0
 }
 
@@ -355,35 +393,11 @@ func (v Service) Feed(g handoff.Grant) *handoff.Feed {
 	if g.May(handoff.ActRead) != nil {
 		return new(handoff.Feed)
 	}
-	return &v.home(g.Caller).feed.pages
+	return &v.home(g.Caller).pages
 }
 
 // ServersChanged tells the caller's pages that the health of the fleet changed.
-func (r *Router) ServersChanged() {
-	r.mine.feed.pages.Publish(handoff.PageEvent{Kind: handoff.EventServers})
-}
-
-// repeatEvery is how long open work may be missing from a store that came back empty.
-const repeatEvery = 30 * time.Second
-
-// repeat writes the newest step of each open handoff to the ledger again, every [repeatEvery]. So a store that came
-// back empty learns of work in which nothing else happens.
-func (r *Router) repeat(ctx context.Context) {
-	ticker := time.NewTicker(repeatEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-		for _, l := range r.mine.registry.writers() {
-			if err := l.repeat(ctx); err != nil && retryable(err) {
-				break // the store is away
-			}
-		}
-	}
-}
+func (r *Router) ServersChanged() { r.pages.Publish(handoff.PageEvent{Kind: handoff.EventServers}) }
 
 // retries is the pause between two tries to reach a lost agent, or the store.
 var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}
@@ -417,27 +431,9 @@ func (r *Router) registered(server string) handoff.Registered {
 	return handoff.Registered{Names: []string{server}}
 }
 
-// Refuse makes a router that will never run refuse all work, as one that has ended does.
-func (r *Router) Refuse() {
-	r.jobs.refuse()
-	r.cfg.Counts.remove(r)
-}
-
 // ErrMoved is the cause with which the context of [Router.Run] ends when the caller gets another home. That home goes
-// on from the ledger: waiting work stays accepted there, and running work gets no outcome here.
+// on from the store: waiting work stays accepted there, and running work gets no outcome here.
 var ErrMoved = errors.New("the caller has another home")
-
-// Run starts and awaits everything that outlives a call. It is called once. When ctx ends, every open run gets an
-// outcome, except when the cause is [ErrMoved]. Run returns after the last run has ended.
-func (r *Router) Run(ctx context.Context) error {
-	var first []job
-	if r.cfg.Ledger != nil {
-		first = []job{r.repeat}
-	}
-	r.jobs.run(ctx, first...)
-	r.cfg.Counts.remove(r)
-	return nil
-}
 
 // IDs makes the ids of all routers of a process. No other life of the process makes the same ones. It is safe for
 // concurrent use.

@@ -2,20 +2,13 @@ package router
 
 import (
 	"context"
-	"strconv"
-	"strings"
+	"iter"
+	"sync"
 	"time"
-
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-)
-
-// Bounds of a request, in bytes.
-const (
-	maxKey  = 512 // its idempotency key
-	maxName = 256 // a name of a server or thread
+	"switchboard/handoff/work"
 )
 
 // Start implements [handoff.Runs]. With [handoff.CodeJoined] comes the id of a run that was begun earlier in place of
@@ -26,19 +19,7 @@ func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request
 		return "", err
 	}
 	defer done()
-	return r.startAs(ctx, g, req, requestHash(req), false)
-}
-
-// requestHash returns the hash of what a request asks for: two requests with one key must have the same.
-func requestHash(req handoff.Request) string {
-	if req.Instead != "" {
-		return ledger.Hash(handoff.Encode([]any{"begin", req.Instead}))
-	}
-	words := []any{trimmed(req.Target), req.Mode, req.After, req.Input}
-	if req.From != (handoff.Target{}) {
-		words = append(words, trimmed(req.From))
-	}
-	return ledger.Hash(handoff.Encode(words))
+	return r.startAs(ctx, g, req, work.ArgsOf(req), false)
 }
 
 // startAs is Start; args is the hash of the request's arguments. waits says that the request is under way until ctx
@@ -46,156 +27,86 @@ func requestHash(req handoff.Request) string {
 func (r *Router) startAs(
 	ctx context.Context, g handoff.Grant, req handoff.Request, args string, waits bool,
 ) (handoff.RunID, error) {
-	c := r.caller(g.Caller)
-	if c != r.mine {
+	if g.Caller != r.cfg.Caller {
 		return "", handoff.Fault(handoff.CodeInternal, "", "the router of another caller was asked")
 	}
-	if err := mayGive(g, req); err != nil {
-		return "", err
-	}
-	if same, err := c.findAsked(ctx, req, args); same != "" || err != nil {
+	same, former, err := r.findAsked(ctx, req, args)
+	if same != "" || err != nil {
 		return handoff.RunID(same), err
 	}
-	if begun, err := c.registry.fillInstead(g, &req); err != nil {
-		return begun, err
-	}
-	if err := checkRequest(g, &req); err != nil {
-		return "", err
-	}
-	parent, tooDeep := c.registry.parentOf(req.Origin)
-	if tooDeep != nil {
-		return "", tooDeep
-	}
-	w := c.newRun(r.cfg.IDs.Next())
-	if req.Key == "" {
-		req.Key = w.ID
-	}
-	w.asking = waits
-	w.grant, w.req, w.askedAt, w.agents.ahead = g, req, time.Now(), c.prefetches.take(req.Key, req.Target)
-	w.span = handoff.SpanOf(ctx).Begin("handoff")
-	w.ioCtx = handoff.WithSpan(w.ioCtx, w.span)
-	if parent := w.span.Parent(); parent != "" {
-		w.log = w.log.With(zap.String("traceparent", parent))
-	}
-	k := ledgerKeyOf(g.Caller, req.Key, args)
-	rec := handoff.Record{
-		ID: w.ID, Server: req.Target.Server, Prompt: handoff.InputText(req.Input), State: handoff.StatusAccepted,
-		Unkept: req.Unkept, CreatedAt: w.askedAt, Key: g.Key, Client: req.Origin.Client, Parent: parent,
-	}
-	var begun handoff.RunID
-	var same string
-	var e *handoff.Error
-	if !w.open(nil, func() bool {
-		same, e = c.openKeyed(rec, w, k, func(former *ledgerWriter) (e *handoff.Error) {
-			if begun, e = c.registry.fillInstead(g, &req); e != nil { // another request may have begun it meanwhile
-				return e
-			}
-			if e := r.cfg.Rates.take(g, w.askedAt); e != nil {
-				return e
-			}
-			if !req.Unkept || req.Key != w.ID { // else the request is never repeated, and nothing is to be kept
-				w.writer = c.newLedgerWriter(k.key, w.ID, args, req.Again)
-				w.writer.setPrint(req.Print)
-				w.writer.takeOver(former)
-			}
-			return nil
-		})
-		return e == nil && same == ""
-	}) {
-		w.endIO()
-		w.span.End(codeOf(e), "same", strconv.FormatBool(same != ""))
-		if w.agents.ahead != nil { // its attach may still take a while
-			r.jobs.start(func(context.Context) { w.agents.end(w.log) })
-		}
-		if e != nil {
-			return begun, e
-		}
-		return handoff.RunID(same), nil
+	a := &work.Asked{Grant: g, Request: req, Args: args, Waits: waits, Former: former}
+	a.Span = handoff.SpanOf(ctx).Begin("handoff")
+	if ask(r, a); !a.New {
+		a.Span.End(handoff.CodeOf(a.Err))
+		return a.ID, a.Err
 	}
 	if waits && req.Print != "" {
-		context.AfterFunc(ctx, func() { c.registry.with(w.ID, func(rec *recordState) { rec.asking = false }) })
+		context.AfterFunc(ctx, func() { ask(r, &work.Gone{ID: string(a.ID)}) })
 	}
-	if w.req.Instead != "" && req.By == nil {
-		c.feed.byHand(string(w.req.Instead), handoff.RunByHand{Deed: handoff.DeedContinue})
-	}
-	if !r.jobs.start(w.loop) {
-		c.registry.change(w.ID, func(rec *handoff.Record) {
-			rec.State, rec.Outcome, rec.EndedAt = handoff.StatusCompleted, handoff.OutcomeCancelled, new(time.Now())
-		})
-		c.ended(w.ID)
-		w.span.End(handoff.CodeShutdown)
-		return "", handoff.Fault(handoff.CodeShutdown, "", "")
-	}
-	return handoff.RunID(w.ID), nil
+	return a.ID, nil
 }
 
-// mayGive returns why a grant does not allow a request, or nil. Paused work is begun as other work is, whatever its
-// mode was.
-func mayGive(g handoff.Grant, req handoff.Request) error {
-	act := handoff.ActGive
+// findAsked returns the id of the handoff that a request repeats, by its key or its print, also if that is of an earlier
+// life; "": there is none, and the request begins one. former is the past entry of its key, which is free.
+func (r *Router) findAsked(
+	ctx context.Context, req handoff.Request, args string,
+) (same string, former *ledger.Entry, err error) {
+	if !req.Again && req.Print == "" {
+		return "", nil, nil
+	}
+	if err := r.Recovered(ctx, work.StoreTakes); err != nil {
+		return "", nil, err
+	}
+	if req.Print != "" {
+		if err := r.Recall(ctx, r.cfg.Caller); err != nil { // work that somebody else was told of is history
+			return "", nil, handoff.StoreDown(err)
+		}
+	}
+	known := &work.Repeats{Args: args, Print: req.Print}
+	if req.Again {
+		known.Key = work.KeyOf(r.cfg.Caller, req.Key)
+	}
+	if ask(r, known); known.ID != "" || known.Err != nil {
+		return known.ID, nil, asError(known.Err)
+	}
+	if !req.Again || r.past == nil {
+		return "", nil, nil
+	}
+	return r.findPast(ctx, known.Key, args)
+}
+
+// findPast looks for a handoff that is over and was heard, which may be in the store alone.
+func (r *Router) findPast(ctx context.Context, key, args string) (same string, former *ledger.Entry, err error) {
+	ctx, cancel := context.WithTimeout(ctx, work.StoreTakes)
+	defer cancel()
+	e, ok, err := r.past.Find(ctx, r.cfg.Caller, key)
 	switch {
-	case req.Instead != "":
-	case req.Mode == handoff.ModeNext:
-		act = handoff.ActGiveNext
-	case req.Mode == handoff.ModeAside:
-		act = handoff.ActAside
+	case err != nil:
+		return "", nil, handoff.StoreDown(err)
+	case !ok:
+		return "", nil, nil
+	case e.Free():
+		return "", &e, nil
+	case e.Args != args:
+		return "", nil, handoff.Fault(handoff.CodeConflict, "", "")
 	}
-	err := g.May(act)
-	if err == nil && req.From != (handoff.Target{}) {
-		err = g.May(handoff.ActTranscript)
+	body, _, err := r.past.Body(ctx, r.cfg.Caller, key)
+	if err != nil {
+		return "", nil, handoff.StoreDown(err)
 	}
-	return err
+	p := ask(r, &work.Past{Entry: e, Body: body, Args: args})
+	return p.ID, nil, nil
 }
 
-// checkRequest trims the names of a request, and returns what is wrong with it.
-func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
-	req.Target, req.From = trimmed(req.Target), trimmed(req.From)
-	continues := req.From != (handoff.Target{}) // with a session of another machine
-	if continues && req.Target.Thread == "" {
-		req.Target.Thread = handoff.NewThread
-	}
-	t := req.Target
-	size, empty := 0, true
-	for _, p := range req.Input {
-		text, words := p.(handoff.Text)
-		size += len(text)
-		empty = empty && words && strings.TrimSpace(string(text)) == ""
-	}
-	switch {
-	case empty:
-		return handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
-	case size > handoff.MaxPrompt:
-		return handoff.Fault(handoff.CodeTooLarge, "the prompt", "")
-	case continues && (t.Thread != handoff.NewThread || req.Mode == handoff.ModeAside):
-		return handoff.Fault(handoff.CodeMalformed, "only a new session can go on from another one", "")
-	case max(len(t.Server), len(t.Thread), len(req.From.Server), len(req.From.Thread)) > maxName:
-		return handoff.Fault(handoff.CodeTooLarge, "a name", "")
-	case max(len(req.Key), len(req.Print)) > maxKey:
-		return handoff.Fault(handoff.CodeTooLarge, "the key of the request", "")
-	case g.Caller.Nameless() && req.By == nil: // nobody could ever hear its outcome
-		return handoff.Fault(handoff.CodeNotGranted, "work outside of a call needs a named caller", "")
-	}
-	return nil
-}
-
-// trimmed returns a target with trimmed names, its project written behind the server: "bigpc/api".
-func trimmed(t handoff.Target) handoff.Target {
-	t.Server, t.Thread = strings.TrimSpace(t.Server), strings.TrimSpace(t.Thread)
-	if t.Project != "" {
-		t.Server, t.Project = t.Server+"/"+t.Project, ""
-	}
-	return t
-}
-
-// Give is Start for fronts that must be sure: it returns the record once the ledger has the work. If the run ends
-// without having begun, its fault is returned as an error.
+// Give is Start for fronts that must be sure: it returns the record once the store has the work. If the run ends without
+// having begun, its fault is returned as an error.
 func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
 	r, done, err := v.giver(g)
 	if err != nil {
 		return handoff.Record{}, err
 	}
 	defer done()
-	return r.giveAs(ctx, g, req, requestHash(req))
+	return r.giveAs(ctx, g, req, work.ArgsOf(req))
 }
 
 // giveAs is Give; args is the hash of the request's arguments.
@@ -209,14 +120,14 @@ func (r *Router) giveAs(
 	return r.promised(ctx, g, id)
 }
 
-// promised waits until the ledger has a run, or its outcome, and returns its record.
+// promised waits until the store has a handoff, or its outcome, and returns its record.
 func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID) (handoff.Record, error) {
-	hasEnded := false // the run has an outcome, which is returned once the ledger has that, too
+	hasEnded := false // it has an outcome, which is returned once the store has that, too
 	for e, err := range r.Follow(ctx, g, id, 0) {
 		if err != nil {
-			c := r.caller(g.Caller) // the client has gone, so the outcome of a run that was never noted is kept
-			if rec, w := c.registry.find(string(id)); w == nil && rec.State == handoff.StatusCompleted {
-				c.keep(rec.ID)
+			// The client has gone, so the outcome of work that was never noted is kept.
+			if found := ask(r, &work.Find{ID: string(id)}); !found.Open && found.Record.State == handoff.StatusCompleted {
+				ask(r, &work.Keep{ID: string(id)})
 			}
 			return handoff.Record{}, err
 		}
@@ -225,12 +136,12 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 		case ended && hasEnded:
 			return r.Handoff(g, string(id))
 		case e.Noted || e.Record.State == handoff.StatusDelivered:
-			hasEnded = e.Record.Outcome != "" || r.caller(g.Caller).registry.over(string(id)) // the event may be an old one
+			hasEnded = e.Record.Outcome != "" || ask(r, &work.Find{ID: string(id)}).Over // the event may be an old one
 			if !hasEnded {
 				return e.Record, nil
 			}
 		case ended && ctx.Err() != nil: // nobody is there to be told
-			r.caller(g.Caller).keep(string(id))
+			ask(r, &work.Keep{ID: string(id)})
 			return e.Record, handoff.AsError(ctx.Err())
 		case ended:
 			err := r.Heard(ctx, g, id)
@@ -249,58 +160,154 @@ func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	if err := g.May(handoff.ActGive); err != nil {
 		return handoff.Record{}, err
 	}
-	c := v.of(g.Caller)
+	r := v.of(g.Caller)
 	args := ledger.Hash(handoff.Encode([]any{"steer", id, req.Input}))
-	switch same, err := c.findAsked(ctx, req, args); { // the work may have ended since
+	switch same, _, err := r.findAsked(ctx, req, args); { // the work may have ended since
 	case err != nil:
 		return handoff.Record{}, err
 	case same != "":
-		return c.router.promised(ctx, g, handoff.RunID(same))
+		return r.promised(ctx, g, handoff.RunID(same))
 	}
-	rec, w := c.registry.find(id)
+	found := ask(r, &work.Find{ID: id})
+	rec := found.Record
 	switch {
 	case rec.ID == "" || !rec.Shown(g):
-		return handoff.Record{}, c.router.notFound()
-	case w == nil, rec.Outcome != "":
+		return handoff.Record{}, r.notFound()
+	case !found.Open, rec.Outcome != "":
 		return handoff.Record{}, handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case rec.ThreadID == "" || rec.ThreadID == handoff.NewThread:
 		e := handoff.Fault(handoff.CodeMalformed, "that work has no session yet; ask again in a moment", "")
 		return handoff.Record{}, e
 	}
 	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
-	return c.router.giveAs(ctx, g, req, args)
+	return r.giveAs(ctx, g, req, args)
 }
 
-// fillInstead completes a request that begins a run which was not begun (req.Instead): it takes over that run's target
-// and words. If that run was begun meanwhile, fillInstead returns the id of the new run and [handoff.CodeJoined].
-func (g *registry) fillInstead(by handoff.Grant, req *handoff.Request) (handoff.RunID, *handoff.Error) {
-	if req.Instead == "" {
-		return "", nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	rec := g.findLocked(string(req.Instead))
-	if rec == nil || !rec.NotBegun() || !rec.Shown(by) {
-		return "", handoff.Fault(handoff.CodeNotFound, "such work", "")
-	}
-	if begun := rec.begunAs; begun != "" {
-		if other := g.findLocked(begun); other != nil && other.run != nil {
-			return handoff.RunID(begun), handoff.Fault(handoff.CodeJoined, rec.Server, "it was begun already")
+// Follow implements [handoff.Runs].
+func (v Service) Follow(
+	ctx context.Context, by handoff.Grant, id handoff.RunID, after uint64,
+) iter.Seq2[handoff.RunEvent, error] {
+	r := v.of(by.Caller)
+	return func(yield func(handoff.RunEvent, error) bool) {
+		ask(r, &work.Follows{ID: string(id), N: 1})
+		defer func() { ask(r, &work.Follows{ID: string(id), N: -1}) }()
+		for read := (&work.Read{ID: string(id), After: after}); ; {
+			ask(r, read)
+			if len(read.Events) == 0 && read.Changed == nil && !read.Over {
+				yield(handoff.RunEvent{}, r.notFound())
+				return
+			}
+			for _, e := range read.Events {
+				if !e.Record.Shown(by) {
+					yield(handoff.RunEvent{}, r.notFound())
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if read.Over {
+				return
+			}
+			select {
+			case <-read.Changed:
+			case <-ctx.Done():
+				yield(handoff.RunEvent{}, handoff.AsError(context.Cause(ctx)))
+				return
+			}
 		}
-		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")
 	}
-	req.Target = handoff.Target{Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID}
-	restoreRequest(req, rec.request, rec.Prompt)
-	switch rec.Why {
-	case handoff.WhyContinued: // the session that is sticky there now
-		req.Target.Thread = ""
-	case handoff.WhyCopy:
-		req.Target.Thread = copyOf + rec.ThreadID
-	case handoff.WhyAside:
-		req.Mode = handoff.ModeAside
+}
+
+// Answered notes that who asked for work has the answer, whatever that is: the same request is new work then.
+func (v Service) Answered(g handoff.Grant, id handoff.RunID) {
+	ask(v.of(g.Caller), &work.Answered{ID: string(id)})
+}
+
+// Told is Answered and Heard: who asked was told the outcome.
+func (v Service) Told(ctx context.Context, g handoff.Grant, id handoff.RunID) error {
+	v.Answered(g, id)
+	return v.Heard(ctx, g, id)
+}
+
+// Heard implements [handoff.Runs].
+func (v Service) Heard(_ context.Context, g handoff.Grant, id handoff.RunID) error {
+	_, err := v.heard(g, id)
+	return err
+}
+
+// HeardForGood is Heard, and waits for the store, for a second at most. It is for fronts that answer a client: if the
+// process were killed before that, the outcome would be told again.
+func (v Service) HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error {
+	kept, err := v.heard(g, id)
+	await(ctx, kept)
+	return err
+}
+
+func (v Service) heard(g handoff.Grant, id handoff.RunID) (kept <-chan struct{}, err error) {
+	r := v.of(g.Caller)
+	e := ask(r, &work.Heard{Grant: g, ID: string(id)})
+	return e.Kept, r.orUnread(e.Err)
+}
+
+// keptWithin bounds how long somebody waits for the store.
+const keptWithin = time.Second
+
+// await waits until the store has something, for [keptWithin] at most. nil has nothing to wait for.
+func await(ctx context.Context, kept <-chan struct{}) {
+	if kept == nil {
+		return
 	}
-	if req.From != (handoff.Target{}) { // the session that was made for it has never run
-		req.Target.Thread = handoff.NewThread
+	t := time.NewTimer(keptWithin)
+	defer t.Stop()
+	select {
+	case <-kept:
+	case <-t.C:
+	case <-ctx.Done():
 	}
-	return "", nil
+}
+
+// Attend lets l hear of runs of the grant's caller: of those that it starts, of those whose listener has left, and of
+// those that ended while nobody attended. leave ends that. Outcomes that l was given and nobody heard go to the next
+// listener.
+func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
+	r := v.home(g.Caller)
+	a := &work.Attendance{Grant: g, Listener: l}
+	ask(r, &work.Attend{Attendance: a})
+	return sync.OnceFunc(func() { ask(r, &work.Leave{Attendance: a}) })
+}
+
+// Stop stops a run: one whose turn has not started is cancelled, others are interrupted. The outcome follows on the
+// feed. Work that waits for the run is paused, and the caller is asked about it. Work that is paused already is
+// dropped. Stop waits only for [Router.Recovered], and for the store when it drops work, each for a short time.
+func (v Service) Stop(ctx context.Context, g handoff.Grant, id string) error {
+	if err := g.May(handoff.ActStop); err != nil {
+		return err
+	}
+	r := v.of(g.Caller)
+	e := ask(r, &work.Stop{Grant: g, ID: id})
+	if handoff.CodeOf(e.Err) == handoff.CodeNotFound && r.Recovered(ctx, work.StoreTakes) == nil {
+		e = ask(r, &work.Stop{Grant: g, ID: id})
+	}
+	await(ctx, e.Kept)
+	return r.orUnread(e.Err)
+}
+
+// Move puts waiting work before another piece of work that waits in the same queue, or behind all of the caller's: "".
+// It begins and ends nothing, and the work of other callers keeps its place. If one of the two does not wait there any
+// more, nothing changes, and Move returns an error. (After a restart no work waits in a queue: it is paused instead.)
+func (v Service) Move(_ context.Context, g handoff.Grant, id, before string) error {
+	if err := g.May(handoff.ActMove); err != nil {
+		return err
+	}
+	r := v.of(g.Caller)
+	return r.orUnread(ask(r, &work.Move{Grant: g, ID: id, Before: before}).Err)
+}
+
+// asError returns an error that may be nil.
+func asError(e *handoff.Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
 }

@@ -40,25 +40,25 @@ const (
 )
 
 // State implements [sessions.Callers].
-func (s callers) State(ctx context.Context, c handoff.Caller) (sessions.State, error) {
+func (s callers) State(ctx context.Context, c handoff.Caller) (ledger.State, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return sessions.State{}, err
+		return ledger.State{}, err
 	}
 	return s.stateOf(ctx, name)
 }
 
-func (s callers) stateOf(ctx context.Context, name string) (sessions.State, error) {
+func (s callers) stateOf(ctx context.Context, name string) (ledger.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	docs, err := s.client.HGetAll(ctx, s.key(name, docsKey)).Result()
-	state := sessions.State{Version: docs[versionField], Documents: docs}
+	state := ledger.State{Version: docs[versionField], Documents: docs}
 	delete(docs, versionField)
 	return state, s.fault(err)
 }
 
 // Commit implements [sessions.Callers].
-func (s callers) Commit(ctx context.Context, c handoff.Caller, b sessions.Batch) (sessions.Committed, error) {
+func (s callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (ledger.Committed, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return 0, err
@@ -83,11 +83,11 @@ func (s callers) Commit(ctx context.Context, c handoff.Caller, b sessions.Batch)
 	}
 	n, err := run(ctx, commitScript, []string{newest, s.key(name, docsKey), s.key(name, historyKey)},
 		append([]any{epoch}, s.commitArgs(name, b)...)...).Int()
-	return sessions.Committed(n), s.fault(err)
+	return ledger.Committed(n), s.fault(err)
 }
 
 // commitArgs returns the arguments of commit.lua.
-func (s callers) commitArgs(name string, b sessions.Batch) []any {
+func (s callers) commitArgs(name string, b ledger.Batch) []any {
 	args := make([]any, 0, 40)
 	args = append(args, b.Was, b.Now, b.For.Milliseconds(), s.key(name, pastPrefix), s.key(name, textsName), b.Key,
 		flag(b.Free), flag(b.Clear), max(s.historyFor.Milliseconds(), 1),
@@ -131,8 +131,8 @@ func (s callers) own(ctx context.Context, o ledger.Owned, at time.Time) error {
 
 // Waiting implements [sessions.Callers]. Where one life at a time uses the store, it takes over the callers of all dead
 // lives.
-func (s callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]sessions.State, error) {
-	all := map[handoff.Caller]sessions.State{}
+func (s callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
+	all := map[handoff.Caller]ledger.State{}
 	found := map[string]bool{} // by name: whether the caller has such a document
 	read := func(name string) (bool, error) {
 		if there, was := found[name]; was {
@@ -203,27 +203,27 @@ func (s callers) inherit(ctx context.Context, read func(name string) (found bool
 }
 
 // Past implements [sessions.Pages].
-func (s callers) Past(ctx context.Context, c handoff.Caller, key string) (sessions.Past, bool, error) {
+func (s callers) Past(ctx context.Context, c handoff.Caller, key string) (ledger.Past, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return sessions.Past{}, false, err
+		return ledger.Past{}, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	text, err := s.client.Get(ctx, s.key(name, pastPrefix)+key).Result()
 	if errors.Is(err, goredis.Nil) {
-		return sessions.Past{}, false, nil
+		return ledger.Past{}, false, nil
 	}
 	if err != nil {
-		return sessions.Past{}, false, s.fault(err)
+		return ledger.Past{}, false, s.fault(err)
 	}
 	p, err := parsePast(key, text)
 	return p, err == nil, err
 }
 
 // parsePast parses the row of a past handoff: when it became history, a mark, the row.
-func parsePast(key, text string) (sessions.Past, error) {
-	p := sessions.Past{Key: key}
+func parsePast(key, text string) (ledger.Past, error) {
+	p := ledger.Past{Key: key}
 	at, rest, _ := strings.Cut(text, " ")
 	mark, row, ok := strings.Cut(rest, " ")
 	var err error
@@ -237,7 +237,7 @@ func parsePast(key, text string) (sessions.Past, error) {
 // Page implements [sessions.Pages]. A page of a search may be short or empty although there are more pages.
 func (s callers) Page(
 	ctx context.Context, c handoff.Caller, q sessions.PageQuery,
-) (page []sessions.Past, next string, err error) {
+) (page []ledger.Past, next string, err error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, "", err
@@ -271,7 +271,7 @@ func (s callers) Page(
 // pageRows reads the rows after a mark. One that has expired is "".
 func (s callers) pageRows(
 	ctx context.Context, name string, from sessions.Mark,
-) (all []sessions.Past, more bool, err error) {
+) (all []ledger.Past, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	reply, err := pageScript.Run(ctx, s.client, []string{s.key(name, historyKey)}, s.key(name, pastPrefix), from.Key,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -43,7 +44,7 @@ func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.Sa
 	if err != nil {
 		return page, err
 	}
-	search := sessions.SearchWords(q.Search)
+	search := ledger.SearchWords(q.Search)
 	for looked := 0; looked < historyScan; looked += historyPage {
 		rows, err := saidReadScript.Run(ctx, s.client, s.saidKeys(name), from.Key, from.At, historyPage).Slice()
 		if err != nil {
@@ -61,7 +62,7 @@ func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.Sa
 				return page, nil
 			}
 			from = sessions.Mark{At: l.At.UnixMilli(), Key: l.ID}
-			if sessions.Found(sessions.SaidWords(l), search) && time.Since(l.At) < s.historyFor {
+			if ledger.Found(sessions.SaidWords(l), search) && time.Since(l.At) < s.historyFor {
 				page.Lines = append(page.Lines, l)
 			}
 		}

@@ -31,7 +31,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -66,12 +65,12 @@ type Config struct {
 	Log *zap.Logger
 }
 
-// A Store stores what outlives a call. It implements [switchboard/handoff.Stickies],
-// [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
+// A Store stores what outlives a call. It implements
+// [sessions.Callers] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
-	*engine            // Set once
-	*sessions.Handoffs // Set once
-	*sessions.Keyed    // Set once
+	*engine          // Set once
+	sessions.Archive // Set once
+	*sessions.Keyed  // Set once
 	callers
 	spent
 	conversations
@@ -94,7 +93,7 @@ func newStore(cfg Config) *Store {
 	}
 	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)
 	s := &Store{
-		engine: e, Handoffs: sessions.NewHandoffs(callers{e}, e.badEntry),
+		engine: e, Archive: sessions.NewArchive(callers{e}, e.badEntry),
 		Keyed: sessions.NewKeyed(values{e}, e.badEntry), callers: callers{e}, spent: spent{e},
 		conversations: conversations{e}, documents: documents{e}, values: values{e}, rates: rates{e}, gates: gates{e},
 		leaseToken: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -172,13 +171,6 @@ func (s *Store) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-}
-
-// Advance implements [ledger.Ledger]. A step that has to read the state of its caller first takes no longer.
-func (s *Store) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	return s.Handoffs.Advance(ctx, step)
 }
 
 // Close ends [Store.Run], releases the lease and closes the connections. Further calls return the same error.

@@ -50,12 +50,12 @@ func (s *callers) prepareAll(ctx context.Context) error {
 }
 
 // State implements [sessions.Callers].
-func (s *callers) State(ctx context.Context, c handoff.Caller) (sessions.State, error) {
+func (s *callers) State(ctx context.Context, c handoff.Caller) (ledger.State, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return sessions.State{}, err
+		return ledger.State{}, err
 	}
-	state := sessions.State{Documents: map[string]string{}}
+	state := ledger.State{Documents: map[string]string{}}
 	rows, err := s.stmts.state.QueryContext(ctx, name, time.Now().UnixMilli())
 	_, err = collect(rows, err, func(row *sql.Rows, _ *struct{}) error {
 		var doc, body string
@@ -69,7 +69,7 @@ func (s *callers) State(ctx context.Context, c handoff.Caller) (sessions.State, 
 }
 
 // Commit implements [sessions.Callers].
-func (s *callers) Commit(ctx context.Context, c handoff.Caller, b sessions.Batch) (done sessions.Committed, err error) {
+func (s *callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (done ledger.Committed, err error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return 0, err
@@ -78,7 +78,7 @@ func (s *callers) Commit(ctx context.Context, c handoff.Caller, b sessions.Batch
 		return 0, s.taken()
 	}
 	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
-		if done, err = s.renew(ctx, tx, name, b); done != sessions.Written || err != nil {
+		if done, err = s.renew(ctx, tx, name, b); done != ledger.Written || err != nil {
 			return err
 		}
 		return s.content(ctx, tx, name, b)
@@ -87,7 +87,7 @@ func (s *callers) Commit(ctx context.Context, c handoff.Caller, b sessions.Batch
 }
 
 // renew gives a caller's state its new version, or says why it cannot.
-func (s *callers) renew(ctx context.Context, tx transaction, name string, b sessions.Batch) (sessions.Committed, error) {
+func (s *callers) renew(ctx context.Context, tx transaction, name string, b ledger.Batch) (ledger.Committed, error) {
 	ends, free := int64(math.MaxInt64), any(nil)
 	if b.For > 0 {
 		ends = time.Now().Add(b.For).UnixMilli()
@@ -103,7 +103,7 @@ func (s *callers) renew(ctx context.Context, tx transaction, name string, b sess
 		n, err = affected(s.stmts.next.ExecContext(ctx, append(args, b.Was)...))
 	}
 	if n > 0 || err != nil {
-		return sessions.Written, err
+		return ledger.Written, err
 	}
 	if err := s.fenced(ctx); err != nil {
 		return 0, err
@@ -114,13 +114,13 @@ func (s *callers) renew(ctx context.Context, tx transaction, name string, b sess
 			Scan(&past)
 	}
 	if past {
-		return sessions.NotFree, err
+		return ledger.NotFree, err
 	}
-	return sessions.Outdated, err
+	return ledger.Outdated, err
 }
 
 // content writes the content of a batch.
-func (s *callers) content(ctx context.Context, tx transaction, name string, b sessions.Batch) error {
+func (s *callers) content(ctx context.Context, tx transaction, name string, b ledger.Batch) error {
 	if b.Clear {
 		for _, forget := range []string{"DELETE FROM history_words WHERE rowid IN (SELECT id FROM past WHERE caller = ? " +
 			"AND key = ?)", "DELETE FROM past WHERE caller = ? AND key = ?", "DELETE FROM texts WHERE caller = ? AND key = ?"} {
@@ -174,14 +174,14 @@ func (s *callers) content(ctx context.Context, tx transaction, name string, b se
 }
 
 // Waiting implements [sessions.Callers].
-func (s *callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]sessions.State, error) {
+func (s *callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT caller FROM docs WHERE name >= ? AND name < ?", prefix,
 		prefix+"\U0010ffff")
 	names, err := collect(rows, err, func(row *sql.Rows, name *string) error { return row.Scan(name) })
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	all := map[handoff.Caller]sessions.State{}
+	all := map[handoff.Caller]ledger.State{}
 	for _, name := range names {
 		c, ok := sessions.NamedCaller(name)
 		if !ok {
@@ -196,12 +196,12 @@ func (s *callers) Waiting(ctx context.Context, prefix string) (map[handoff.Calle
 }
 
 // Past implements [sessions.Pages].
-func (s *callers) Past(ctx context.Context, c handoff.Caller, key string) (sessions.Past, bool, error) {
+func (s *callers) Past(ctx context.Context, c handoff.Caller, key string) (ledger.Past, bool, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
-		return sessions.Past{}, false, err
+		return ledger.Past{}, false, err
 	}
-	p := sessions.Past{Key: key}
+	p := ledger.Past{Key: key}
 	found, err := s.found(s.read.QueryRowContext(ctx, "SELECT at, row, unkept FROM past WHERE caller = ? AND key = ?",
 		name, key).Scan(&p.At, &p.Row, &p.Unkept))
 	return p, found, err
@@ -210,7 +210,7 @@ func (s *callers) Past(ctx context.Context, c handoff.Caller, key string) (sessi
 // Page implements [sessions.Pages].
 func (s *callers) Page(
 	ctx context.Context, c handoff.Caller, q sessions.PageQuery,
-) (all []sessions.Past, next string, err error) {
+) (all []ledger.Past, next string, err error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, "", err
@@ -229,7 +229,7 @@ func (s *callers) Page(
 		args = append(args, match)
 	}
 	rows, err := s.read.QueryContext(ctx, text+" ORDER BY at DESC, key DESC LIMIT ?", append(args, q.Limit+1)...)
-	all, err = collect(rows, err, func(row *sql.Rows, p *sessions.Past) error { return row.Scan(&p.Key, &p.At, &p.Row) })
+	all, err = collect(rows, err, func(row *sql.Rows, p *ledger.Past) error { return row.Scan(&p.Key, &p.At, &p.Row) })
 	if len(all) > q.Limit {
 		all = all[:q.Limit]
 		next = sessions.Mark{At: all[q.Limit-1].At, Key: all[q.Limit-1].Key}.String()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
@@ -69,7 +70,7 @@ func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.Sa
 	}
 	text, args := "SELECT line, at, who, text FROM said WHERE caller = ? AND (at, line) < (?, ?)",
 		[]any{name, from.At, from.Key}
-	if match := matching(sessions.SearchWords(q.Search)); match != "" {
+	if match := matching(ledger.SearchWords(q.Search)); match != "" {
 		text, args = text+" AND id IN (SELECT rowid FROM said_words WHERE said_words MATCH ?)", append(args, match)
 	}
 	rows, err := s.read.QueryContext(ctx, text+" ORDER BY at DESC, line DESC LIMIT ?", append(args, q.Size()+1)...)

@@ -53,12 +53,12 @@ type Config struct {
 	Log *zap.Logger
 }
 
-// A Store stores what outlives a call. It implements [switchboard/handoff.Stickies],
-// [switchboard/handoff/ledger.Ledger] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
+// A Store stores what outlives a call. It implements
+// [sessions.Callers] and [switchboard/handoff/ledger.History] and is safe for concurrent use.
 type Store struct {
-	*file              // Set once
-	*sessions.Handoffs // Set once
-	*sessions.Keyed    // Set once
+	*file            // Set once
+	sessions.Archive // Set once
+	*sessions.Keyed  // Set once
 	callers
 	spent
 	conversations
@@ -103,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := f.open(ctx); err != nil {
 		return nil, errors.Join(err, f.release())
 	}
-	s.Handoffs = sessions.NewHandoffs(&s.callers, f.badEntry)
+	s.Archive = sessions.NewArchive(&s.callers, f.badEntry)
 	s.Keyed = sessions.NewKeyed(values{f}, f.badEntry)
 	if err := s.prepareAll(ctx); err != nil {
 		return nil, errors.Join(err, f.release())

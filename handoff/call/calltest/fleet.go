@@ -3,7 +3,6 @@ package calltest
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -128,45 +127,6 @@ func (w *World) attached(at handoff.Attached, t handoff.Target, titled string) h
 func (w *World) Registered(server string) handoff.Registered {
 	return handoff.Registered{Names: append([]string{server}, w.aliases[server]...), VoiceApprovals: w.Voice,
 		EndsWithUs: w.children[server]}
-}
-
-// List implements [handoff.Stickies]. Reads at the same instant are recorded once, since a call and work that is taken
-// up at the same time may both read them.
-func (w *World) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) {
-	w.mu.Lock()
-	again := w.stickiesRead.Equal(time.Now())
-	w.stickiesRead = time.Now()
-	all := slices.Collect(maps.Values(w.Stickies))
-	w.mu.Unlock()
-	if !again {
-		w.Record("store", "read", "stickies")
-	}
-	if err := w.Failure("store read", "the store"); err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// Set implements [handoff.Stickies].
-func (w *World) Set(_ context.Context, _ handoff.Caller, s handoff.Sticky) error {
-	named := ""
-	if s.Named {
-		named = " (named)"
-	}
-	w.mu.Lock()
-	w.Stickies[place(s.Target)] = s
-	w.mu.Unlock()
-	w.Record("store", "set", place(s.Target)+" -> "+s.Target.Thread+named)
-	return nil
-}
-
-// Clear implements [handoff.Stickies].
-func (w *World) Clear(_ context.Context, _ handoff.Caller, t handoff.Target) error {
-	w.mu.Lock()
-	delete(w.Stickies, place(t))
-	w.mu.Unlock()
-	w.Record("store", "clear", place(t))
-	return nil
 }
 
 // place returns "bigpc" or "bigpc/api".

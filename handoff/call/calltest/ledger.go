@@ -10,21 +10,22 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-	"switchboard/handoff/ledger/ledgertest"
 )
 
-// A Ledger is the ledger of a ladder, in memory, as slow and as forgetful as the world says. It implements
-// [ledger.Ledger] and [ledger.History]. Its words, one on each line of a world:
+// A Ledger is the store of a ladder, in memory, as slow and as forgetful as the world says. Its words, one on each line
+// of a world:
 //
 //	forgetful FROM TO                 it is unreachable then
 //	emptied AT                        it forgets everything then
 //	lingering DURATION [OUTCOME]      how long it takes to write an outcome, or that one alone
 //	slow STATUS DURATION              how long it takes to write that status
-//	adopting DURATION                 how long it takes to give an entry another owner
+//	adopting DURATION                 how long it takes to give a caller to another life
 //	entry ID STATUS SERVER THREAD TURN [OUTCOME]
-//	                                  an entry of an earlier life; TURN is - for none
+//	                                  work of an earlier life; TURN is - for none
+//
+// What is stored of a life is [Ledger.For].
 type Ledger struct {
-	Trace func(ledgertest.Event) // Set once: called with each step
+	Trace func(Event) // Set once: called with each handoff that is written
 	// Set once: makes a turn of an earlier life, which still runs
 	LeftTurn func(turn handoff.TurnID, thread, work string)
 
@@ -36,20 +37,21 @@ type Ledger struct {
 	forgetful [2]time.Duration                 //
 
 	mu      sync.Mutex
-	emptied time.Duration           // Guarded by mu, like all that follows; 0: never
-	entries map[string]ledger.Entry // by key
-	newest  map[string]ledger.Step  // the newest of each entry
-	bodies  map[string]ledger.Body  // whole words
-	keys    map[string]ledger.Step  // by work: its first step, also when it is forgotten
+	emptied time.Duration                // Guarded by mu, like all that follows; 0: never
+	life    string                       // that has the caller
+	read    time.Time                    // when it was read last
+	version string                       //
+	docs    map[string]string            // by name
+	past    map[string]string            // rows, by key
+	texts   map[string]map[string]string // by key and part
 }
 
 // newLedger returns an empty ledger.
 func newLedger(w *World) *Ledger {
 	return &Ledger{
-		world: w, slow: map[handoff.Status]time.Duration{}, entries: map[string]ledger.Entry{},
-		newest: map[string]ledger.Step{}, bodies: map[string]ledger.Body{},
-		keys:  map[string]ledger.Step{},
-		Trace: func(ledgertest.Event) {}, LeftTurn: func(handoff.TurnID, string, string) {},
+		world: w, slow: map[handoff.Status]time.Duration{}, docs: map[string]string{}, past: map[string]string{},
+		texts: map[string]map[string]string{},
+		Trace: func(Event) {}, LeftTurn: func(handoff.TurnID, string, string) {},
 	}
 }
 
@@ -68,6 +70,11 @@ func (l *Ledger) word(line string) bool {
 		l.slow[handoff.Status(first)] = l.world.Duration(more)
 	case "adopting":
 		l.adopting = l.world.Duration(first)
+	case "sticky":
+		server, thread := first, more
+		thread, title, _ := strings.Cut(thread, " ")
+		l.put(handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}, Title: title,
+			Since: l.world.Began.Add(-30 * time.Second)})
 	case "entry":
 		l.leave(strings.Fields(rest))
 	default:
@@ -76,74 +83,45 @@ func (l *Ledger) word(line string) bool {
 	return true
 }
 
-// leave writes an entry of an earlier life of the router, or an old state of one: ID STATUS SERVER THREAD TURN
-// [OUTCOME]; TURN is - for none.
-func (l *Ledger) leave(words []string) {
-	id, status, target := words[0], handoff.Status(words[1]), handoff.Target{Server: words[2], Thread: words[3]}
-	facts := ledger.Facts{ClientID: id, Target: target, Title: l.world.Titles[target.Thread], Prompt: "run the tests"}
-	step := ledger.Step{Key: "key-" + id, Caller: Grant.Caller, Owner: id, Args: "args",
-		At: l.world.Began.Add(-time.Minute)}
-	l.mu.Lock()
-	if known, ok := l.keys[id]; ok {
-		step.Key, step.Args = known.Key, known.Args
+func (l *Ledger) put(s handoff.Sticky) {
+	field, value, err := ledger.EncodeSticky(s, l.world.Began)
+	if err != nil {
+		l.world.T.Fatal(err)
 	}
-	l.mu.Unlock()
-	take := func(to handoff.Status, set ledger.Facts) {
-		s := step
-		s.To, s.Set, s.New = to, set, to == handoff.StatusDispatching || to == handoff.StatusAccepted
-		if to == handoff.StatusDispatching {
-			s.Attempt = 1
-		}
-		if _, _, err := l.apply(s); err != nil {
-			l.world.T.Fatal(err)
-		}
-	}
-	if status == handoff.StatusAccepted {
-		take(handoff.StatusAccepted, facts)
-		return
-	}
-	take(handoff.StatusDispatching, facts)
-	if words[4] != "-" {
-		turn := handoff.TurnID(words[4])
-		l.LeftTurn(turn, target.Thread, id)
-		take(handoff.StatusStarted, ledger.Facts{Turn: turn})
-	}
-	if status == handoff.StatusCompleted {
-		step.At = l.world.Began
-		take(handoff.StatusCompleted, ledger.Facts{Outcome: handoff.Outcome(words[5]), Spoken: "It ended before."})
-	}
+	l.docs[ledger.StickyDoc+field] = value
 }
 
-// apply applies a step. repeated is true if the entry's newest step is the very same.
-func (l *Ledger) apply(s ledger.Step) (_ ledger.Entry, repeated bool, _ error) {
+// leave writes work of an earlier life of the router, or an old state of some: ID STATUS SERVER THREAD TURN [OUTCOME];
+// TURN is - for none.
+func (l *Ledger) leave(words []string) {
+	id, status := words[0], handoff.Status(words[1])
+	e := ledger.Entry{
+		Key: "key-" + id, Caller: Grant.Caller, Owner: id, Args: "args", Status: status,
+		Accepted: ledger.Millis(l.world.Began.Add(-time.Minute)),
+		Facts: ledger.Facts{ClientID: id, Target: handoff.Target{Server: words[2], Thread: words[3]},
+			Title: l.world.Titles[words[3]], Prompt: "run the tests"},
+	}
+	for _, known := range l.Entries() {
+		if known.ClientID == id {
+			e.Key, e.Args = known.Key, known.Args
+		}
+	}
+	if status != handoff.StatusAccepted {
+		e.Attempt = 1
+	}
+	if status != handoff.StatusAccepted && words[4] != "-" {
+		e.Turn = handoff.TurnID(words[4])
+		l.LeftTurn(e.Turn, words[3], id)
+	}
+	if status == handoff.StatusCompleted {
+		e.Ended, e.Outcome, e.Spoken = ledger.Millis(l.world.Began), handoff.Outcome(words[5]), "It ended before."
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.emptied > 0 && time.Since(l.world.Began) >= l.emptied {
-		l.emptied = 0
-		clear(l.entries)
-		clear(l.newest)
-		l.Trace(ledgertest.Event{Kind: ledgertest.TraceEmpty})
-	}
-	repeated = l.newest[s.Key] == s
-	e, err := l.entries[s.Key].Apply(s)
-	event := ledgertest.Event{Step: s, Entry: e}
-	if err == nil {
-		l.entries[s.Key], l.newest[s.Key] = e, s
-		if _, known := l.keys[e.ClientID]; !known {
-			l.keys[e.ClientID] = s
-		}
-		if s.Body.Prompt != "" {
-			l.bodies[s.Key] = s.Body
-		}
-		if body := l.bodies[s.Key]; !s.Keeps() {
-			body.Request = ""
-			l.bodies[s.Key] = body
-		}
-	} else {
-		event.Code = handoff.AsError(err).Code
-	}
-	l.Trace(event)
-	return e, repeated, err
+	l.docs[ledger.HandoffDoc+e.Key] = handoff.Encode(e)
+	delete(l.past, e.Key)
+	l.version = "left " + id
+	l.Trace(Event{Kind: TraceLeft, ID: id, Entry: e})
 }
 
 // unreachable returns an error while the ledger is forgetful.
@@ -154,48 +132,172 @@ func (l *Ledger) unreachable() error {
 	return nil
 }
 
-// traceUnanswered traces a step that is not answered in time.
-func (l *Ledger) traceUnanswered(s ledger.Step) {
-	l.Trace(ledgertest.Event{Step: s, Code: handoff.CodeUnreachable})
+// For returns the store as one life of the router has it. Reading takes the caller: other lives write nothing more.
+func (l *Ledger) For(life string) Held { return Held{l, life} }
+
+// A Held is the store of one life. It implements [switchboard/handoff/router.Store],
+// [switchboard/handoff/homes.Waiting] and [ledger.History].
+type Held struct {
+	*Ledger
+	life string
 }
 
-// Advance implements [ledger.Ledger].
-func (l *Ledger) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error) {
+// State implements [switchboard/handoff/router.Store].
+func (l Held) State(ctx context.Context, _ handoff.Caller) (ledger.State, error) {
+	l.mu.Lock()
+	again := l.read.Equal(time.Now()) // reads at the same instant are recorded once
+	l.read = time.Now()
+	l.mu.Unlock()
+	if !again {
+		l.world.Record("store", "read", "stickies")
+	}
+	if err := l.world.Failure("store read", "the store"); err != nil {
+		return ledger.State{}, err
+	}
+	return l.take(ctx)
+}
+
+func (l Held) take(ctx context.Context) (ledger.State, error) {
 	if err := l.unreachable(); err != nil {
-		l.traceUnanswered(s)
-		return ledger.Entry{}, err
+		return ledger.State{}, err
 	}
-	// A writer that waits longer than this may go on.
-	defer time.AfterFunc(time.Second-time.Millisecond, func() { l.traceUnanswered(s) }).Stop()
-	if s.To == handoff.StatusCompleted && l.lingering > 0 && (l.lingers == "" || l.lingers == s.Set.Outcome) {
+	if err := l.world.Wait(ctx, l.adopting); err != nil {
+		return ledger.State{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgetLocked()
+	l.Ledger.life = l.life
+	return ledger.State{Version: l.version, Documents: maps.Clone(l.docs)}, nil
+}
+
+// Waiting implements [switchboard/handoff/homes.Waiting]: there is one caller.
+func (l Held) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
+	state, err := l.take(ctx)
+	if err != nil || !slices.ContainsFunc(slices.Collect(maps.Keys(state.Documents)), func(name string) bool {
+		return strings.HasPrefix(name, prefix)
+	}) {
+		return nil, err
+	}
+	return map[handoff.Caller]ledger.State{Grant.Caller: state}, nil
+}
+
+// forgetLocked empties the store when its time has come.
+func (l *Ledger) forgetLocked() {
+	if l.emptied > 0 && time.Since(l.world.Began) >= l.emptied {
+		l.emptied, l.version = 0, ""
+		clear(l.docs)
+		clear(l.past)
+		clear(l.texts)
+		l.Trace(Event{Kind: TraceEmpty})
+	}
+}
+
+// Commit implements [switchboard/handoff/router.Store].
+func (l Held) Commit(ctx context.Context, _ handoff.Caller, b ledger.Batch) (ledger.Committed, error) {
+	e, writes := entryOf(b)
+	fail := func(err error) (ledger.Committed, error) {
+		if writes {
+			l.Trace(Event{ID: e.ClientID, Entry: e, Code: handoff.CodeUnreachable})
+		}
+		return 0, err
+	}
+	if err := l.unreachable(); err != nil {
+		return fail(err)
+	}
+	if writes {
+		// Whoever waits longer than this may go on.
+		defer time.AfterFunc(time.Second-time.Millisecond, func() { _, _ = fail(nil) }).Stop()
+	}
+	if e.Status == handoff.StatusCompleted && l.lingering > 0 && (l.lingers == "" || l.lingers == e.Outcome) {
 		if err := l.world.Wait(ctx, l.lingering); err != nil {
-			return ledger.Entry{}, err
+			return fail(err)
 		}
 	}
-	if s.Adopt {
-		if err := l.world.Wait(ctx, l.adopting); err != nil {
-			return ledger.Entry{}, err
+	if err := l.world.Wait(ctx, l.slow[e.Status]); err != nil {
+		return fail(err)
+	}
+	done, err := l.write(b)
+	if err != nil || done != ledger.Written {
+		return done, err
+	}
+	if writes {
+		l.Trace(Event{ID: e.ClientID, Entry: e})
+		what := strings.TrimSpace(string(e.Status) + " " + string(e.Outcome))
+		if e.Status == handoff.StatusDelivered {
+			what = string(e.Status)
+		}
+		if e.Attempt > 1 && e.Status == handoff.StatusDispatching {
+			what += " again on " + e.Target.Thread
+		}
+		l.world.Record("store", "ledger "+e.ClientID, what)
+	}
+	l.tellPlaces(b)
+	return done, nil
+}
+
+// entryOf returns the handoff that a batch writes; false: it writes none.
+func entryOf(b ledger.Batch) (ledger.Entry, bool) {
+	for name, text := range b.Put {
+		if strings.HasPrefix(name, ledger.HandoffDoc) {
+			e, err := ledger.DecodeEntry(text)
+			return e, err == nil
 		}
 	}
-	if err := l.world.Wait(ctx, l.slow[s.To]); err != nil {
-		return ledger.Entry{}, err
+	for _, row := range b.Past {
+		e, err := ledger.DecodeEntry(row.Row)
+		return e, err == nil
 	}
-	e, repeated, err := l.apply(s)
-	if repeated { // the writer repeats steps, in case that the store has lost them
-		return e, nil
+	return ledger.Entry{}, false
+}
+
+func (l Held) write(b ledger.Batch) (ledger.Committed, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgetLocked()
+	switch {
+	case l.Ledger.life != l.life:
+		return 0, handoff.Fault(handoff.CodeShutdown, "", "another life has the caller")
+	case l.version != b.Was:
+		return ledger.Outdated, nil
+	case b.Free && l.past[b.Key] != "":
+		return ledger.NotFree, nil
 	}
-	what := strings.TrimSpace(string(s.To) + " " + string(s.Set.Outcome))
-	if s.Adopt {
-		what = "adopted"
+	if l.version = b.Now; b.Clear {
+		delete(l.past, b.Key)
+		delete(l.texts, b.Key)
 	}
-	if s.Attempt > 1 {
-		what += " again on " + s.Set.Target.Thread
+	maps.Copy(l.docs, b.Put)
+	for _, name := range b.Drop {
+		delete(l.docs, name)
 	}
-	if err != nil {
-		what += ": " + err.Error()
+	if b.Key != "" && l.texts[b.Key] == nil {
+		l.texts[b.Key] = map[string]string{}
 	}
-	l.world.Record("store", "ledger "+e.ClientID, what)
-	return e, err
+	maps.Copy(l.texts[b.Key], b.Texts)
+	for _, row := range b.Past {
+		l.past[row.Key] = row.Row
+	}
+	return ledger.Written, nil
+}
+
+// tellPlaces records what a batch says of the threads in use.
+func (l Held) tellPlaces(b ledger.Batch) {
+	for name, value := range b.Put {
+		if field, is := strings.CutPrefix(name, ledger.StickyDoc); is {
+			s, _, _ := ledger.DecodeSticky(field, value)
+			named := ""
+			if s.Named {
+				named = " (named)"
+			}
+			l.world.Record("store", "set", place(s.Target)+" -> "+s.Target.Thread+named)
+		}
+	}
+	for _, name := range b.Drop {
+		if field, is := strings.CutPrefix(name, ledger.StickyDoc); is {
+			l.world.Record("store", "clear", field)
+		}
+	}
 }
 
 // History implements [ledger.History]. It is empty: a call asks for none.
@@ -203,30 +305,51 @@ func (l *Ledger) History(context.Context, handoff.Caller, ledger.HistoryQuery) (
 	return ledger.HistoryPage{}, nil
 }
 
-// Body implements [ledger.History]. It returns the body of the newest step that had one.
+// Body implements [ledger.History].
 func (l *Ledger) Body(_ context.Context, _ handoff.Caller, key string) (ledger.Body, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	body, ok := l.bodies[key]
-	return body, ok, nil
+	parts, ok := l.texts[key]
+	return ledger.Body{Prompt: parts[ledger.PartPrompt], Text: parts[ledger.PartText], Did: parts[ledger.PartDid],
+		Request: parts[ledger.PartRequest]}, ok, nil
 }
 
 // Find implements [ledger.History].
 func (l *Ledger) Find(_ context.Context, _ handoff.Caller, key string) (ledger.Entry, bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, ok := l.entries[key]
-	return e, ok, nil
+	for _, e := range l.Entries() {
+		if e.Key == key {
+			return e, true, nil
+		}
+	}
+	return ledger.Entry{}, false, nil
 }
 
-// Entries returns all entries, in the order of their keys.
+// Entries returns all handoffs, in the order of their keys.
 func (l *Ledger) Entries() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.SortedFunc(maps.Values(l.entries), func(a, b ledger.Entry) int { return strings.Compare(a.Key, b.Key) })
+	all := ledger.Entries(l.docs, func(string) {})
+	for _, row := range l.past {
+		e, err := ledger.DecodeEntry(row)
+		if err != nil {
+			l.world.T.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b ledger.Entry) int { return strings.Compare(a.Key, b.Key) })
+	return all
 }
 
-// summary returns the state of each entry.
+// Places returns the names of the documents of threads in use.
+func (l *Ledger) Places() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Collect(maps.Keys(l.docs)), func(name string) bool {
+		return !strings.HasPrefix(name, ledger.StickyDoc)
+	})
+}
+
+// summary returns the state of each handoff.
 func (l *Ledger) summary() string {
 	var out []string
 	for _, e := range l.Entries() {
@@ -234,17 +357,4 @@ func (l *Ledger) summary() string {
 	}
 	slices.Sort(out)
 	return strings.Join(out, ", ")
-}
-
-// OpenAll implements [ledger.Ledger].
-func (l *Ledger) OpenAll(context.Context) ([]ledger.Entry, error) {
-	if err := l.unreachable(); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(l.Entries(), func(e ledger.Entry) bool { return e.Status == handoff.StatusDelivered }), nil
-}
-
-// Open implements [ledger.Ledger]: there is one caller.
-func (l *Ledger) Open(ctx context.Context, _ handoff.Caller) ([]ledger.Entry, error) {
-	return l.OpenAll(ctx)
 }

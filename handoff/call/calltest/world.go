@@ -52,7 +52,6 @@ type World struct {
 
 	AttachTakes, StartTakes time.Duration               // Set once, like all up to mu
 	Patience                time.Duration               // 0: the default
-	Stickies                map[string]handoff.Sticky   // by server
 	Titles                  map[string]string           // of threads
 	Plans                   map[string][]string         // steps of turns, by thread
 	Voice                   string                      // what may be approved by voice
@@ -67,12 +66,11 @@ type World struct {
 	Closing                 atomic.Bool                 // the process ends
 	crowded                 atomic.Bool                 // several calls were open at once
 
-	mu           sync.Mutex
-	names        []string                // Guarded by mu, like all that follows: of machines
-	fails        map[string]handoff.Code //
-	once         map[string]handoff.Code //
-	made         int                     // threads
-	stickiesRead time.Time               // when stickies were read last
+	mu    sync.Mutex
+	names []string                // Guarded by mu, like all that follows: of machines
+	fails map[string]handoff.Code //
+	once  map[string]handoff.Code //
+	made  int                     // threads
 }
 
 // NewWorld returns a world without machines.
@@ -80,7 +78,7 @@ func NewWorld(t *testing.T) *World {
 	w := &World{
 		ladder: ladder{began: time.Now()}, T: t, Began: time.Now(),
 		AttachTakes: 40 * time.Millisecond, StartTakes: 10 * time.Millisecond,
-		Stickies: map[string]handoff.Sticky{}, Titles: map[string]string{}, Plans: map[string][]string{},
+		Titles: map[string]string{}, Plans: map[string][]string{},
 		aliases: map[string][]string{}, children: map[string]bool{}, returns: map[string]string{},
 		outages: map[string][2]time.Duration{}, fails: map[string]handoff.Code{}, once: map[string]handoff.Code{},
 	}
@@ -97,9 +95,8 @@ func (w *World) Word(line string) bool {
 	case "server":
 		w.Join(first)
 	case "sticky":
-		w.Stickies[first] = handoff.Sticky{Target: handoff.Target{Server: first, Thread: next}, Title: last,
-			Since: w.Began.Add(-30 * time.Second)}
 		w.Titles[next] = last
+		return w.Ledger.word(line)
 	case "titled":
 		w.Titles[first] = more
 	case "attach":
@@ -141,7 +138,7 @@ func (w *World) Word(line string) bool {
 // Config returns the configuration of a life of the router. Its ids and pauses are not random.
 func (w *World) Config(life string) router.Config {
 	return router.Config{
-		Fleet: w, Stickies: w, Ledger: w.Ledger, Notifier: w, Auditor: w, Patience: w.Patience, IDs: router.NewIDs(life),
+		Fleet: w, Store: w.Ledger.For(life), Notifier: w, Auditor: w, Patience: w.Patience, IDs: router.NewIDs(life),
 		Jitter: func(d time.Duration) time.Duration { return d },
 	}
 }

@@ -1,21 +1,14 @@
-package router
+package work
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"slices"
 	"time"
 
-	"go.uber.org/zap"
-
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-	"switchboard/handoff/wording"
 )
-
-// maxRecalled bounds the history that a caller gets back after a restart: the newest records.
-const maxRecalled = maxRecords / 2
 
 // Bounds of the items that are kept, in bytes.
 const (
@@ -97,82 +90,12 @@ func restoreDetails(rec *handoff.Record, b ledger.Body) {
 	}
 }
 
-// Recall reads a caller's newest work of earlier lives of the router, so that [Service.Handoffs] lists it, too. It
-// reads once; if the store does not answer, the next Recall tries again.
-func (v Service) Recall(ctx context.Context, c handoff.Caller) error {
-	state := v.of(c)
-	past, log := state.router.past, state.router.cfg.Log
-	if past == nil || c.Nameless() || state.registry.hasPast() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	page, err := past.History(ctx, c, ledger.HistoryQuery{Limit: maxRecalled})
-	if err != nil {
-		log.Warn("history not read", zap.Error(err))
-		return err
-	}
-	if len(page.Entries) > 0 {
-		state = v.home(c)
-	}
-	records := make([]handoff.Record, 0, len(page.Entries))
-	var prints []string
-	for _, e := range page.Entries {
-		rec, err := state.pastRecord(ctx, e)
-		if err != nil {
-			log.Warn("history not read", zap.Error(err))
-			return err
-		}
-		records, prints = append(records, rec), append(prints, printOf(e))
-	}
-	state.registry.setPast(records, prints...)
-	return nil
-}
-
-// pastRecord returns the record of an entry that is history, with its whole words.
-func (c *caller) pastRecord(ctx context.Context, e ledger.Entry) (handoff.Record, error) {
-	body, _, err := c.router.past.Body(ctx, e.Caller, e.Key)
-	if err != nil {
-		return handoff.Record{}, err
-	}
-	e.Status = handoff.StatusDelivered // an outcome that nobody heard is not told any more
-	rec := c.recordOf(e, cmp.Or(e.ClientID, e.Key))
-	restoreDetails(&rec, body)
-	if rec.NotBegun() { // nobody is asked about it any more
-		rec.Fault, rec.Error, rec.Spoken = nil, nil, e.Told()
-		rec.WentOn = rec.Spoken == wording.WentOn
-		if rec.Spoken != "" {
-			rec.Error = &handoff.RecordError{Code: e.Code, Message: rec.Spoken}
-		}
-	}
-	return rec, nil
-}
-
-// Past returns what the ledger keeps of a caller's work under a key, whether it is history yet or not: its words and
-// its details, but not its state. It returns false if nothing is kept.
-func (v Service) Past(ctx context.Context, g handoff.Grant, key string) (handoff.Record, bool, error) {
-	past := v.of(g.Caller).router.past
-	if err := g.May(handoff.ActRead); err != nil || past == nil {
-		return handoff.Record{}, false, err
-	}
-	body, ok, err := past.Body(ctx, g.Caller, key)
-	if err != nil || !ok {
-		return handoff.Record{}, false, err
-	}
-	rec := handoff.Record{ID: key}
-	restoreDetails(&rec, body)
-	if rec.Error != nil && rec.Error.Code.Asks() { // nobody is asked any more; the entry has what became of the work
-		rec.Error, rec.Spoken = nil, ""
-	}
-	return rec, true, nil
-}
-
 // recordOf returns the record of an entry, without what only the body has.
-func (c *caller) recordOf(e ledger.Entry, id string) handoff.Record {
+func recordOf(e ledger.Entry, id string, registered func(server string) handoff.Registered) handoff.Record {
 	rec := handoff.Record{
 		ID: id, Server: e.Target.Server, Project: e.Target.Project, ThreadID: e.Target.Thread, Title: e.Title, Why: e.Why,
 		Prompt: e.Prompt, State: e.Status, Outcome: e.Outcome, Spoken: e.Spoken, CreatedAt: e.Accepted, TurnID: e.Turn,
-		EndsWithUs: c.router.registered(e.Target.Server).EndsWithUs, Unkept: e.Unkept,
+		EndsWithUs: registered(e.Target.Server).EndsWithUs, Unkept: e.Unkept,
 		Key: e.Giver, Client: e.Asker, Parent: e.Parent, Tested: e.Tests,
 	}
 	if e.Outcome == "" {

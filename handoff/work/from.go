@@ -1,7 +1,6 @@
-package router
+package work
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -13,36 +12,6 @@ const (
 	maxSummary     = 8 << 10
 	maxSummaryLine = 1 << 10
 )
-
-// A reader reads sessions. A [handoff.Fleet] may be one.
-type reader interface {
-	Read(ctx context.Context, g handoff.Grant, t handoff.Target, limit int) (handoff.Transcript, error)
-}
-
-// readFrom reads the session with which a request goes on, if the grant may see it; without a thread, the sticky one of
-// that server.
-func (c *caller) readFrom(ctx context.Context, g handoff.Grant, from handoff.Target) (handoff.Transcript, error) {
-	sessions, ok := c.router.cfg.Fleet.(reader)
-	if !ok {
-		return handoff.Transcript{}, handoff.Fault(handoff.CodeUnsupported, from.Server, "this fleet reads no sessions")
-	}
-	if from.Thread == "" {
-		t, err := c.router.cfg.Fleet.Resolve(ctx, g, from)
-		if err == nil {
-			err = c.loadStickies(ctx)
-		}
-		if err != nil {
-			return handoff.Transcript{}, err
-		}
-		s, used := c.stickies.get(keyOf(t))
-		if !used {
-			return handoff.Transcript{}, handoff.Fault(handoff.CodeUnknownSession, "on "+t.Server,
-				"none is in use there: it has to be named")
-		}
-		from = s.Target
-	}
-	return sessions.Read(ctx, g, from, handoff.MaxReadLines)
-}
 
 // contextOf returns context for a new session about the session with which the caller goes on.
 func contextOf(from handoff.Transcript) []handoff.Context {

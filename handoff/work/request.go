@@ -1,16 +1,11 @@
-package router
+package work
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 )
-
-// maxWaiting bounds all requests of a caller that wait or are paused, in bytes, pictures included. More are refused.
-const maxWaiting = 32 << 20
 
 // keptRequest is the JSON of a request that waits or is paused: all that the agent is to be told.
 type keptRequest struct {
@@ -60,31 +55,4 @@ func restoreRequest(req *handoff.Request, kept, prompt string) {
 			req.Input = append(req.Input, handoff.Text(p.Text))
 		}
 	}
-}
-
-// keepRequest keeps the whole request of a record that waits or is paused; "" removes it. It fails if there is no room.
-func (g *registry) keepRequest(id, whole string) *handoff.Error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	sum := len(whole)
-	for _, rec := range g.records {
-		if rec.ID != id {
-			sum += len(rec.request)
-		}
-	}
-	rec := g.findLocked(id)
-	switch {
-	case len(whole) > ledger.MaxRequest:
-		return tooMuchWaits("one request that waits", ledger.MaxRequest)
-	case whole != "" && sum > maxWaiting:
-		return tooMuchWaits("all that waits", maxWaiting)
-	case rec != nil:
-		rec.request = whole
-	}
-	return nil
-}
-
-func tooMuchWaits(what string, most int) *handoff.Error {
-	what = fmt.Sprintf("%s has at most %d megabytes, pictures included", what, most>>20)
-	return handoff.Fault(handoff.CodeTooLarge, what, "")
 }

@@ -1,0 +1,302 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"switchboard/handoff"
+	"switchboard/handoff/work"
+)
+
+// beatEvery is how long open work may be missing from a store that came back empty.
+const beatEvery = 30 * time.Second
+
+// lastWrite bounds the last try to write to the store when the process ends.
+const lastWrite = 500 * time.Millisecond
+
+// A letter is something for the loop to do; it closes done then.
+type letter struct {
+	do   func()
+	done chan struct{}
+}
+
+// ask has the loop take an event, waits for that, and returns the event with its results.
+func ask[E work.Event](r *Router, e E) E {
+	r.call(func() { r.step(e) })
+	return e
+}
+
+// call has the loop do something, and waits for it. While no loop runs, it is done at once.
+func (r *Router) call(do func()) {
+	r.mu.Lock()
+	if !r.running {
+		defer r.mu.Unlock()
+		do()
+		return
+	}
+	r.mu.Unlock()
+	l := letter{do, make(chan struct{})}
+	select {
+	case r.mail <- l:
+		<-l.done
+	case <-r.ended:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		do()
+	}
+}
+
+// step has the state take an event, and does what follows.
+func (r *Router) step(e work.Event) {
+	for _, effect := range r.state.Step(time.Now(), e) {
+		r.perform(effect)
+	}
+}
+
+// start begins a job, which ends soon after its context. It returns false if it will never run, because the process
+// ends.
+func (r *Router) start(job func(ctx context.Context)) (started bool) {
+	r.call(func() {
+		if started = !r.over && (r.ctx == nil || r.ctx.Err() == nil); started {
+			r.begin(func() { job(r.ctx) })
+		}
+	})
+	return started
+}
+
+// begin runs something beside the loop, which waits for it in the end. Before the loop runs, it waits for that.
+func (r *Router) begin(do func()) {
+	switch {
+	case r.ctx == nil && (r.over || len(r.early) >= maxEarly):
+		return
+	case r.ctx == nil:
+		r.early = append(r.early, do)
+		return
+	case r.over:
+		go do()
+		return
+	}
+	r.jobs++
+	go func() {
+		do()
+		r.finished <- struct{}{}
+	}()
+}
+
+// maxEarly bounds what waits for [Router.Run] to begin.
+const maxEarly = 1000
+
+// Refuse makes a router that will never run refuse all work, as one that has ended does.
+func (r *Router) Refuse() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	r.step(&work.Ends{})
+	r.cfg.Counts.remove(r)
+}
+
+// Run runs the loop: it owns the state of the caller, and everything that outlives a call is done beside it. It is
+// called once. When ctx ends, all open work gets an outcome, except when the cause is [ErrMoved]. Run returns after the
+// last work has ended and was written.
+func (r *Router) Run(ctx context.Context) error {
+	r.mu.Lock()
+	r.ctx = ctx
+	r.running = true
+	early := r.early
+	r.early = nil
+	r.mu.Unlock()
+	for _, do := range early {
+		r.begin(do)
+	}
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	due := time.NewTimer(0)
+	defer due.Stop()
+	for ends := ctx.Done(); ; {
+		if next := r.state.Next(); next.IsZero() {
+			due.Stop()
+		} else {
+			due.Reset(time.Until(next))
+		}
+		select {
+		case l := <-r.mail:
+			l.do()
+			close(l.done)
+		case <-due.C:
+			r.step(&work.Due{})
+		case <-beat.C:
+			r.step(&work.Beat{})
+		case <-r.finished:
+			r.jobs--
+		case <-ends:
+			ends = nil
+			r.step(&work.Ends{Moved: errors.Is(context.Cause(ctx), ErrMoved)})
+			ask := &work.Unstored{Now: true}
+			r.step(ask)
+		}
+		if ends == nil && r.jobs == 0 && !r.unstored() {
+			break
+		}
+	}
+	r.mu.Lock()
+	r.running, r.over = false, true
+	r.mu.Unlock()
+	close(r.ended)
+	r.cfg.Counts.remove(r)
+	return nil
+}
+
+// unstored reports whether something is still to be written, and tries that at once.
+func (r *Router) unstored() bool {
+	left := &work.Unstored{Now: true}
+	r.step(left)
+	return left.Left
+}
+
+// perform does what a step asks for.
+func (r *Router) perform(e work.Effect) {
+	switch e := e.(type) {
+	case work.Begin:
+		l := r.lifeOf(e.Job)
+		ctx := l.next()
+		r.begin(func() { r.do(ctx, l, e.Job) })
+	case work.Halt:
+		if l := r.lives[e.ID]; l != nil {
+			l.cancel()
+		}
+	case work.Interrupt:
+		if l := r.lives[e.ID]; l != nil {
+			r.begin(func() { r.interrupt(l.ctx, e) })
+		}
+	case work.Newest:
+		if l := r.lives[e.ID]; l != nil {
+			if old := l.agents.former(); len(old) > 0 {
+				r.begin(func() { closeAgents(r.cfg.Log, old) })
+			}
+		}
+	case work.Free:
+		r.begin(func() { r.free(e) })
+	case work.Ended:
+		r.endLife(e.Last)
+	case work.Load:
+		r.begin(func() {
+			if r.load(r.ctx) != nil && r.ctx.Err() != nil {
+				ask(r, &work.GiveUp{})
+			}
+		})
+	case work.Commit:
+		r.commit(e)
+	case work.Notice:
+		if r.cfg.Notifier != nil {
+			r.cfg.Notifier.Notify(e.Notice)
+		}
+	case work.Decline:
+		r.begin(func() { r.decline(r.ctx, e.Question) })
+	}
+}
+
+// A life is what an open handoff uses beside the state. Owned by the loop; agents is safe by itself.
+type life struct {
+	agents agents
+	ctx    context.Context    // ends with the handoff: the end of the process is an event, and cancels nothing
+	end    context.CancelFunc // ends ctx
+	cancel context.CancelFunc // ends the newest job
+}
+
+// lifeOf returns the life of a job's handoff.
+func (r *Router) lifeOf(j work.Job) *life {
+	l := r.lives[j.ID]
+	if l == nil {
+		l = &life{}
+		l.ctx, l.end = context.WithCancel(handoff.WithSpan(context.Background(), j.Span))
+		l.cancel = func() {}
+		l.agents.fleet, l.agents.ahead = r.cfg.Fleet, r.prefetches.take(j.Request.Key, j.Request.Target)
+		r.lives[j.ID] = l
+	}
+	return l
+}
+
+// next ends the newest job, and returns the context of the next.
+func (l *life) next() context.Context {
+	l.cancel()
+	ctx, cancel := context.WithCancel(l.ctx)
+	l.cancel = cancel
+	return ctx
+}
+
+// endLife closes what a handoff has used.
+func (r *Router) endLife(last work.Ending) {
+	rec := last.Record
+	last.Span.End(last.Code, "outcome", string(rec.Outcome), "server", r.cfg.Counts.label(rec.Server),
+		"why", string(rec.Why))
+	log := r.cfg.Log.With(zap.String("principal", r.cfg.Caller.Principal), zap.String("handoff", rec.ID))
+	if parent := last.Span.Parent(); parent != "" {
+		log = log.With(zap.String("traceparent", parent))
+	}
+	if last.Yielded {
+		log.Info("another home of the caller has the work and publishes its outcome")
+	}
+	log.Info("handoff ended", zap.String("server", rec.Server), zap.String("thread", rec.ThreadID),
+		zap.String("turn", string(last.Turn)), zap.String("outcome", string(rec.Outcome)),
+		zap.String("code", string(last.Code)), zap.Duration("took", time.Since(rec.CreatedAt)))
+	l := r.lives[rec.ID]
+	if l == nil {
+		return
+	}
+	delete(r.lives, rec.ID)
+	l.cancel()
+	l.end()
+	r.begin(func() { l.agents.end(log) })
+}
+
+// commit writes a batch beside the loop. After the loop it makes one short try at once.
+func (r *Router) commit(e work.Commit) {
+	if r.ctx == nil && !r.over {
+		r.begin(func() { r.write(context.Background(), e, func(c *work.Committed) { ask(r, c) }) })
+		return
+	}
+	if r.running {
+		ctx := r.ctx
+		r.begin(func() {
+			r.write(ctx, e, func(c *work.Committed) {
+				ask(r, c)
+				if c.Err != nil && ctx.Err() != nil {
+					r.cfg.Log.Warn("the store was not written to the end", zap.Error(c.Err))
+					ask(r, &work.GiveUp{})
+				}
+			})
+		})
+		return
+	}
+	if r.cfg.Store == nil {
+		return
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.write(ended, e, func(c *work.Committed) {
+		r.step(c)
+		if c.Err != nil {
+			r.step(&work.GiveUp{})
+		}
+	})
+}
+
+// write writes a batch. Once ctx has ended, which is of the process, little time is left.
+func (r *Router) write(ctx context.Context, e work.Commit, tell func(*work.Committed)) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.StoreTakes)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		last := time.AfterFunc(lastWrite, cancel)
+		context.AfterFunc(limited, func() { last.Stop() })
+	})()
+	c := &work.Committed{}
+	c.Result, c.Err = r.cfg.Store.Commit(limited, r.cfg.Caller, e.Batch)
+	if c.Err == nil && c.Result != 0 {
+		now, err := r.cfg.Store.State(limited, r.cfg.Caller)
+		c.Version, c.Err = now.Version, err
+	}
+	tell(c)
+}

@@ -1,0 +1,489 @@
+package work
+
+import (
+	"crypto/rand"
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
+)
+
+// A keeper is what a state knows of its store.
+type keeper struct {
+	open    bool           // the store was read
+	loading bool           // it is being read
+	version string         // of the newest batch that the store has
+	doubted []string       // versions of batches of which it is not known whether the store has them
+	dirty   []*Handoff     // to be written, in order
+	places  map[Place]bool // whose current threads are to be written
+	sent    *sent          // the batch that is on its way; nil: none
+	beat    bool           // a batch is to be sent even if it is empty
+	tries   int            // to reach the store since it last answered
+	again   time.Time      // when the next try is made; zero: at once
+	err     error          // of the newest try
+}
+
+// A sent is a batch that is on its way.
+type sent struct {
+	version string
+	h       *Handoff // nil: the batch is of no handoff
+	seq     uint64   // of its change
+	texts   []string // parts of its texts
+	places  []Place
+}
+
+// A document is what the store has of a handoff, or is to have.
+type document struct {
+	never    bool           // nothing of it is kept
+	closed   bool           // nothing more is written
+	known    bool           // there is a document, or may be one, or is to be one
+	free     bool           // the key must not be in the past
+	clear    bool           // what an earlier handoff with the key has left is dropped first
+	passed   bool           // it is history although nobody heard the outcome
+	status   handoff.Status // as it is to stand there
+	turn     handoff.TurnID // the newest that was written
+	code     handoff.Code   // of the fault of the outcome
+	spoken   string         // the sentence about what became of paused work; "": that about the outcome
+	print    string         // of the request, or [ledger.Answered]
+	accepted time.Time      // when the document was made
+	past     time.Time      // when it became history
+
+	seq, acked uint64 // numbers of the newest change, and of the newest that the store has
+	texts      []string
+	waiters    []waiter
+}
+
+// A waiter waits until the store has a change.
+type waiter struct {
+	seq  uint64
+	kept chan struct{}
+}
+
+// A pending is a change for which something waits, for a time.
+type pending struct {
+	by  time.Time // zero: nothing waits
+	seq uint64
+}
+
+// clean reports whether nothing of the document is to be written.
+func (d *document) clean() bool { return d.seq == d.acked || d.closed }
+
+// stored reports whether the store has everything.
+func (s *State) stored() bool {
+	return !s.cfg.Stored || len(s.keep.dirty) == 0 && len(s.keep.places) == 0 && s.keep.sent == nil
+}
+
+// IsOpen reports whether the store was read, or there is none.
+func (s *State) IsOpen() bool { return s.keep.open || !s.cfg.Stored }
+
+// open reports the same, and has the store read if it was not.
+func (s *State) open() bool {
+	if s.IsOpen() {
+		return true
+	}
+	if !s.keep.loading {
+		s.keep.loading = true
+		s.do(Load{})
+	}
+	return false
+}
+
+// write has a handoff written, as it is when its turn comes. It returns false if nothing is to be written.
+func (s *State) write(h *Handoff, to handoff.Status) bool {
+	d := &h.doc
+	if d.never || d.closed {
+		return false
+	}
+	d.known, d.status = true, to
+	if d.accepted.IsZero() {
+		d.accepted = s.now
+	}
+	if to == handoff.StatusCompleted {
+		d.code = codeOf(h.Fault)
+		s.pass(h)
+	}
+	s.mark(h)
+	if to == handoff.StatusAccepted || to == handoff.StatusDispatching { // somebody waits: try at once
+		s.keep.again = time.Time{}
+	}
+	return true
+}
+
+func (s *State) mark(h *Handoff) {
+	h.doc.seq++
+	if !slices.Contains(s.keep.dirty, h) {
+		s.keep.dirty = append(s.keep.dirty, h)
+	}
+}
+
+// pass makes outcomes history that nobody heard, if too many wait.
+func (s *State) pass(now *Handoff) {
+	most := ledger.Waits(s.cfg.Caller)
+	if most == 0 {
+		now.doc.passed = true
+		return
+	}
+	var wait []*Handoff
+	for _, h := range s.all {
+		if h.doc.known && !h.doc.passed && h.doc.status == handoff.StatusCompleted && !h.doc.closed {
+			wait = append(wait, h)
+		}
+	}
+	if len(wait) <= most {
+		return
+	}
+	slices.SortFunc(wait, func(x, y *Handoff) int { return x.EndedAt.Compare(*y.EndedAt) })
+	for _, h := range wait[:len(wait)-most] {
+		h.doc.passed = true
+		s.mark(h)
+	}
+}
+
+// writeStarted writes the turn.
+func (s *State) writeStarted(h *Handoff) {
+	if h.doc.turn == h.run.Turn {
+		return
+	}
+	h.doc.turn = h.run.Turn
+	s.write(h, handoff.StatusStarted)
+}
+
+// writeDelivered writes that the outcome was heard. kept is nil if nothing is written.
+func (s *State) writeDelivered(h *Handoff) (kept <-chan struct{}) {
+	d := &h.doc
+	if !d.known || d.status != handoff.StatusDelivered && !s.write(h, handoff.StatusDelivered) || d.clean() {
+		return nil
+	}
+	w := waiter{d.seq, make(chan struct{})}
+	d.waiters = append(d.waiters, w)
+	return w.kept
+}
+
+// writePlace writes the current thread of a place. For a nameless caller nothing is stored, since they cannot come back.
+func (s *State) writePlace(p Place) {
+	if s.cfg.Stored && !s.cfg.Caller.Nameless() {
+		s.keep.places[p] = true
+	}
+}
+
+// commit sends the next batch, unless one is on its way or the store is away.
+func (s *State) commit() {
+	k := &s.keep
+	if !s.cfg.Stored || k.sent != nil || !k.again.IsZero() || len(k.dirty) == 0 && len(k.places) == 0 && !k.beat ||
+		!s.open() {
+		return
+	}
+	b := ledger.Batch{Was: k.version, Now: rand.Text(), Put: map[string]string{}, Texts: map[string]string{}}
+	k.sent = &sent{version: b.Now}
+	k.beat = false
+	if len(k.dirty) > 0 {
+		h := k.dirty[0]
+		k.dirty = k.dirty[1:]
+		k.sent.h, k.sent.seq = h, h.doc.seq
+		s.batch(&b, h)
+	}
+	for p := range k.places {
+		field, value := ledger.StickyField(handoff.Target{Server: p.Server, Project: p.Project}), ""
+		if c, ok := s.current[p]; ok {
+			_, value, _ = ledger.EncodeSticky(c, s.now) // it has a server and a thread
+			b.Put[ledger.StickyDoc+field] = value
+		} else {
+			b.Drop = append(b.Drop, ledger.StickyDoc+field)
+		}
+		k.sent.places = append(k.sent.places, p)
+	}
+	clear(k.places)
+	if !slices.ContainsFunc(s.all, func(h *Handoff) bool { return h.doc.waits() }) {
+		b.For = ledger.StickyFor
+	}
+	s.do(Commit{b})
+}
+
+// waits reports whether the document is one of an open handoff, or of an outcome that nobody heard.
+func (d *document) waits() bool {
+	return d.known && !d.closed && !d.passed && d.status != handoff.StatusDelivered
+}
+
+// batch adds a handoff to a batch.
+func (s *State) batch(b *ledger.Batch, h *Handoff) {
+	d := &h.doc
+	e := s.entry(h)
+	b.Key, b.Free, b.Clear = h.key, d.free, d.clear
+	b.Promise = d.status == handoff.StatusAccepted || d.status == handoff.StatusDispatching
+	for part, text := range s.texts(h) {
+		b.Texts[part] = text
+		s.keep.sent.texts = append(s.keep.sent.texts, part)
+	}
+	if t := h.run.Target; d.status == handoff.StatusDispatching && ledger.Made(h.Why) && t.Thread != "" &&
+		t.Thread != handoff.NewThread {
+		b.Owned = ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: s.cfg.Caller}
+		b.At = s.now
+	}
+	if d.status != handoff.StatusDelivered && !d.passed {
+		b.Put[ledger.HandoffDoc+h.key] = handoff.Encode(e)
+		return
+	}
+	if d.past.IsZero() {
+		d.past = s.now
+	}
+	b.Drop = append(b.Drop, ledger.HandoffDoc+h.key)
+	b.Past = append(b.Past, e.History().Row(d.past))
+}
+
+// texts returns the parts of the texts of a handoff that the store does not have, or has and is to drop: "".
+func (s *State) texts(h *Handoff) map[string]string {
+	all := map[string]string{}
+	if h.Unkept {
+		return all
+	}
+	add := func(part, text string) {
+		if text != "" && !slices.Contains(h.doc.texts, part) {
+			all[part] = text
+		}
+	}
+	add(ledger.PartPrompt, handoff.Clip(h.Prompt, ledger.MaxBody))
+	if h.Outcome != "" {
+		add(ledger.PartText, handoff.Clip(h.Text, ledger.MaxBody))
+		if did := encodeDetails(h.Record); len(did) <= ledger.MaxBody {
+			add(ledger.PartDid, did)
+		}
+	}
+	keeps := h.doc.status == handoff.StatusAccepted || h.doc.status == handoff.StatusCompleted && h.doc.code.Asks()
+	switch {
+	case keeps:
+		add(ledger.PartRequest, h.request)
+	case slices.Contains(h.doc.texts, ledger.PartRequest):
+		all[ledger.PartRequest] = ""
+	}
+	return all
+}
+
+// entry returns the document of a handoff.
+func (s *State) entry(h *Handoff) ledger.Entry {
+	d := &h.doc
+	target := h.run.Target
+	if target == (handoff.Target{}) {
+		target = handoff.Target{Server: h.run.Request.Target.Server, Thread: h.run.Request.Target.Thread}
+	}
+	e := ledger.Entry{
+		Key: h.key, Caller: s.cfg.Caller, Owner: h.ID, Args: h.args, Status: d.status, Attempt: h.attempt.number,
+		Inherited: h.state.Inherited, Accepted: ledger.Millis(d.accepted),
+		Facts: ledger.Facts{
+			Print: d.print, ClientID: h.ID, Target: target, Watermark: h.run.Before, Turn: h.run.Turn, Prompt: h.Prompt,
+			Title: h.Title, Why: h.Why, Outcome: h.Outcome, Tests: h.Tested, Code: d.code, Spoken: h.Spoken,
+			Giver: h.Key, Asker: h.Client, Parent: h.Parent, Unkept: h.Unkept,
+		},
+	}
+	if d.spoken != "" {
+		e.Spoken = d.spoken
+	}
+	if h.EndedAt != nil {
+		e.Ended = ledger.Millis(*h.EndedAt)
+	}
+	return e.Bounded()
+}
+
+// Committed is what became of a batch. If the store had another version, Version is that one.
+type Committed struct {
+	Result  ledger.Committed
+	Version string
+	Err     error
+}
+
+func (c *Committed) apply(s *State) {
+	k := &s.keep
+	was := k.sent
+	if was == nil {
+		return
+	}
+	k.sent = nil
+	switch code := handoff.CodeOf(c.Err); {
+	case code == handoff.CodeShutdown, code == handoff.CodeTakenOver:
+		s.fenced()
+	case c.Err != nil:
+		k.doubted = append(k.doubted, was.version)
+		s.putBack(was)
+		s.away(c.Err)
+	case c.Result == ledger.NotFree:
+		k.tries = 0
+		s.notFree(was.h)
+	case c.Result == ledger.Outdated:
+		k.tries = 0
+		s.putBack(was)
+		if !slices.Contains(k.doubted, c.Version) {
+			s.rewrite()
+		}
+		k.version, k.doubted = c.Version, nil
+	default:
+		k.tries, k.version, k.doubted = 0, was.version, nil
+		s.written(was)
+	}
+}
+
+// putBack has a batch sent again, with what changed meanwhile.
+func (s *State) putBack(was *sent) {
+	if was.h != nil && !slices.Contains(s.keep.dirty, was.h) {
+		s.keep.dirty = slices.Insert(s.keep.dirty, 0, was.h)
+	}
+	for _, p := range was.places {
+		s.keep.places[p] = true
+	}
+}
+
+// away: the store did not take a batch, or could not be read. What was to be sent is not: only what waits is tried
+// again.
+func (s *State) away(err error) {
+	k := &s.keep
+	k.err = err
+	k.again = s.now.Add(s.cfg.Pause(k.tries))
+	k.tries++
+	for _, h := range slices.Clone(s.all) {
+		if h.open && !h.wait.sent.by.IsZero() {
+			s.unsent(h)
+		}
+	}
+}
+
+// fault returns the error of something that the store did not take.
+func (k *keeper) fault() *handoff.Error {
+	err := k.err
+	if k.tries == 0 {
+		err = handoff.Fault(handoff.CodeUnreachable, "the store", "it did not answer in time")
+	}
+	if handoff.CodeOf(err) == handoff.CodeUnreachable {
+		err = handoff.StoreDown(err)
+	}
+	return handoff.AsError(err)
+}
+
+// rewrite has everything written again: the store has lost what it had.
+func (s *State) rewrite() {
+	for _, h := range s.all {
+		d := &h.doc
+		lately := d.status == handoff.StatusDelivered && s.now.Sub(d.past) < time.Minute
+		if d.waits() || d.known && !d.closed && lately {
+			d.texts, d.free = nil, false
+			s.mark(h)
+		}
+	}
+	for p := range s.current {
+		s.writePlace(p)
+	}
+}
+
+// written: the store has a batch.
+func (s *State) written(was *sent) {
+	h := was.h
+	if h == nil {
+		return
+	}
+	d := &h.doc
+	d.acked, d.free, d.clear = was.seq, false, false
+	for _, part := range was.texts {
+		if part == ledger.PartRequest && slices.Contains(d.texts, part) {
+			d.texts = slices.DeleteFunc(d.texts, func(had string) bool { return had == part })
+			continue
+		}
+		d.texts = append(d.texts, part)
+	}
+	d.waiters = slices.DeleteFunc(d.waiters, func(w waiter) bool {
+		if w.seq <= d.acked {
+			close(w.kept)
+		}
+		return w.seq <= d.acked
+	})
+	has := func(p *pending) bool {
+		if p.by.IsZero() || p.seq > d.acked {
+			return false
+		}
+		*p = pending{}
+		return true
+	}
+	if has(&h.wait.noted) {
+		s.apply(h, phase.FactNoted, nil)
+	}
+	if has(&h.wait.sent) {
+		s.dispatched(h)
+	}
+	if has(&h.wait.told) {
+		s.apply(h, phase.FactWritten, nil)
+	}
+	s.forgetHeard(h)
+}
+
+func (s *State) forgetHeard(h *Handoff) {
+	if h.heard() {
+		s.forget(h)
+	}
+}
+
+// notFree: the key is one of the past, so the request is another one.
+func (s *State) notFree(h *Handoff) {
+	if h == nil {
+		return
+	}
+	h.doc.closed = true
+	fault := handoff.Fault(handoff.CodeTakenOver, "", "its key is one of the past")
+	switch {
+	case !h.wait.sent.by.IsZero():
+		h.wait.sent = pending{}
+		s.apply(h, phase.FactStartRefused, fault)
+	case !h.wait.told.by.IsZero():
+		h.wait.told = pending{}
+		s.apply(h, phase.FactWritten, nil)
+	default:
+		h.wait.noted = pending{}
+		s.apply(h, phase.FactUnnoted, fault)
+	}
+}
+
+// fenced: another home or life of the process has the caller, and goes on from the store.
+func (s *State) fenced() {
+	s.over = true
+	for _, h := range slices.Clone(s.all) {
+		switch {
+		case !h.open:
+		case h.state.Phase == phase.Writing:
+			h.wait.told = pending{}
+			s.apply(h, phase.FactTakenOver, nil)
+		default:
+			s.apply(h, phase.FactMoved, handoff.Fault(handoff.CodeShutdown, "", ""))
+		}
+		h.doc.closed = true
+	}
+	s.keep.dirty = nil
+	clear(s.keep.places)
+}
+
+// Beat asks the store whether it still has what it acknowledged, if anything waits there.
+type Beat struct{}
+
+func (*Beat) apply(s *State) {
+	s.keep.beat = s.keep.open && slices.ContainsFunc(s.all, func(h *Handoff) bool { return h.doc.waits() })
+}
+
+// GiveUp says that the process ends: what the store does not have by now is left as it is.
+type GiveUp struct{}
+
+func (*GiveUp) apply(s *State) {
+	for _, h := range s.keep.dirty {
+		h.doc.closed = true
+	}
+	s.keep.dirty = nil
+	clear(s.keep.places)
+}
+
+// Unstored asks whether something is still to be written. Left is the result: what waits or is on its way.
+type Unstored struct {
+	Now  bool // try at once
+	Left bool
+}
+
+func (u *Unstored) apply(s *State) {
+	if u.Now {
+		s.keep.again = time.Time{}
+	}
+	u.Left = !s.stored()
+}
