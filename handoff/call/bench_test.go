@@ -78,7 +78,9 @@ func (x *bench) Follow(ctx context.Context, _ handoff.TurnID) iter.Seq2[handoff.
 
 func (x *bench) Close() error { return nil }
 
-func (x *bench) State(context.Context, handoff.Caller) (ledger.State, error) { return ledger.State{}, nil }
+func (x *bench) State(context.Context, handoff.Caller) (ledger.State, error) {
+	return ledger.State{}, nil
+}
 func (x *bench) Commit(context.Context, handoff.Caller, ledger.Batch) (ledger.Committed, error) {
 	return ledger.Written, nil
 }

@@ -27,20 +27,24 @@ type Batch struct {
 	Put  map[string]string // documents, by name
 	Drop []string          // names of documents
 
-	// Texts are parts of the texts of a handoff, which are read apart; an empty text drops the part. With Clear, the
-	// parts and the past of the handoff are dropped before.
-	Key   string // of the handoff; "": the batch has none of the following
-	Clear bool
-	Texts map[string]string
-	// Free makes the commit fail with [NotFree] if the handoff is in the past.
-	Free bool
-	Past []Past // handoffs that are over, made or replaced
-
-	Owned Owned     // the owner of a thread that was made; the first owner stays. Zero: none
-	At    time.Time // when the thread was made
+	Changed []Changed // what is kept apart of some handoffs
 	// Promise means that somebody is told, or something is started, because this is written: it must not be lost with
 	// one machine of the store.
 	Promise bool
+}
+
+// Changed is a change of what is kept of one handoff beside its document.
+type Changed struct {
+	Key string
+	// Free makes the commit fail with [NotFree] if the handoff is in the past.
+	Free bool
+	// Clear drops its texts and its past first.
+	Clear bool
+	Texts map[string]string // parts of its texts; an empty text drops the part
+	Past  *Past             // it is over: its row is made or replaced; nil: it is not over
+
+	Owned Owned     // the owner of a thread that was made for it; the first owner stays. Zero: none
+	At    time.Time // when the thread was made
 }
 
 // A Committed says what became of a batch.
@@ -55,7 +59,7 @@ const (
 
 // A Past is a handoff that is over, as one row of the history.
 type Past struct {
-	Key    string
+	Key    string   // of the handoff
 	At     int64    // when it became history, in Unix milliseconds
 	Row    string   // its content
 	Words  []string // by which a search finds it

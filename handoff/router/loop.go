@@ -15,7 +15,7 @@ import (
 const beatEvery = 30 * time.Second
 
 // lastWrite bounds the last try to write to the store when the process ends.
-const lastWrite = 500 * time.Millisecond
+const lastWrite = time.Second
 
 // A letter is something for the loop to do; it closes done then.
 type letter struct {
@@ -259,11 +259,11 @@ func (r *Router) commit(e work.Commit) {
 		return
 	}
 	if r.running {
-		ctx := r.ctx
+		ctx, late := r.ctx, r.ctx.Err() != nil
 		r.begin(func() {
 			r.write(ctx, e, func(c *work.Committed) {
 				ask(r, c)
-				if c.Err != nil && ctx.Err() != nil {
+				if c.Err != nil && late {
 					r.cfg.Log.Warn("the store was not written to the end", zap.Error(c.Err))
 					ask(r, &work.GiveUp{})
 				}
@@ -286,17 +286,17 @@ func (r *Router) commit(e work.Commit) {
 
 // write writes a batch. Once ctx has ended, which is of the process, little time is left.
 func (r *Router) write(ctx context.Context, e work.Commit, tell func(*work.Committed)) {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.StoreTakes)
+	limit := work.StoreTakes
+	if ctx.Err() != nil {
+		limit = lastWrite
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() {
-		last := time.AfterFunc(lastWrite, cancel)
-		context.AfterFunc(limited, func() { last.Stop() })
-	})()
 	c := &work.Committed{}
 	c.Result, c.Err = r.cfg.Store.Commit(limited, r.cfg.Caller, e.Batch)
 	if c.Err == nil && c.Result != 0 {
 		now, err := r.cfg.Store.State(limited, r.cfg.Caller)
-		c.Version, c.Err = now.Version, err
+		c.State, c.Err = now, err
 	}
 	tell(c)
 }

@@ -25,13 +25,16 @@ func (r *Router) TakeUp(ctx context.Context, left *ledger.State) {
 	}
 }
 
-// open reads what the store has of the caller, unless that was done.
+// open reads what the store has of the caller, unless that was done. An error has code [handoff.CodeStoreDown].
 func (r *Router) open(ctx context.Context) error {
 	open := false
 	if r.call(func() { open = r.state.IsOpen() }); open {
 		return nil
 	}
-	return r.load(ctx)
+	if err := r.load(ctx); err != nil {
+		return handoff.StoreDown(err)
+	}
+	return nil
 }
 
 // load reads what the store has of the caller.

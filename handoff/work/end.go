@@ -63,7 +63,7 @@ func (s *State) finish(h *Handoff, fault *handoff.Error) {
 
 // writeOutcome waits until the store has the outcome, for [toldWithin] at most.
 func (s *State) writeOutcome(h *Handoff) {
-	if h.doc.clean() || s.keep.tries > 0 { // nothing is to be written, or the store was away a moment ago
+	if h.doc.clean() || codeOf(h.Fault) == handoff.CodeStoreDown { // nothing is to be written, or it certainly takes long
 		s.apply(h, phase.FactWritten, nil)
 		return
 	}
@@ -173,6 +173,7 @@ func (s *State) due(h *Handoff) {
 		s.apply(h, phase.FactDue, nil)
 	}
 	if s.came(&h.wait.noted.by) {
+		s.unwrite(h)
 		s.apply(h, phase.FactUnnoted, s.keep.fault())
 	}
 	if s.came(&h.wait.sent.by) {
@@ -197,5 +198,6 @@ func (s *State) due(h *Handoff) {
 // unsent: the store does not have the step before the words are sent, so they are not sent.
 func (s *State) unsent(h *Handoff) {
 	h.wait.sent = pending{}
+	s.unwrite(h)
 	s.apply(h, phase.FactStartRefused, s.keep.fault())
 }

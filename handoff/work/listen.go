@@ -25,6 +25,7 @@ func (a *Attend) apply(s *State) {
 	s.listeners = append(s.listeners, a.Attendance)
 	s.handOver()
 	if s.open() {
+		s.keep.beat = s.keep.open // the store may have lost that outcomes were heard
 		s.tellUnheard()
 	}
 }

@@ -31,7 +31,8 @@ func (o *Opened) apply(s *State) {
 		s.tellUnheard()
 		return
 	}
-	k.open, k.tries, k.version, k.again = true, 0, o.State.Version, time.Time{}
+	k.open, k.tries, k.again = true, 0, time.Time{}
+	k.reads(o.State)
 	s.openPlaces(o.State.Documents)
 	for _, e := range ledger.Entries(o.State.Documents, s.cfg.Bad) {
 		if s.byKey[e.Key] == "" && e.Status != handoff.StatusDelivered {
@@ -99,7 +100,7 @@ func (s *State) restored(e ledger.Entry, body ledger.Body) *Handoff {
 		run:     Run{Target: e.Target, Before: e.Watermark, Turn: e.Turn},
 		attempt: attempt{number: e.Attempt, target: e.Target},
 		doc: document{
-			known: true, status: e.Status, turn: e.Turn, code: e.Code, print: e.Print, accepted: e.Accepted,
+			known: true, sent: true, status: e.Status, turn: e.Turn, code: e.Code, print: e.Print, accepted: e.Accepted,
 		},
 	}
 	if e.Print == ledger.Answered {

@@ -2,6 +2,7 @@ package work
 
 import (
 	"crypto/rand"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,27 +13,42 @@ import (
 
 // A keeper is what a state knows of its store.
 type keeper struct {
-	open    bool           // the store was read
-	loading bool           // it is being read
-	version string         // of the newest batch that the store has
-	doubted []string       // versions of batches of which it is not known whether the store has them
-	dirty   []*Handoff     // to be written, in order
-	places  map[Place]bool // whose current threads are to be written
-	sent    *sent          // the batch that is on its way; nil: none
-	beat    bool           // a batch is to be sent even if it is empty
-	tries   int            // to reach the store since it last answered
-	again   time.Time      // when the next try is made; zero: at once
-	err     error          // of the newest try
+	open    bool            // the store was read
+	loading bool            // it is being read
+	version string          // of the newest batch that the store has; "": it has nothing
+	docs    map[string]bool // names of the documents that it has
+	doubted []string        // versions of batches of which it is not known whether the store has them
+	dirty   []*Handoff      // to be written, in order
+	places  map[Place]bool  // whose current threads are to be written
+	sent    *sent           // the batch that is on its way; nil: none
+	beat    bool            // a batch is to be sent even if it is empty
+	single  bool            // batches have one handoff: one of several was refused
+	tries   int             // to reach the store since it last answered
+	again   time.Time       // when the next try is made; zero: at once
+	err     error           // of the newest try
 }
 
 // A sent is a batch that is on its way.
 type sent struct {
 	version string
-	h       *Handoff // nil: the batch is of no handoff
-	seq     uint64   // of its change
-	texts   []string // parts of its texts
+	of      []sentOf
 	places  []Place
+	put     []string // names of documents
+	drop    []string
 }
+
+// A sentOf is the part of one handoff in a batch.
+type sentOf struct {
+	h     *Handoff
+	seq   uint64   // of its change
+	texts []string // parts of its texts
+}
+
+// Bounds of a batch.
+const (
+	maxAtOnce = 32      // handoffs
+	maxTexts  = 1 << 20 // bytes of texts, after which no handoff is added
+)
 
 // A document is what the store has of a handoff, or is to have.
 type document struct {
@@ -41,6 +57,7 @@ type document struct {
 	known    bool           // there is a document, or may be one, or is to be one
 	free     bool           // the key must not be in the past
 	clear    bool           // what an earlier handoff with the key has left is dropped first
+	sent     bool           // it was in a batch, so the store may have it
 	passed   bool           // it is history although nobody heard the outcome
 	status   handoff.Status // as it is to stand there
 	turn     handoff.TurnID // the newest that was written
@@ -105,7 +122,7 @@ func (s *State) write(h *Handoff, to handoff.Status) bool {
 		s.pass(h)
 	}
 	s.mark(h)
-	if to == handoff.StatusAccepted || to == handoff.StatusDispatching { // somebody waits: try at once
+	if to != handoff.StatusStarted && to != handoff.StatusDelivered { // somebody waits: try at once
 		s.keep.again = time.Time{}
 	}
 	return true
@@ -115,6 +132,14 @@ func (s *State) mark(h *Handoff) {
 	h.doc.seq++
 	if !slices.Contains(s.keep.dirty, h) {
 		s.keep.dirty = append(s.keep.dirty, h)
+	}
+}
+
+// unwrite takes back what was not sent to the store.
+func (s *State) unwrite(h *Handoff) {
+	if d := &h.doc; !d.sent {
+		d.known, d.seq = false, d.acked
+		s.keep.dirty = slices.DeleteFunc(s.keep.dirty, func(o *Handoff) bool { return o == h })
 	}
 }
 
@@ -175,15 +200,18 @@ func (s *State) commit() {
 		!s.open() {
 		return
 	}
-	b := ledger.Batch{Was: k.version, Now: rand.Text(), Put: map[string]string{}, Texts: map[string]string{}}
+	b := ledger.Batch{Was: k.version, Now: rand.Text(), Put: map[string]string{}}
 	k.sent = &sent{version: b.Now}
 	k.beat = false
-	if len(k.dirty) > 0 {
+	for bytes := 0; len(k.dirty) > 0 && len(k.sent.of) < maxAtOnce && bytes < maxTexts; {
 		h := k.dirty[0]
 		k.dirty = k.dirty[1:]
-		k.sent.h, k.sent.seq = h, h.doc.seq
-		s.batch(&b, h)
+		bytes += s.batch(&b, h)
+		if k.single {
+			break
+		}
 	}
+	k.single = k.single && len(k.dirty) > 0
 	for p := range k.places {
 		field, value := ledger.StickyField(handoff.Target{Server: p.Server, Project: p.Project}), ""
 		if c, ok := s.current[p]; ok {
@@ -198,6 +226,7 @@ func (s *State) commit() {
 	if !slices.ContainsFunc(s.all, func(h *Handoff) bool { return h.doc.waits() }) {
 		b.For = ledger.StickyFor
 	}
+	k.sent.put, k.sent.drop = slices.Collect(maps.Keys(b.Put)), b.Drop
 	s.do(Commit{b})
 }
 
@@ -206,30 +235,35 @@ func (d *document) waits() bool {
 	return d.known && !d.closed && !d.passed && d.status != handoff.StatusDelivered
 }
 
-// batch adds a handoff to a batch.
-func (s *State) batch(b *ledger.Batch, h *Handoff) {
+// batch adds a handoff to a batch, and returns how many bytes its texts have.
+func (s *State) batch(b *ledger.Batch, h *Handoff) (bytes int) {
 	d := &h.doc
 	e := s.entry(h)
-	b.Key, b.Free, b.Clear = h.key, d.free, d.clear
-	b.Promise = d.status == handoff.StatusAccepted || d.status == handoff.StatusDispatching
-	for part, text := range s.texts(h) {
-		b.Texts[part] = text
-		s.keep.sent.texts = append(s.keep.sent.texts, part)
+	c := ledger.Changed{Key: h.key, Free: d.free, Clear: d.clear, Texts: s.texts(h)}
+	b.Promise = b.Promise || d.status == handoff.StatusAccepted || d.status == handoff.StatusDispatching
+	d.sent = true
+	of := sentOf{h: h, seq: d.seq}
+	for part, text := range c.Texts {
+		of.texts = append(of.texts, part)
+		bytes += len(text)
 	}
+	s.keep.sent.of = append(s.keep.sent.of, of)
 	if t := h.run.Target; d.status == handoff.StatusDispatching && ledger.Made(h.Why) && t.Thread != "" &&
 		t.Thread != handoff.NewThread {
-		b.Owned = ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: s.cfg.Caller}
-		b.At = s.now
+		c.Owned = ledger.Owned{Server: t.Server, Thread: t.Thread, Caller: s.cfg.Caller}
+		c.At = s.now
 	}
-	if d.status != handoff.StatusDelivered && !d.passed {
+	if d.status == handoff.StatusDelivered || d.passed {
+		if d.past.IsZero() {
+			d.past = s.now
+		}
+		b.Drop = append(b.Drop, ledger.HandoffDoc+h.key)
+		c.Past = new(e.History().Row(d.past))
+	} else {
 		b.Put[ledger.HandoffDoc+h.key] = handoff.Encode(e)
-		return
 	}
-	if d.past.IsZero() {
-		d.past = s.now
-	}
-	b.Drop = append(b.Drop, ledger.HandoffDoc+h.key)
-	b.Past = append(b.Past, e.History().Row(d.past))
+	b.Changed = append(b.Changed, c)
+	return bytes
 }
 
 // texts returns the parts of the texts of a handoff that the store does not have, or has and is to drop: "".
@@ -285,11 +319,11 @@ func (s *State) entry(h *Handoff) ledger.Entry {
 	return e.Bounded()
 }
 
-// Committed is what became of a batch. If the store had another version, Version is that one.
+// Committed is what became of a batch. If the store had another version, State is what it has.
 type Committed struct {
-	Result  ledger.Committed
-	Version string
-	Err     error
+	Result ledger.Committed
+	State  ledger.State
+	Err    error
 }
 
 func (c *Committed) apply(s *State) {
@@ -308,24 +342,54 @@ func (c *Committed) apply(s *State) {
 		s.away(c.Err)
 	case c.Result == ledger.NotFree:
 		k.tries = 0
-		s.notFree(was.h)
+		if k.single = len(was.of) > 1; k.single {
+			s.putBack(was)
+			return
+		}
+		s.notFree(was.of[0].h)
 	case c.Result == ledger.Outdated:
 		k.tries = 0
 		s.putBack(was)
-		if !slices.Contains(k.doubted, c.Version) {
-			s.rewrite()
+		if !slices.Contains(k.doubted, c.State.Version) {
+			s.rewrite(c.State.Documents)
 		}
-		k.version, k.doubted = c.Version, nil
+		k.reads(c.State)
 	default:
-		k.tries, k.version, k.doubted = 0, was.version, nil
-		s.written(was)
+		k.tries, k.doubted = 0, nil
+		k.has(was)
+		for _, of := range was.of {
+			s.written(of)
+		}
+	}
+}
+
+// reads takes what the store has.
+func (k *keeper) reads(now ledger.State) {
+	k.version, k.doubted, k.docs = now.Version, nil, map[string]bool{}
+	for name := range now.Documents {
+		k.docs[name] = true
+	}
+}
+
+// has takes that the store has a batch. Without any document it keeps nothing of the caller.
+func (k *keeper) has(was *sent) {
+	for _, name := range was.put {
+		k.docs[name] = true
+	}
+	for _, name := range was.drop {
+		delete(k.docs, name)
+	}
+	if k.version = was.version; len(k.docs) == 0 {
+		k.version = ""
 	}
 }
 
 // putBack has a batch sent again, with what changed meanwhile.
 func (s *State) putBack(was *sent) {
-	if was.h != nil && !slices.Contains(s.keep.dirty, was.h) {
-		s.keep.dirty = slices.Insert(s.keep.dirty, 0, was.h)
+	for _, of := range slices.Backward(was.of) {
+		if !slices.Contains(s.keep.dirty, of.h) {
+			s.keep.dirty = slices.Insert(s.keep.dirty, 0, of.h)
+		}
 	}
 	for _, p := range was.places {
 		s.keep.places[p] = true
@@ -343,6 +407,10 @@ func (s *State) away(err error) {
 		if h.open && !h.wait.sent.by.IsZero() {
 			s.unsent(h)
 		}
+		if h.open && !h.wait.told.by.IsZero() { // it is told all the same
+			h.wait.told = pending{}
+			s.apply(h, phase.FactUnwritten, nil)
+		}
 	}
 }
 
@@ -358,12 +426,14 @@ func (k *keeper) fault() *handoff.Error {
 	return handoff.AsError(err)
 }
 
-// rewrite has everything written again: the store has lost what it had.
-func (s *State) rewrite() {
+// rewrite has everything written again: the store has lost what it had. docs are those that it has: of what was heard,
+// that is written again which stands there still, and what was heard lately.
+func (s *State) rewrite(docs map[string]string) {
 	for _, h := range s.all {
 		d := &h.doc
-		lately := d.status == handoff.StatusDelivered && s.now.Sub(d.past) < time.Minute
-		if d.waits() || d.known && !d.closed && lately {
+		_, stands := docs[ledger.HandoffDoc+h.key]
+		over := d.known && !d.closed && (stands || s.now.Sub(d.past) < time.Minute)
+		if d.waits() || over {
 			d.texts, d.free = nil, false
 			s.mark(h)
 		}
@@ -373,12 +443,9 @@ func (s *State) rewrite() {
 	}
 }
 
-// written: the store has a batch.
-func (s *State) written(was *sent) {
+// written: the store has a handoff.
+func (s *State) written(was sentOf) {
 	h := was.h
-	if h == nil {
-		return
-	}
 	d := &h.doc
 	d.acked, d.free, d.clear = was.seq, false, false
 	for _, part := range was.texts {
@@ -421,9 +488,6 @@ func (s *State) forgetHeard(h *Handoff) {
 
 // notFree: the key is one of the past, so the request is another one.
 func (s *State) notFree(h *Handoff) {
-	if h == nil {
-		return
-	}
 	h.doc.closed = true
 	fault := handoff.Fault(handoff.CodeTakenOver, "", "its key is one of the past")
 	switch {
@@ -461,7 +525,7 @@ func (s *State) fenced() {
 type Beat struct{}
 
 func (*Beat) apply(s *State) {
-	s.keep.beat = s.keep.open && slices.ContainsFunc(s.all, func(h *Handoff) bool { return h.doc.waits() })
+	s.keep.beat = s.keep.beat || s.keep.open && slices.ContainsFunc(s.all, func(h *Handoff) bool { return h.doc.waits() })
 }
 
 // GiveUp says that the process ends: what the store does not have by now is left as it is.

@@ -68,8 +68,10 @@ func (s callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (
 	if err := s.enter(ctx, name); err != nil {
 		return 0, err
 	}
-	if err := s.own(ctx, b.Owned, b.At); err != nil {
-		return 0, err
+	for _, c := range b.Changed {
+		if err := s.own(ctx, c.Owned, c.At); err != nil {
+			return 0, err
+		}
 	}
 	newest, epoch, err := s.fence(name)
 	if err != nil {
@@ -89,10 +91,8 @@ func (s callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (
 // commitArgs returns the arguments of commit.lua.
 func (s callers) commitArgs(name string, b ledger.Batch) []any {
 	args := make([]any, 0, 40)
-	args = append(args, b.Was, b.Now, b.For.Milliseconds(), s.key(name, pastPrefix), s.key(name, textsName), b.Key,
-		flag(b.Free), flag(b.Clear), max(s.historyFor.Milliseconds(), 1),
-		max(min(s.historyFor, ledger.KeyFor).Milliseconds(), 1))
-	args = append(args, len(b.Put))
+	args = append(args, b.Was, b.Now, b.For.Milliseconds(), s.key(name, pastPrefix), s.key(name, textsName),
+		max(s.historyFor.Milliseconds(), 1), max(min(s.historyFor, ledger.KeyFor).Milliseconds(), 1), len(b.Put))
 	for doc, body := range b.Put {
 		args = append(args, doc, body)
 	}
@@ -100,14 +100,19 @@ func (s callers) commitArgs(name string, b ledger.Batch) []any {
 	for _, doc := range b.Drop {
 		args = append(args, doc)
 	}
-	args = append(args, len(b.Texts))
-	for part, text := range b.Texts {
-		args = append(args, part, text)
+	texts, past := []any{}, []any{}
+	args = append(args, len(b.Changed))
+	for _, c := range b.Changed {
+		args = append(args, c.Key, flag(c.Free), flag(c.Clear))
+		for part, text := range c.Texts {
+			texts = append(texts, c.Key, part, text)
+		}
+		if p := c.Past; p != nil {
+			past = append(past, p.Key, p.At, flag(p.Unkept), p.Row)
+		}
 	}
-	args = append(args, len(b.Past))
-	for _, p := range b.Past {
-		args = append(args, p.Key, p.At, flag(p.Unkept), p.Row)
-	}
+	args = append(append(args, len(texts)/3), texts...)
+	args = append(append(args, len(past)/4), past...)
 	return args
 }
 

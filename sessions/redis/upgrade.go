@@ -161,7 +161,7 @@ func escapeGlob(text string) string {
 // convert writes what was kept of a caller in the present form, the documents last, and drops the former keys.
 func (e *engine) convert(ctx context.Context, name string, kinds []string) error {
 	docs := ledger.Batch{Now: "converted", Put: map[string]string{}}
-	var past []ledger.Past
+	var past []ledger.Changed
 	drop := []string{e.key(name, formerHistory), e.key(name, formerOpen), e.key(name, formerUnheard)}
 	for _, kind := range kinds {
 		drop = append(drop, e.key(name, kind))
@@ -193,9 +193,11 @@ func (e *engine) convert(ctx context.Context, name string, kinds []string) error
 		case err != nil && !errors.Is(err, goredis.Nil):
 			return err
 		case err == nil:
-			past = append(past, ledger.Past{Key: key, At: int64(at), Row: handoff.Encode(entry), Unkept: entry.Unkept})
+			past = append(past, ledger.Changed{Key: key, Past: &ledger.Past{
+				Key: key, At: int64(at), Row: handoff.Encode(entry), Unkept: entry.Unkept}})
 		case entry.Unkept && entry.Status == handoff.StatusDelivered:
-			past = append(past, ledger.Past{Key: key, At: entry.Ended.UnixMilli(), Row: handoff.Encode(entry), Unkept: true})
+			past = append(past, ledger.Changed{Key: key, Past: &ledger.Past{
+				Key: key, At: entry.Ended.UnixMilli(), Row: handoff.Encode(entry), Unkept: true}})
 		default:
 			docs.Put["handoff:"+key] = handoff.Encode(entry)
 		}
@@ -203,7 +205,7 @@ func (e *engine) convert(ctx context.Context, name string, kinds []string) error
 	c := callers{e}
 	batches := []ledger.Batch{}
 	for i := 0; i < len(past); i += convertAtOnce {
-		batches = append(batches, ledger.Batch{Now: "converted", Past: past[i:min(i+convertAtOnce, len(past))]})
+		batches = append(batches, ledger.Batch{Now: "converted", Changed: past[i:min(i+convertAtOnce, len(past))]})
 	}
 	for _, b := range append(batches, docs) {
 		args := append([]any{0}, c.commitArgs(name, b)...)

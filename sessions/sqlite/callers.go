@@ -20,22 +20,22 @@ type callers struct {
 
 // statements are the prepared statements. Those that write are on the connection write.
 type statements struct {
-	first, next, put, drop, text, untext, past, words *sql.Stmt
-	state                                             *sql.Stmt
+	first, next, put, drop, text, untext, over, past, words *sql.Stmt
+	state                                                   *sql.Stmt
 }
 
 func (s *callers) prepareAll(ctx context.Context) error {
-	const free = " AND EXISTS (SELECT 1 FROM life WHERE epoch = ?4) AND NOT EXISTS " +
-		"(SELECT 1 FROM past WHERE caller = ?1 AND key = ?5)"
+	const mine = " AND EXISTS (SELECT 1 FROM life WHERE epoch = ?4)"
 	err := s.prepare(ctx, s.write, map[**sql.Stmt]string{
-		&s.stmts.first: "INSERT OR IGNORE INTO callers (name, version, ends) SELECT ?1, ?2, ?3 WHERE 1" + free,
-		&s.stmts.next:  "UPDATE callers SET version = ?2, ends = ?3 WHERE name = ?1 AND version = ?6" + free,
+		&s.stmts.first: "INSERT OR IGNORE INTO callers (name, version, ends) SELECT ?1, ?2, ?3 WHERE 1" + mine,
+		&s.stmts.next:  "UPDATE callers SET version = ?2, ends = ?3 WHERE name = ?1 AND version = ?5" + mine,
 		&s.stmts.put: "INSERT INTO docs (caller, name, body) VALUES (?, ?, ?) " +
 			"ON CONFLICT (caller, name) DO UPDATE SET body = excluded.body",
 		&s.stmts.drop: "DELETE FROM docs WHERE caller = ? AND name = ?",
 		&s.stmts.text: "INSERT INTO texts (caller, key, part, text) VALUES (?, ?, ?, ?) " +
 			"ON CONFLICT (caller, key, part) DO UPDATE SET text = excluded.text",
 		&s.stmts.untext: "DELETE FROM texts WHERE caller = ? AND key = ? AND part = ?",
+		&s.stmts.over:   "SELECT EXISTS (SELECT 1 FROM past WHERE caller = ? AND key = ?)",
 		&s.stmts.past: "INSERT INTO past (caller, key, at, unkept, row) VALUES (?, ?, ?, ?, ?) ON CONFLICT (caller, key) " +
 			"DO UPDATE SET at = excluded.at, unkept = excluded.unkept, row = excluded.row RETURNING id",
 		&s.stmts.words: "INSERT OR REPLACE INTO history_words (rowid, words) VALUES (?, ?)",
@@ -78,7 +78,7 @@ func (s *callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) 
 		return 0, s.taken()
 	}
 	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
-		if done, err = s.renew(ctx, tx, name, b); done != ledger.Written || err != nil {
+		if done, err = s.renew(ctx, name, b); done != ledger.Written || err != nil {
 			return err
 		}
 		return s.content(ctx, tx, name, b)
@@ -87,48 +87,35 @@ func (s *callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) 
 }
 
 // renew gives a caller's state its new version, or says why it cannot.
-func (s *callers) renew(ctx context.Context, tx transaction, name string, b ledger.Batch) (ledger.Committed, error) {
-	ends, free := int64(math.MaxInt64), any(nil)
+func (s *callers) renew(ctx context.Context, name string, b ledger.Batch) (ledger.Committed, error) {
+	ends := int64(math.MaxInt64)
 	if b.For > 0 {
 		ends = time.Now().Add(b.For).UnixMilli()
 	}
-	if b.Free {
-		free = b.Key
-	}
-	args := []any{name, b.Now, ends, s.epoch, free}
+	args := []any{name, b.Now, ends, s.epoch}
 	n, err := int64(0), error(nil)
 	if b.Was == "" {
 		n, err = affected(s.stmts.first.ExecContext(ctx, args...))
 	} else {
 		n, err = affected(s.stmts.next.ExecContext(ctx, append(args, b.Was)...))
 	}
-	if n > 0 || err != nil {
-		return ledger.Written, err
+	if n == 0 && err == nil {
+		return ledger.Outdated, s.fenced(ctx)
 	}
-	if err := s.fenced(ctx); err != nil {
-		return 0, err
+	for _, c := range b.Changed {
+		var over bool
+		if c.Free && err == nil {
+			err = s.stmts.over.QueryRowContext(ctx, name, c.Key).Scan(&over)
+		}
+		if over {
+			return ledger.NotFree, err
+		}
 	}
-	var past bool
-	if b.Free {
-		err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM past WHERE caller = ? AND key = ?)", name, b.Key).
-			Scan(&past)
-	}
-	if past {
-		return ledger.NotFree, err
-	}
-	return ledger.Outdated, err
+	return ledger.Written, err
 }
 
 // content writes the content of a batch.
 func (s *callers) content(ctx context.Context, tx transaction, name string, b ledger.Batch) error {
-	if b.Clear {
-		for _, forget := range []string{"DELETE FROM history_words WHERE rowid IN (SELECT id FROM past WHERE caller = ? " +
-			"AND key = ?)", "DELETE FROM past WHERE caller = ? AND key = ?", "DELETE FROM texts WHERE caller = ? AND key = ?"} {
-			if _, err := tx.ExecContext(ctx, forget, name, b.Key); err != nil {
-				return err
-			}
-		}
-	}
 	for doc, body := range b.Put {
 		if _, err := s.stmts.put.ExecContext(ctx, name, doc, body); err != nil {
 			return err
@@ -139,29 +126,8 @@ func (s *callers) content(ctx context.Context, tx transaction, name string, b le
 			return err
 		}
 	}
-	for part, text := range b.Texts {
-		var err error
-		if text == "" {
-			_, err = s.stmts.untext.ExecContext(ctx, name, b.Key, part)
-		} else {
-			_, err = s.stmts.text.ExecContext(ctx, name, b.Key, part, text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, p := range b.Past {
-		var id int64
-		if err := s.stmts.past.QueryRowContext(ctx, name, p.Key, p.At, p.Unkept, p.Row).Scan(&id); err != nil {
-			return err
-		}
-		if _, err := s.stmts.words.ExecContext(ctx, id, strings.Join(p.Words, " ")); err != nil {
-			return err
-		}
-	}
-	if o := b.Owned; o != (ledger.Owned{}) {
-		if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO owned (server, thread, principal, user) "+
-			"VALUES (?, ?, ?, ?)", o.Server, o.Thread, o.Caller.Principal, o.Caller.User); err != nil {
+	for _, c := range b.Changed {
+		if err := s.changed(ctx, tx, name, c); err != nil {
 			return err
 		}
 	}
@@ -171,6 +137,45 @@ func (s *callers) content(ctx context.Context, tx transaction, name string, b le
 	_, err := tx.ExecContext(ctx, "DELETE FROM callers WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM docs "+
 		"WHERE caller = ?1)", name)
 	return err
+}
+
+// changed writes what is kept of a handoff beside its document.
+func (s *callers) changed(ctx context.Context, tx transaction, name string, c ledger.Changed) error {
+	if c.Clear {
+		for _, forget := range []string{"DELETE FROM history_words WHERE rowid IN (SELECT id FROM past WHERE caller = ? " +
+			"AND key = ?)", "DELETE FROM past WHERE caller = ? AND key = ?", "DELETE FROM texts WHERE caller = ? AND key = ?"} {
+			if _, err := tx.ExecContext(ctx, forget, name, c.Key); err != nil {
+				return err
+			}
+		}
+	}
+	for part, text := range c.Texts {
+		var err error
+		if text == "" {
+			_, err = s.stmts.untext.ExecContext(ctx, name, c.Key, part)
+		} else {
+			_, err = s.stmts.text.ExecContext(ctx, name, c.Key, part, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p := c.Past; p != nil {
+		var id int64
+		if err := s.stmts.past.QueryRowContext(ctx, name, p.Key, p.At, p.Unkept, p.Row).Scan(&id); err != nil {
+			return err
+		}
+		if _, err := s.stmts.words.ExecContext(ctx, id, strings.Join(p.Words, " ")); err != nil {
+			return err
+		}
+	}
+	if o := c.Owned; o != (ledger.Owned{}) {
+		if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO owned (server, thread, principal, user) "+
+			"VALUES (?, ?, ?, ?)", o.Server, o.Thread, o.Caller.Principal, o.Caller.User); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Waiting implements [sessions.Callers].

@@ -109,19 +109,22 @@ func (l *Ledger) leave(words []string) {
 	if status != handoff.StatusAccepted {
 		e.Attempt = 1
 	}
-	if status != handoff.StatusAccepted && words[4] != "-" {
-		e.Turn = handoff.TurnID(words[4])
-		l.LeftTurn(e.Turn, words[3], id)
-	}
 	if status == handoff.StatusCompleted {
 		e.Ended, e.Outcome, e.Spoken = ledger.Millis(l.world.Began), handoff.Outcome(words[5]), "It ended before."
+	}
+	runs := status != handoff.StatusAccepted && words[4] != "-"
+	if runs {
+		e.Turn = handoff.TurnID(words[4])
+	}
+	l.Trace(Event{Kind: TraceLeft, ID: id, Entry: e})
+	if runs {
+		l.LeftTurn(e.Turn, words[3], id)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.docs[ledger.HandoffDoc+e.Key] = handoff.Encode(e)
 	delete(l.past, e.Key)
 	l.version = "left " + id
-	l.Trace(Event{Kind: TraceLeft, ID: id, Entry: e})
 }
 
 // unreachable returns an error while the ledger is forgetful.
@@ -195,34 +198,34 @@ func (l *Ledger) forgetLocked() {
 
 // Commit implements [switchboard/handoff/router.Store].
 func (l Held) Commit(ctx context.Context, _ handoff.Caller, b ledger.Batch) (ledger.Committed, error) {
-	e, writes := entryOf(b)
-	fail := func(err error) (ledger.Committed, error) {
-		if writes {
-			l.Trace(Event{ID: e.ClientID, Entry: e, Code: handoff.CodeUnreachable})
+	all := entriesOf(b)
+	tell := func(code handoff.Code) {
+		for _, e := range all {
+			l.Trace(Event{ID: e.ClientID, Entry: e, Code: code})
 		}
-		return 0, err
 	}
 	if err := l.unreachable(); err != nil {
-		return fail(err)
+		tell(handoff.CodeUnreachable)
+		return 0, err
 	}
-	if writes {
-		// Whoever waits longer than this may go on.
-		defer time.AfterFunc(time.Second-time.Millisecond, func() { _, _ = fail(nil) }).Stop()
-	}
-	if e.Status == handoff.StatusCompleted && l.lingering > 0 && (l.lingers == "" || l.lingers == e.Outcome) {
-		if err := l.world.Wait(ctx, l.lingering); err != nil {
-			return fail(err)
+	l.Trace(Event{Kind: TraceBusy})
+	var takes time.Duration
+	for _, e := range all {
+		takes = max(takes, l.slow[e.Status])
+		if e.Status == handoff.StatusCompleted && (l.lingers == "" || l.lingers == e.Outcome) {
+			takes = max(takes, l.lingering)
 		}
 	}
-	if err := l.world.Wait(ctx, l.slow[e.Status]); err != nil {
-		return fail(err)
+	if err := l.world.Wait(ctx, takes); err != nil {
+		tell(handoff.CodeUnreachable)
+		return 0, err
 	}
 	done, err := l.write(b)
 	if err != nil || done != ledger.Written {
 		return done, err
 	}
-	if writes {
-		l.Trace(Event{ID: e.ClientID, Entry: e})
+	tell("")
+	for _, e := range all {
 		what := strings.TrimSpace(string(e.Status) + " " + string(e.Outcome))
 		if e.Status == handoff.StatusDelivered {
 			what = string(e.Status)
@@ -236,19 +239,15 @@ func (l Held) Commit(ctx context.Context, _ handoff.Caller, b ledger.Batch) (led
 	return done, nil
 }
 
-// entryOf returns the handoff that a batch writes; false: it writes none.
-func entryOf(b ledger.Batch) (ledger.Entry, bool) {
-	for name, text := range b.Put {
-		if strings.HasPrefix(name, ledger.HandoffDoc) {
-			e, err := ledger.DecodeEntry(text)
-			return e, err == nil
+// entriesOf returns the handoffs that a batch writes, by their keys.
+func entriesOf(b ledger.Batch) []ledger.Entry {
+	docs := maps.Clone(b.Put)
+	for _, c := range b.Changed {
+		if c.Past != nil {
+			docs[ledger.HandoffDoc+c.Key] = c.Past.Row
 		}
 	}
-	for _, row := range b.Past {
-		e, err := ledger.DecodeEntry(row.Row)
-		return e, err == nil
-	}
-	return ledger.Entry{}, false
+	return ledger.Entries(docs, func(string) {})
 }
 
 func (l Held) write(b ledger.Batch) (ledger.Committed, error) {
@@ -260,32 +259,41 @@ func (l Held) write(b ledger.Batch) (ledger.Committed, error) {
 		return 0, handoff.Fault(handoff.CodeShutdown, "", "another life has the caller")
 	case l.version != b.Was:
 		return ledger.Outdated, nil
-	case b.Free && l.past[b.Key] != "":
-		return ledger.NotFree, nil
 	}
-	if l.version = b.Now; b.Clear {
-		delete(l.past, b.Key)
-		delete(l.texts, b.Key)
+	for _, c := range b.Changed {
+		if c.Free && l.past[c.Key] != "" {
+			return ledger.NotFree, nil
+		}
 	}
+	l.version = b.Now
 	maps.Copy(l.docs, b.Put)
 	for _, name := range b.Drop {
 		delete(l.docs, name)
 	}
-	if b.Key != "" && l.texts[b.Key] == nil {
-		l.texts[b.Key] = map[string]string{}
+	for _, c := range b.Changed {
+		if c.Clear {
+			delete(l.past, c.Key)
+			delete(l.texts, c.Key)
+		}
+		if l.texts[c.Key] == nil {
+			l.texts[c.Key] = map[string]string{}
+		}
+		maps.Copy(l.texts[c.Key], c.Texts)
+		if c.Past != nil {
+			l.past[c.Key] = c.Past.Row
+		}
 	}
-	maps.Copy(l.texts[b.Key], b.Texts)
-	for _, row := range b.Past {
-		l.past[row.Key] = row.Row
+	if len(l.docs) == 0 { // nothing is kept of the caller
+		l.version = ""
 	}
 	return ledger.Written, nil
 }
 
 // tellPlaces records what a batch says of the threads in use.
 func (l Held) tellPlaces(b ledger.Batch) {
-	for name, value := range b.Put {
+	for _, name := range slices.Sorted(maps.Keys(b.Put)) {
 		if field, is := strings.CutPrefix(name, ledger.StickyDoc); is {
-			s, _, _ := ledger.DecodeSticky(field, value)
+			s, _, _ := ledger.DecodeSticky(field, b.Put[name])
 			named := ""
 			if s.Named {
 				named = " (named)"

@@ -14,6 +14,7 @@ type EventKind int
 // The kinds of events.
 const (
 	TraceWritten EventKind = iota // the store took a handoff, or did not answer
+	TraceBusy                     // the store is asked to write something
 	TraceLeft                     // an earlier life left a handoff in the store
 	TraceTurn                     // an agent began a turn, or took words into a running one
 	TracePromise                  // a voice session was told that the work will be done
@@ -45,7 +46,7 @@ var ranks = map[handoff.Status]int{
 func CheckTrace(events []Event) error {
 	c := &traceCheck{
 		stored: map[string]ledger.Entry{}, granted: map[string]bool{}, ran: map[string]bool{},
-		said: map[[2]string]bool{}, heard: map[string]bool{}, mute: map[string]bool{}, promised: map[string]bool{},
+		said: map[[2]string]bool{}, heard: map[string]bool{}, promised: map[string]bool{},
 	}
 	for i, e := range events {
 		if err := c.take(e); err != nil {
@@ -62,7 +63,7 @@ type traceCheck struct {
 	ran      map[string]bool         // handoffs that were
 	said     map[[2]string]bool      // session and handoff
 	heard    map[string]bool         // handoffs
-	mute     map[string]bool         // handoffs whose newest change the store did not answer
+	mute     bool                    // the store has not answered the newest batch, or did not
 	promised map[string]bool         // handoffs
 }
 
@@ -72,6 +73,8 @@ func (c *traceCheck) take(e Event) error {
 	case TraceLeft:
 		c.stored[e.ID] = e.Entry
 		c.granted[e.ID] = c.granted[e.ID] || e.Entry.Attempt > 0
+	case TraceBusy:
+		c.mute = true
 	case TraceWritten:
 		return c.written(e)
 	case TraceTurn:
@@ -89,7 +92,7 @@ func (c *traceCheck) take(e Event) error {
 		if c.said[at] {
 			return fmt.Errorf("the outcome of %q was said twice in session %q", e.ID, e.Session)
 		}
-		if known && ranks[was.Status] < ranks[handoff.StatusCompleted] && !c.mute[e.ID] {
+		if known && ranks[was.Status] < ranks[handoff.StatusCompleted] && !c.mute {
 			return fmt.Errorf("the outcome of %q was said before it was written", e.ID)
 		}
 		c.said[at], c.heard[e.ID] = true, true
@@ -102,7 +105,7 @@ func (c *traceCheck) take(e Event) error {
 }
 
 func (c *traceCheck) written(e Event) error {
-	if c.mute[e.ID] = e.Code == handoff.CodeUnreachable; c.mute[e.ID] {
+	if c.mute = e.Code == handoff.CodeUnreachable; c.mute {
 		return nil
 	}
 	was, now := c.stored[e.ID], e.Entry
