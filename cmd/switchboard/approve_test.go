@@ -53,13 +53,6 @@ func approveScript(p simulator.Prompt) []simulator.Step {
 	return nil
 }
 
-// stickyNote keeps nothing.
-type stickyNote struct{}
-
-func (stickyNote) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) { return nil, nil }
-func (stickyNote) Set(context.Context, handoff.Caller, handoff.Sticky) error      { return nil }
-func (stickyNote) Clear(context.Context, handoff.Caller, handoff.Target) error    { return nil }
-
 // An auditList keeps what was written down.
 type auditList struct {
 	mu   sync.Mutex
@@ -106,7 +99,7 @@ func atticFleet(t *testing.T) (*servers.Fleet, *simulatedMachine) {
 
 func deskOf(t *testing.T, fleet *servers.Fleet) (*homes.Homes, quietVoice, *auditList) {
 	audit, voice := &auditList{}, make(quietVoice)
-	r := homes.New(router.Config{Fleet: fleet, Stickies: stickyNote{}, Auditor: audit})
+	r := homes.New(router.Config{Fleet: fleet, Auditor: audit})
 	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r})
 	background(t, r.Run)
 	background(t, func(ctx context.Context) error { _ = calls.Serve(ctx, &approver, voice); return nil })

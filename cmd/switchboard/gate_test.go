@@ -36,7 +36,7 @@ func newNeighbour(t *testing.T, name, url, machine string) neighbour {
 	must(t, err)
 	background(t, fleet.Run)
 	r := router.NewRouter(router.Config{
-		Fleet: fleet, Stickies: stickyNote{}, Ledger: store, Gates: store, Caller: grant.Caller,
+		Fleet: fleet, Store: store, Gates: store, Caller: grant.Caller,
 	})
 	background(t, r.Run)
 	r.TakeUp(t.Context(), nil)

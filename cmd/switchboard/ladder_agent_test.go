@@ -47,7 +47,7 @@ func climb(t *testing.T, ladder func(*climber)) {
 	must(t, err)
 	stopAgents, stopFleet := background(t, agents.Run), background(t, fleet.Run)
 	p := &calltest.Player{World: w, NewLife: func(life string) (*homes.Homes, calltest.Calls) {
-		return routerAndCalls(life, router.Config{Fleet: fleet, Stickies: w, IDs: router.NewIDs(life)}, fleet)
+		return routerAndCalls(life, router.Config{Fleet: fleet, Store: w.Ledger.For(life), IDs: router.NewIDs(life)}, fleet)
 	}}
 	p.Begin("h")
 	time.Sleep(time.Second) // it is connected

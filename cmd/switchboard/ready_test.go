@@ -98,20 +98,20 @@ func TestServedOnceItIsKnown(t *testing.T) {
 	former, err := openStore(t.Context(), plan{StateDir: dir}, zap.NewNop())
 	must(t, err)
 	const left = 20
+	docs := map[string]string{}
 	for i := range left {
 		id := fmt.Sprint("former-", i)
-		s := ledger.Step{
-			Key: ledger.Key("runs of owner", id), Caller: handoff.Caller{Principal: ownerName}, Owner: id, Args: id, At: time.Now(), New: true,
-			Set: ledger.Facts{ClientID: id, Target: handoff.Target{Server: "laptop", Thread: "t"}},
+		e := ledger.Entry{
+			Key: ledger.Key("runs of owner", id), Caller: handoff.Caller{Principal: ownerName}, Owner: id, Args: id,
+			Status: handoff.StatusCompleted, Accepted: time.Now(), Ended: time.Now(), Facts: ledger.Facts{
+				ClientID: id, Target: handoff.Target{Server: "laptop", Thread: "t"},
+				Outcome: handoff.OutcomeResult, Spoken: "Done.",
+			},
 		}
-		for _, s.To = range []handoff.Status{handoff.StatusAccepted, handoff.StatusCompleted} {
-			if s.To == handoff.StatusCompleted {
-				s.Set.Outcome, s.Set.Spoken = handoff.OutcomeResult, "Done."
-			}
-			_, err := former.Advance(t.Context(), s)
-			must(t, err)
-		}
+		docs[ledger.HandoffDoc+e.Key] = handoff.Encode(e)
 	}
+	_, err = former.Commit(t.Context(), handoff.Caller{Principal: ownerName}, ledger.Batch{Now: "1", Put: docs})
+	must(t, err)
 	must(t, former.Close())
 	r := start(t, func(p *plan) { p.StateDir = dir })
 	if status, body := r.ask(http.MethodGet, fmt.Sprint("/fleet/handoffs/former-", left-1), ""); status != http.StatusOK {
