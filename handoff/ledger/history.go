@@ -44,8 +44,8 @@ type Body struct {
 	Text   string `json:"text"`   // the agent's whole answer; "": there is none yet
 	// Did has the details of the handoff, in the router's own format. If it is longer than [MaxBody], it is not kept.
 	Did string `json:"-"`
-	// Request has the whole request, in the router's own format. It is kept while [switchboard/handoff/work.State] says so, unless it is
-	// longer than [MaxRequest].
+	// Request has the whole request, in the router's own format. It is kept while [switchboard/handoff/work.State]
+	// says so, unless it is longer than [MaxRequest].
 	Request string `json:"-"`
 }
 

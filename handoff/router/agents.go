@@ -51,8 +51,8 @@ func (a *agents) again(ctx context.Context, t handoff.Target) (handoff.Attached,
 	return at, nil
 }
 
-// lookFor attaches a thread again, and asks the agent for the turn that the start of the handoff with this id has made; "":
-// it has made none. after is the newest turn before the start.
+// lookFor attaches a thread again, and asks the agent for the turn that the start of the handoff with this id has
+// made; "": it has made none. after is the newest turn before the start.
 func (a *agents) lookFor(
 	ctx context.Context, t handoff.Target, after handoff.TurnID, id string,
 ) (handoff.Attached, handoff.TurnID, error) {

@@ -83,14 +83,13 @@ type Router struct {
 	ended    chan struct{} // closed when the loop has ended
 
 	mu      sync.Mutex
-	running bool               // Guarded by mu: the loop runs
-	over    bool               // Guarded by mu: the loop has ended, or will never run
-	early   []func()           // Guarded by mu: what waits for the loop to begin
-	state   *work.State        // Owned by the loop; while none runs, guarded by mu
-	lives   map[string]*life   // like state: of open handoffs, by id
-	jobs    int                // like state: number of jobs that have not ended
-	ctx     context.Context    // Set by Run before the loop
-	endIO   context.CancelFunc // Set by Run before the loop
+	running bool             // Guarded by mu: the loop runs
+	over    bool             // Guarded by mu: the loop has ended, or will never run
+	early   []func()         // Guarded by mu: what waits for the loop to begin
+	state   *work.State      // Owned by the loop; while none runs, guarded by mu
+	lives   map[string]*life // like state: of open handoffs, by id
+	jobs    int              // like state: number of jobs that have not ended
+	ctx     context.Context  // Set by Run before the loop
 
 	recovered chan struct{} // closed by [Router.TakeUp]; nil: there is no store
 	takenUp   sync.Once     // closes recovered

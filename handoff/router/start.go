@@ -46,8 +46,8 @@ func (r *Router) startAs(
 	return a.ID, nil
 }
 
-// findAsked returns the id of the handoff that a request repeats, by its key or its print, also if that is of an earlier
-// life; "": there is none, and the request begins one. former is the past entry of its key, which is free.
+// findAsked returns the id of the handoff that a request repeats, by its key or its print, also if that is of an
+// earlier life; "": there is none, and the request begins one. former is the past entry of its key, which is free.
 func (r *Router) findAsked(
 	ctx context.Context, req handoff.Request, args string,
 ) (same string, former *ledger.Entry, err error) {
@@ -98,8 +98,8 @@ func (r *Router) findPast(ctx context.Context, key, args string) (same string, f
 	return p.ID, nil, nil
 }
 
-// Give is Start for fronts that must be sure: it returns the record once the store has the work. If the run ends without
-// having begun, its fault is returned as an error.
+// Give is Start for fronts that must be sure: it returns the record once the store has the work. If the run ends
+// without having begun, its fault is returned as an error.
 func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
 	r, done, err := v.giver(g)
 	if err != nil {

@@ -28,7 +28,6 @@ type Handoff struct {
 	kind  Kind // of the newest job
 	job   int  // number of that job; it changes also when the job is halted
 	span  handoff.Span
-	fault *handoff.Error // the reason of the outcome that is being written
 
 	wait    wait
 	queues  []string // that it has
@@ -181,8 +180,8 @@ func (s *State) take(h *Handoff, key string) bool {
 	return true
 }
 
-// leave leaves all queues but one ("": all of them): others that wait in a queue must not join this handoff, whose words
-// do not go to that thread.
+// leave leaves all queues but one ("": all of them): others that wait in a queue must not join this handoff, whose
+// words do not go to that thread.
 func (s *State) leave(h *Handoff, but string) {
 	others := slices.DeleteFunc(slices.Clone(h.queues), func(key string) bool { return key == but })
 	h.queues = slices.DeleteFunc(h.queues, func(key string) bool { return key != but })

@@ -9,8 +9,8 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// apply moves a handoff by a fact, and does what follows. The fault is the reason of a fact that is a failure: it counts
-// if the fact ends the handoff.
+// apply moves a handoff by a fact, and does what follows. The fault is the reason of a fact that is a failure: it
+// counts if the fact ends the handoff.
 func (s *State) apply(h *Handoff, f phase.Fact, fault *handoff.Error) {
 	before := h.state
 	if before.Phase == phase.Ended {

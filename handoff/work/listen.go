@@ -30,9 +30,9 @@ func (a *Attend) apply(s *State) {
 	}
 }
 
-// Leave ends an attendance. Outcomes that the listener did not tell go back into the outbox, and its handoffs to another
-// listener, if there is one. Nobody waits there any more for a quick result, so handoffs that are not promised yet are
-// promised now.
+// Leave ends an attendance. Outcomes that the listener did not tell go back into the outbox, and its handoffs to
+// another listener, if there is one. Nobody waits there any more for a quick result, so handoffs that are not
+// promised yet are promised now.
 type Leave struct{ Attendance *Attendance }
 
 func (l *Leave) apply(s *State) {

@@ -141,9 +141,9 @@ func (l *log) from(after, place uint64) []logEntry {
 // first returns the number of the event before the oldest one in the log.
 func (l *log) first() uint64 { return l.last - uint64(len(l.events)-l.deltas) }
 
-// Read reads the events of a handoff that its reader has not read. After and place say how far that is; a reader begins
-// with the number of the last event that it knows. Events, Over and Changed are results: Over means that no more follow,
-// else Changed is closed at the next event. Without any of them there is no such work.
+// Read reads the events of a handoff that its reader has not read. After and place say how far that is; a reader
+// begins with the number of the last event that it knows. Events, Over and Changed are results: Over means that no
+// more follow, else Changed is closed at the next event. Without any of them there is no such work.
 type Read struct {
 	ID    string
 	After uint64

@@ -53,8 +53,8 @@ func (q *Question) mayBeSaid() bool {
 	return q.Shown.Tap == "" && (q.Shown.Words || slices.Contains(q.Shown.Decisions, handoff.DecisionAccept))
 }
 
-// ask asks the caller a question: in the call, on the page, and if no call takes it, by a notice. A question that nobody
-// answers in time is declined.
+// ask asks the caller a question: in the call, on the page, and if no call takes it, by a notice. A question that
+// nobody answers in time is declined.
 func (s *State) ask(h *Handoff, q *Question) {
 	a := q.Question
 	s.labels++
@@ -162,8 +162,8 @@ func (s *State) answered(q *Question, d handoff.Decision, by string) {
 	})
 }
 
-// Claim reserves a question for one answer, so that two taps never send two decisions. Question and Err are results; Err
-// says why the question cannot be answered in this way.
+// Claim reserves a question for one answer, so that two taps never send two decisions. Question and Err are results;
+// Err says why the question cannot be answered in this way.
 type Claim struct {
 	ID       handoff.QuestionID
 	Decision handoff.Decision

@@ -15,15 +15,16 @@ type Config struct {
 	Counter Counter
 	Pages   *handoff.Feed
 
-	NextID     func() string                                       // of a new handoff, or of one whose start was never written
+	NextID     func() string                                       // of a new handoff, or of one whose id was never written
 	Registered func(server string) handoff.Registered              // the configuration of a server
 	Room       func(g handoff.Grant, now time.Time) *handoff.Error // counts a piece of work, if a limit allows it
 	Own        func(t handoff.Target)                              // notes that a thread was made for the caller
 	Pause      func(try int) time.Duration                         // before try number n (from 0) to reach the store
-	Forks      bool                                                // the fleet can copy sessions
-	Stored     bool                                                // there is a store; else nothing is kept
-	Shared     bool                                                // several instances may start turns in a thread
-	Bad        func(name string)                                   // a document that cannot be read
+	Bad        func(name string)                                   // notes a document that cannot be read
+
+	Forks  bool // the fleet can copy sessions
+	Stored bool // there is a store; else nothing is kept
+	Shared bool // several instances may start turns in a thread
 
 	Patience, Silence, GiveUp, AskAgain time.Duration // see the configuration of the router
 }
@@ -287,8 +288,8 @@ func (d *Done) apply(s *State) {
 	}
 }
 
-// Look is what a job that joins sees of its queue. Changed is a result: when it is closed, the job looks again; nil: the
-// job is over.
+// Look is what a job that joins sees of its queue. Changed is a result: when it is closed, the job looks again; nil:
+// the job is over.
 type Look struct {
 	ID      string
 	N       int

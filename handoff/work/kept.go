@@ -1,0 +1,243 @@
+package work
+
+import (
+	"slices"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/phase"
+)
+
+// Committed is what became of a batch. If the store had another version, State is what it has.
+type Committed struct {
+	Result ledger.Committed
+	State  ledger.State
+	Err    error
+}
+
+func (c *Committed) apply(s *State) {
+	k := &s.keep
+	was := k.sent
+	if was == nil {
+		return
+	}
+	k.sent = nil
+	switch code := handoff.CodeOf(c.Err); {
+	case code == handoff.CodeShutdown, code == handoff.CodeTakenOver:
+		s.fenced()
+	case c.Err != nil:
+		k.doubted = append(k.doubted, was.version)
+		s.putBack(was)
+		s.away(c.Err)
+	case c.Result == ledger.NotFree:
+		k.tries = 0
+		if k.single = len(was.of) > 1; k.single {
+			s.putBack(was)
+			return
+		}
+		s.notFree(was.of[0].h)
+	case c.Result == ledger.Outdated:
+		k.tries = 0
+		s.putBack(was)
+		if !slices.Contains(k.doubted, c.State.Version) {
+			s.rewrite(c.State.Documents)
+		}
+		k.reads(c.State)
+	default:
+		k.tries, k.doubted = 0, nil
+		k.has(was)
+		for _, of := range was.of {
+			s.written(of)
+		}
+	}
+}
+
+// reads takes what the store has.
+func (k *keeper) reads(now ledger.State) {
+	k.version, k.doubted, k.docs = now.Version, nil, map[string]bool{}
+	for name := range now.Documents {
+		k.docs[name] = true
+	}
+}
+
+// has takes that the store has a batch. Without any document it keeps nothing of the caller.
+func (k *keeper) has(was *sent) {
+	for _, name := range was.put {
+		k.docs[name] = true
+	}
+	for _, name := range was.drop {
+		delete(k.docs, name)
+	}
+	if k.version = was.version; len(k.docs) == 0 {
+		k.version = ""
+	}
+}
+
+// putBack has a batch sent again, with what changed meanwhile.
+func (s *State) putBack(was *sent) {
+	for _, of := range slices.Backward(was.of) {
+		if !slices.Contains(s.keep.dirty, of.h) {
+			s.keep.dirty = slices.Insert(s.keep.dirty, 0, of.h)
+		}
+	}
+	for _, p := range was.places {
+		s.keep.places[p] = true
+	}
+}
+
+// away: the store did not take a batch, or could not be read. What was to be sent is not: only what waits is tried
+// again.
+func (s *State) away(err error) {
+	k := &s.keep
+	k.err = err
+	k.again = s.now.Add(s.cfg.Pause(k.tries))
+	k.tries++
+	for _, h := range slices.Clone(s.all) {
+		if h.open && !h.wait.sent.by.IsZero() {
+			s.unsent(h)
+		}
+		if h.open && !h.wait.told.by.IsZero() { // it is told all the same
+			h.wait.told = pending{}
+			s.apply(h, phase.FactUnwritten, nil)
+		}
+	}
+}
+
+// fault returns the error of something that the store did not take.
+func (k *keeper) fault() *handoff.Error {
+	err := k.err
+	if k.tries == 0 {
+		err = handoff.Fault(handoff.CodeUnreachable, "the store", "it did not answer in time")
+	}
+	if handoff.CodeOf(err) == handoff.CodeUnreachable {
+		err = handoff.StoreDown(err)
+	}
+	return handoff.AsError(err)
+}
+
+// rewrite has everything written again: the store has lost what it had. docs are those that it has: of what was heard,
+// that is written again which stands there still, and what was heard lately.
+func (s *State) rewrite(docs map[string]string) {
+	for _, h := range s.all {
+		d := &h.doc
+		_, stands := docs[ledger.HandoffDoc+h.key]
+		over := d.known && !d.closed && (stands || s.now.Sub(d.past) < time.Minute)
+		if d.waits() || over {
+			d.texts, d.free = nil, false
+			s.mark(h)
+		}
+	}
+	for p := range s.current {
+		s.writePlace(p)
+	}
+}
+
+// written: the store has a handoff.
+func (s *State) written(was sentOf) {
+	h := was.h
+	d := &h.doc
+	d.acked, d.free, d.clear = was.seq, false, false
+	for _, part := range was.texts {
+		if part == ledger.PartRequest && slices.Contains(d.texts, part) {
+			d.texts = slices.DeleteFunc(d.texts, func(had string) bool { return had == part })
+			continue
+		}
+		d.texts = append(d.texts, part)
+	}
+	d.waiters = slices.DeleteFunc(d.waiters, func(w waiter) bool {
+		if w.seq <= d.acked {
+			close(w.kept)
+		}
+		return w.seq <= d.acked
+	})
+	has := func(p *pending) bool {
+		if p.by.IsZero() || p.seq > d.acked {
+			return false
+		}
+		*p = pending{}
+		return true
+	}
+	if has(&h.wait.noted) {
+		s.apply(h, phase.FactNoted, nil)
+	}
+	if has(&h.wait.sent) {
+		s.dispatched(h)
+	}
+	if has(&h.wait.told) {
+		s.apply(h, phase.FactWritten, nil)
+	}
+	s.forgetHeard(h)
+}
+
+func (s *State) forgetHeard(h *Handoff) {
+	if h.heard() {
+		s.forget(h)
+	}
+}
+
+// notFree: the key is one of the past, so the request is another one.
+func (s *State) notFree(h *Handoff) {
+	h.doc.closed = true
+	fault := handoff.Fault(handoff.CodeTakenOver, "", "its key is one of the past")
+	switch {
+	case !h.wait.sent.by.IsZero():
+		h.wait.sent = pending{}
+		s.apply(h, phase.FactStartRefused, fault)
+	case !h.wait.told.by.IsZero():
+		h.wait.told = pending{}
+		s.apply(h, phase.FactWritten, nil)
+	default:
+		h.wait.noted = pending{}
+		s.apply(h, phase.FactUnnoted, fault)
+	}
+}
+
+// fenced: another home or life of the process has the caller, and goes on from the store.
+func (s *State) fenced() {
+	s.over = true
+	for _, h := range slices.Clone(s.all) {
+		switch {
+		case !h.open:
+		case h.state.Phase == phase.Writing:
+			h.wait.told = pending{}
+			s.apply(h, phase.FactTakenOver, nil)
+		default:
+			s.apply(h, phase.FactMoved, handoff.Fault(handoff.CodeShutdown, "", ""))
+		}
+		h.doc.closed = true
+	}
+	s.keep.dirty = nil
+	clear(s.keep.places)
+}
+
+// Beat asks the store whether it still has what it acknowledged, if anything waits there.
+type Beat struct{}
+
+func (*Beat) apply(s *State) {
+	s.keep.beat = s.keep.beat || s.keep.open && slices.ContainsFunc(s.all, func(h *Handoff) bool { return h.doc.waits() })
+}
+
+// GiveUp says that the process ends: what the store does not have by now is left as it is.
+type GiveUp struct{}
+
+func (*GiveUp) apply(s *State) {
+	for _, h := range s.keep.dirty {
+		h.doc.closed = true
+	}
+	s.keep.dirty = nil
+	clear(s.keep.places)
+}
+
+// Unstored asks whether something is still to be written. Left is the result: what waits or is on its way.
+type Unstored struct {
+	Now  bool // try at once
+	Left bool
+}
+
+func (u *Unstored) apply(s *State) {
+	if u.Now {
+		s.keep.again = time.Time{}
+	}
+	u.Left = !s.stored()
+}
