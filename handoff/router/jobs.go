@@ -12,8 +12,8 @@ import (
 	"switchboard/handoff/work"
 )
 
-// do does a job, and posts what came of it.
-func (r *Router) do(ctx context.Context, l *life, j work.Job) {
+// do does a job, and returns what is done in the end: it posts what came of it.
+func (r *Router) do(ctx context.Context, l *life, j work.Job) (then func()) {
 	ctx, span := handoff.BeginSpan(ctx, string(j.Kind))
 	d := &work.Done{ID: j.ID, N: j.N}
 	switch j.Kind {
@@ -46,10 +46,11 @@ func (r *Router) do(ctx context.Context, l *life, j work.Job) {
 	case work.Reconnect:
 		r.reconnect(ctx, l, j, d)
 	}
-	if j.Kind != work.Join {
-		ask(r, d)
-	}
 	span.End(handoff.CodeOf(d.Err))
+	if j.Kind == work.Join { // it has looked
+		return nil
+	}
+	return func() { r.step(d) }
 }
 
 // resolve finds the server, and what may be known of the thread; it reads the session with which the request goes on.

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/handoff/work"
 )
 
@@ -61,14 +62,15 @@ func (r *Router) step(e work.Event) {
 func (r *Router) start(job func(ctx context.Context)) (started bool) {
 	r.call(func() {
 		if started = !r.over && (r.ctx == nil || r.ctx.Err() == nil); started {
-			r.begin(func() { job(r.ctx) })
+			r.beside(func() { job(r.ctx) })
 		}
 	})
 	return started
 }
 
-// begin runs something beside the loop, which waits for it in the end. Before the loop runs, it waits for that.
-func (r *Router) begin(do func()) {
+// begin runs something beside the loop, which waits for it in the end, and does then what it returns, if anything.
+// Before the loop runs, it waits for that.
+func (r *Router) begin(do func() (then func())) {
 	switch {
 	case r.ctx == nil && (r.over || len(r.early) >= maxEarly):
 		return
@@ -76,14 +78,23 @@ func (r *Router) begin(do func()) {
 		r.early = append(r.early, do)
 		return
 	case r.over:
-		go do()
+		go func() {
+			if then := do(); then != nil {
+				r.call(then)
+			}
+		}()
 		return
 	}
 	r.jobs++
-	go func() {
+	go func() { r.finished <- do() }()
+}
+
+// beside is begin for what has nothing to say in the end.
+func (r *Router) beside(do func()) {
+	r.begin(func() func() {
 		do()
-		r.finished <- struct{}{}
-	}()
+		return nil
+	})
 }
 
 // maxEarly bounds what waits for [Router.Run] to begin.
@@ -115,27 +126,31 @@ func (r *Router) Run(ctx context.Context) error {
 	defer beat.Stop()
 	due := time.NewTimer(0)
 	defer due.Stop()
+	set := time.Time{} // for which due is set
 	for ends := ctx.Done(); ; {
-		if next := r.state.Next(); next.IsZero() {
-			due.Stop()
-		} else {
-			due.Reset(time.Until(next))
+		if next := r.state.Next(); !next.Equal(set) {
+			if set = next; next.IsZero() {
+				due.Stop()
+			} else {
+				due.Reset(time.Until(next))
+			}
 		}
 		select {
 		case l := <-r.mail:
 			l.do()
 			close(l.done)
 		case <-due.C:
+			set = time.Time{}
 			r.step(&work.Due{})
 		case <-beat.C:
 			r.step(&work.Beat{})
-		case <-r.finished:
-			r.jobs--
+		case then := <-r.finished:
+			if r.jobs--; then != nil {
+				then()
+			}
 		case <-ends:
 			ends = nil
 			r.step(&work.Ends{Moved: errors.Is(context.Cause(ctx), ErrMoved)})
-			ask := &work.Unstored{Now: true}
-			r.step(ask)
 		}
 		if ends == nil && r.jobs == 0 && !r.unstored() {
 			break
@@ -162,27 +177,27 @@ func (r *Router) perform(e work.Effect) {
 	case work.Begin:
 		l := r.lifeOf(e.Job)
 		ctx := l.next()
-		r.begin(func() { r.do(ctx, l, e.Job) })
+		r.begin(func() func() { return r.do(ctx, l, e.Job) })
 	case work.Halt:
 		if l := r.lives[e.ID]; l != nil {
 			l.cancel()
 		}
 	case work.Interrupt:
 		if l := r.lives[e.ID]; l != nil {
-			r.begin(func() { r.interrupt(l.ctx, e) })
+			r.beside(func() { r.interrupt(l.ctx, e) })
 		}
 	case work.Newest:
 		if l := r.lives[e.ID]; l != nil {
 			if old := l.agents.former(); len(old) > 0 {
-				r.begin(func() { closeAgents(r.cfg.Log, old) })
+				r.beside(func() { closeAgents(r.cfg.Log, old) })
 			}
 		}
 	case work.Free:
-		r.begin(func() { r.free(e) })
+		r.beside(func() { r.free(e) })
 	case work.Ended:
 		r.endLife(e.Last)
 	case work.Load:
-		r.begin(func() {
+		r.beside(func() {
 			if r.load(r.ctx) != nil && r.ctx.Err() != nil {
 				ask(r, &work.GiveUp{})
 			}
@@ -194,7 +209,7 @@ func (r *Router) perform(e work.Effect) {
 			r.cfg.Notifier.Notify(e.Notice)
 		}
 	case work.Decline:
-		r.begin(func() { r.decline(r.ctx, e.Question) })
+		r.beside(func() { r.decline(r.ctx, e.Question) })
 	}
 }
 
@@ -249,54 +264,42 @@ func (r *Router) endLife(last work.Ending) {
 	delete(r.lives, rec.ID)
 	l.cancel()
 	l.end()
-	r.begin(func() { l.agents.end(log) })
+	r.beside(func() { l.agents.end(log) })
 }
 
 // commit writes a batch beside the loop. After the loop it makes one short try at once.
 func (r *Router) commit(e work.Commit) {
-	if r.ctx == nil && !r.over {
-		r.begin(func() { r.write(context.Background(), e, func(c *work.Committed) { ask(r, c) }) })
+	if r.over && r.cfg.Store != nil {
+		r.committed(r.write(e, lastWrite), true)
 		return
 	}
-	if r.running {
-		ctx, late := r.ctx, r.ctx.Err() != nil
-		r.begin(func() {
-			r.write(ctx, e, func(c *work.Committed) {
-				ask(r, c)
-				if c.Err != nil && late {
-					r.cfg.Log.Warn("the store was not written to the end", zap.Error(c.Err))
-					ask(r, &work.GiveUp{})
-				}
-			})
-		})
-		return
-	}
-	if r.cfg.Store == nil {
-		return
-	}
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	r.write(ended, e, func(c *work.Committed) {
-		r.step(c)
-		if c.Err != nil {
-			r.step(&work.GiveUp{})
+	r.begin(func() func() {
+		limit, last := work.StoreTakes, r.ctx.Err() != nil
+		if last {
+			limit = lastWrite
 		}
+		c := r.write(e, limit)
+		return func() { r.committed(c, last) }
 	})
 }
 
-// write writes a batch. Once ctx has ended, which is of the process, little time is left.
-func (r *Router) write(ctx context.Context, e work.Commit, tell func(*work.Committed)) {
-	limit := work.StoreTakes
-	if ctx.Err() != nil {
-		limit = lastWrite
+// committed takes what became of a batch. If that was the last try, what the store does not have is left as it is.
+func (r *Router) committed(c *work.Committed, last bool) {
+	r.step(c)
+	if c.Err != nil && last {
+		r.cfg.Log.Warn("the store was not written to the end", zap.Error(c.Err))
+		r.step(&work.GiveUp{})
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+}
+
+// write writes a batch.
+func (r *Router) write(e work.Commit, limit time.Duration) *work.Committed {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	c := &work.Committed{}
-	c.Result, c.Err = r.cfg.Store.Commit(limited, r.cfg.Caller, e.Batch)
-	if c.Err == nil && c.Result != 0 {
-		now, err := r.cfg.Store.State(limited, r.cfg.Caller)
-		c.State, c.Err = now, err
+	c.Result, c.Err = r.cfg.Store.Commit(ctx, r.cfg.Caller, e.Batch)
+	if c.Err == nil && c.Result != ledger.Written {
+		c.State, c.Err = r.cfg.Store.State(ctx, r.cfg.Caller)
 	}
-	tell(c)
+	return c
 }

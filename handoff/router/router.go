@@ -79,13 +79,13 @@ type Router struct {
 	doing      atomic.Int32 // what is being done that may not be open yet
 
 	mail     chan letter   // to the loop
-	finished chan struct{} // a token for each job that has ended
+	finished chan func()   // from each job that has ended: what is done then, or nil
 	ended    chan struct{} // closed when the loop has ended
 
 	mu      sync.Mutex
 	running bool             // Guarded by mu: the loop runs
 	over    bool             // Guarded by mu: the loop has ended, or will never run
-	early   []func()         // Guarded by mu: what waits for the loop to begin
+	early   []func() func()  // Guarded by mu: what waits for the loop to begin
 	state   *work.State      // Owned by the loop; while none runs, guarded by mu
 	lives   map[string]*life // like state: of open handoffs, by id
 	jobs    int              // like state: number of jobs that have not ended
@@ -136,7 +136,7 @@ func NewRouter(cfg Config) *Router {
 	}
 	r := &Router{
 		cfg: cfg, past: past, lives: map[string]*life{},
-		mail: make(chan letter), finished: make(chan struct{}), ended: make(chan struct{}),
+		mail: make(chan letter), finished: make(chan func()), ended: make(chan struct{}),
 	}
 	r.prefetches.byKey = map[string]*prefetch{}
 	of := func(handoff.Caller) *Router { return r }
