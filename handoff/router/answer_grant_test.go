@@ -55,7 +55,7 @@ func TestWhoMayAnswer(t *testing.T) {
 			if got := fmt.Sprint(d.decisions()); got != tt.audited || len(d.given) != len(d.audited) {
 				t.Errorf("written down %s, given %v; want %s", got, d.given, tt.audited)
 			}
-			if open := r.mine.questions.get("q") != nil; open != (tt.code != "") {
+			if open := r.question(ladderGrant, "q") != nil; open != (tt.code != "") {
 				t.Errorf("open: %v", open)
 			}
 			isQ := func(q handoff.RecordQuestion) bool { return q.ID == "q" }
@@ -117,7 +117,7 @@ func TestWhoseYesCountsInACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &desk{}
 			r, q := askingRouter(d, "q")
-			q.Question.Words, q.replies = true, true
+			q.Question.Words, q.Replies = true, true
 			err := r.Answer(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: tt.approve}, "q", tt.answer)
 			if got := handoff.CodeOf(err); got != tt.code {
 				t.Errorf("answered with %v, want %q", err, tt.code)

@@ -7,11 +7,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 )
 
 // A copier is a fleet of one server whose threads can be copied. Turns run until the test ends them.
@@ -166,8 +164,8 @@ func TestGoingOnAfterATurn(t *testing.T) {
 	if len(threads) != len(ids) || threads["t"] != 1 || len(turns) != len(ids) {
 		t.Errorf("threads %v, turns %v", threads, turns)
 	}
-	if s, _ := r.caller(ladderCaller).stickies.get(stickyKey{server: "s"}); s.Target.Thread != "t" {
-		t.Errorf("%q is sticky", s.Target.Thread)
+	if used, err := r.Stickies(t.Context(), ladderGrant); err != nil || len(used) != 1 || used[0].ThreadID != "t" {
+		t.Errorf("in use is %+v, %v", used, err)
 	}
 }
 
@@ -208,8 +206,8 @@ func TestGoingOnAside(t *testing.T) {
 			t.Errorf("while %q runs: %+v", busy, rec)
 		}
 	}
-	if _, sticky := r.caller(ladderCaller).stickies.get(stickyKey{server: "s"}); sticky || len(c.aside) != 2 {
-		t.Errorf("sticky: %t, copies %v", sticky, c.aside)
+	if used, err := r.Stickies(t.Context(), ladderGrant); err != nil || len(used) != 0 || len(c.aside) != 2 {
+		t.Errorf("in use is %+v, copies %v, %v", used, c.aside, err)
 	}
 	if rec := newClient(t, Config{Fleet: c}).outcome(req); rec.Outcome != handoff.OutcomeFailed ||
 		rec.Fault.Code != handoff.CodeUnsupported || c.started != 2 {
@@ -217,12 +215,12 @@ func TestGoingOnAside(t *testing.T) {
 	}
 }
 
-// TestUnkept: the ledger gets nothing of unkept work, and the router forgets it once its outcome was heard.
+// TestUnkept: the store gets nothing of unkept work, and the router forgets it once its outcome was heard.
 func TestUnkept(t *testing.T) {
 	c := newCopier()
 	close(c.let)
-	kept := &steps{}
-	r := newClient(t, Config{Fleet: c, Ledger: kept})
+	kept := shelved()
+	r := newClient(t, Config{Fleet: c, Store: kept})
 	req := after("2")
 	req.Unkept = true
 	id := r.start(req)
@@ -236,17 +234,11 @@ func TestUnkept(t *testing.T) {
 	if _, err := r.Handoff(ladderGrant, string(id)); handoff.CodeOf(err) != handoff.CodeNotFound {
 		t.Errorf("found after it was heard: %v", err)
 	}
-	if kept.n.Load() != 0 {
-		t.Error("the ledger was told of it")
-	}
+	kept.change(func() {
+		for _, b := range kept.sent {
+			if len(b.Changed) > 0 {
+				t.Errorf("the store was told of it: %+v", b)
+			}
+		}
+	})
 }
-
-// steps is a ledger that counts its steps.
-type steps struct{ n atomic.Int64 }
-
-func (s *steps) Advance(context.Context, ledger.Step) (ledger.Entry, error) {
-	s.n.Add(1)
-	return ledger.Entry{}, nil
-}
-func (*steps) Open(context.Context, handoff.Caller) ([]ledger.Entry, error) { return nil, nil }
-func (*steps) OpenAll(context.Context) ([]ledger.Entry, error)              { return nil, nil }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/work"
 )
 
 // A desk is an agent that takes answers, and an audit.
@@ -73,22 +75,57 @@ func (d *desk) decisions() (out []string) {
 	return out
 }
 
-// askingRouter returns a router with an open question.
-func askingRouter(d *desk, id handoff.QuestionID) (*Router, *question) {
-	r := NewRouter(Config{Caller: ladderCaller, Auditor: d})
-	b := r.caller(ladderCaller)
-	q := handoff.Question{
-		ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src",
+func (d *desk) Start(context.Context, handoff.Turn) (handoff.TurnID, error) { return "t7", nil }
+func (d *desk) Follow(context.Context, handoff.TurnID) iter.Seq2[handoff.Update, error] {
+	return func(func(handoff.Update, error) bool) {}
+}
+func (d *desk) Close() error { return nil }
+
+// An asking is a router with work whose turn runs, and which asks. The router does not run unless it is begun.
+type asking struct {
+	*Router
+	run handoff.RunID
+	job work.Job // that follows the turn
+}
+
+// says is an update of the turn.
+func (a asking) says(u handoff.Update) {
+	ask(a.Router, &work.Update{ID: a.job.ID, N: a.job.N, Update: u})
+}
+
+// command is a question that the desk asks.
+func command(id handoff.QuestionID) handoff.Question {
+	return handoff.Question{
+		ID: id, Kind: handoff.QuestionCommand, Command: "npm install", Cwd: "/src", Turn: "t7",
 		Decisions: []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}, Asked: time.Now(),
 	}
-	b.questions.ask(
-		&question{controls: d, OpenQuestion: handoff.OpenQuestion{
-			Question: q, Workspace: "/src",
-			Shown: handoff.RecordQuestion{ID: id, Server: "bigpc", Kind: q.Kind, Decisions: q.Decisions},
-		}},
-		0, nil,
-	)
-	return r, b.questions.get(id)
+}
+
+// askingRouter returns a router with an open question of work in the thread "t" of bigpc.
+func askingRouter(d *desk, id handoff.QuestionID) (asking, *work.Question) {
+	a := asking{Router: NewRouter(Config{Caller: ladderCaller, Auditor: d})}
+	step := func(e work.Event) {
+		for _, e := range a.state.Step(time.Now(), e) {
+			if begin, ok := e.(work.Begin); ok {
+				a.job = begin.Job
+			}
+		}
+	}
+	done := func(d work.Done) {
+		d.ID, d.N = a.job.ID, a.job.N
+		step(&d)
+	}
+	target, giver := handoff.Target{Server: "bigpc", Thread: "t"}, ladderGrant
+	giver.Key = "the giver's"
+	step(&work.Asked{Grant: giver, Span: handoff.SpanOf(context.Background()), Request: handoff.Request{
+		Target: target, Input: handoff.TextInput("go"), Origin: handoff.Origin{Client: "an agent"},
+	}})
+	a.run = handoff.RunID(a.job.ID)
+	done(work.Done{Target: target})
+	done(work.Done{Attached: handoff.Attached{Agent: d, Target: target, Workspace: "/src"}})
+	done(work.Done{Turn: "t7"})
+	a.says(command(id))
+	return a, a.question(ladderGrant, id)
 }
 
 // TestAnsweredElsewhere: where a yes counts only on the machine itself, one from here is refused with the reason, and
@@ -139,7 +176,7 @@ func TestDecidedOnce(t *testing.T) {
 				if i%3 == 0 {
 					x.Decision = handoff.DecisionDecline
 				}
-				err := r.caller(ladderCaller).decide(t.Context(), id, x)
+				err := r.decide(t.Context(), id, x)
 				switch {
 				case err == nil:
 					won.Add(1)
@@ -158,15 +195,13 @@ func TestDecidedOnce(t *testing.T) {
 // TestNotSent: the conditions of an accept are checked again after its audit record is written. If one does not hold
 // any more, the accept is not sent, and the audit says so, too.
 func TestNotSent(t *testing.T) {
-	gone := func(r *Router, q *question) { r.caller(ladderCaller).closeQuestion(q.Shown.ID) }
-	replaced := func(r *Router, q *question) {
-		b := r.caller(ladderCaller)
-		b.questions.close(q.Shown.ID)
-		// the same id, as if an adapter forgot the connection's generation
-		b.questions.ask(&question{OpenQuestion: q.OpenQuestion, controls: q.controls}, 0, nil)
+	gone := func(r asking) { r.says(handoff.QuestionClosed{ID: "q"}) }
+	replaced := func(r asking) {
+		gone(r)
+		r.says(command("q")) // the same id, as if an adapter forgot the connection's generation
 	}
 	for name, tt := range map[string]struct {
-		meanwhile func(*Router, *question)
+		meanwhile func(asking)
 		age       time.Duration // of the yes when the decision begins
 		by        string
 		failing   error
@@ -212,15 +247,15 @@ func TestNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &desk{failing: tt.failing, auditIn: func() time.Duration { return 2 * time.Second }}
-				r, q := askingRouter(d, "q")
+				r, _ := askingRouter(d, "q")
 				x := handoff.Decided{Decision: handoff.DecisionAccept, By: tt.by}
 				if tt.by == handoff.ByVoice {
 					x.Said = time.Now().Add(-tt.age)
 				}
 				if tt.meanwhile != nil {
-					time.AfterFunc(time.Second, func() { tt.meanwhile(r, q) })
+					time.AfterFunc(time.Second, func() { tt.meanwhile(r) })
 				}
-				err := r.caller(ladderCaller).decide(t.Context(), "q", x)
+				err := r.decide(t.Context(), "q", x)
 				if got := handoff.CodeOf(err); got != tt.code {
 					t.Errorf("error %v", err)
 				}
@@ -245,35 +280,28 @@ func TestNotSent(t *testing.T) {
 // was elsewhere.
 func TestRecordSaysWhoAnswered(t *testing.T) {
 	d := &desk{}
-	r, q := askingRouter(d, "q1")
-	b := r.caller(ladderCaller)
-	q.Shown.Handoff, q.Shown.Command = "h1", "npm install"
-	b.registry.records = append(b.registry.records, &recordState{Record: handoff.Record{ID: "h1"}})
-	answers := func() []handoff.RecordAnswer {
-		rec, _ := b.registry.find("h1")
-		return rec.Answers
-	}
+	r, _ := askingRouter(d, "q1")
+	answers := func() []handoff.RecordAnswer { return ask(r.Router, &work.Find{ID: r.job.ID}).Record.Answers }
+	withdrawn := func(id handoff.QuestionID) { r.says(handoff.QuestionClosed{ID: id}) }
 	yes := handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByVoice}
-	d.taken = func() { b.withdrawn("q1") } // the agent's own word of it comes before it has returned,
-	if err := r.caller(ladderCaller).decide(t.Context(), "q1", yes); err != nil {
+	d.taken = func() { withdrawn("q1") } // the agent's own word of it comes before it has returned,
+	if err := r.decide(t.Context(), "q1", yes); err != nil {
 		t.Fatal(err)
 	}
-	b.withdrawn("q1") // and late
+	withdrawn("q1") // and late
 	if got := answers(); len(got) != 1 || got[0].By != handoff.ByVoice || got[0].Decision != handoff.DecisionAccept ||
 		got[0].Command != "npm install" || got[0].At.IsZero() {
 		t.Errorf("answers %+v", got)
 	}
-	which := handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q2", Handoff: "h1", Text: "Which?"}}
-	b.questions.ask(&question{OpenQuestion: which, controls: d}, 0, nil)
-	b.withdrawn("q2")
-	if got := answers(); len(got) != 2 || got[1].By != byElsewhere || got[1].Decision != "" || got[1].Text != "Which?" {
-		t.Errorf("answers %+v", got)
+	for n := range 60 {
+		which := handoff.QuestionID(fmt.Sprint("which ", n))
+		r.says(handoff.Question{ID: which, Text: string(which)})
+		withdrawn(which)
 	}
-	for range maxAnswers {
-		b.answered(q, handoff.DecisionDecline, handoff.ByPage)
-	}
-	if got := answers(); len(got) != maxAnswers || got[0].By != handoff.ByPage {
-		t.Errorf("%d answers kept, the first %+v", len(got), got[0])
+	got := answers()
+	if newest := got[len(got)-1]; len(got) != 50 || newest.By != "elsewhere" || newest.Decision != "" ||
+		newest.Text != "which 59" {
+		t.Errorf("%d answers kept, the last %+v", len(got), newest)
 	}
 }
 
@@ -285,19 +313,16 @@ func TestAuditRecord(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := &desk{}
 			r, q := askingRouter(d, "q1")
-			q.Question.Command, q.Question.Turn, q.Shown.Handoff = "sudo reboot", "t7", "h1"
-			q.Shown.Decisions = []handoff.Decision{decision}
-			r.mine.registry.records = append(r.mine.registry.records,
-				&recordState{Record: handoff.Record{ID: "h1", ThreadID: "th", Client: "an agent"}})
+			q.Question.Command, q.Shown.Decisions = "sudo reboot", []handoff.Decision{decision}
 			given := handoff.Decided{
 				Decision: decision, By: handoff.ByTyping, Transcript: "yes, do", Call: "call1", Said: time.Now(),
 				Asked: "May it?", Heard: time.Now().Add(-time.Second),
 			}
-			if err := r.mine.decide(t.Context(), "q1", given); err != nil {
+			if err := r.decide(t.Context(), "q1", given); err != nil {
 				t.Fatal(err)
 			}
 			want := handoff.AuditRecord{
-				Who: ladderCaller.String(), Call: "call1", Client: "an agent", At: time.Now(), Server: "bigpc", Thread: "th",
+				Who: ladderCaller.String(), Call: "call1", Client: "an agent", At: time.Now(), Server: "bigpc", Thread: "t",
 				Turn: "t7", Question: "q1", Decision: decision, Tier: "high", By: handoff.ByTyping,
 				CommandHash: handoff.CommandHash(q.Question, "bigpc"), Transcript: handoff.TranscriptHash("yes, do"),
 				Said: given.Said, Asked: handoff.TranscriptHash("May it?"), Heard: given.Heard,
@@ -317,8 +342,8 @@ func TestUnauditedIsNotGiven(t *testing.T) {
 	} {
 		d := &desk{full: errors.New("the disk is full")}
 		r, q := askingRouter(d, "q")
-		q.Shown.Decisions, q.Question.Words, q.replies = []handoff.Decision{decision}, true, true
-		err := r.mine.decide(t.Context(), "q", handoff.Decided{Decision: decision, Words: "1.2.3", By: handoff.ByPage})
+		q.Shown.Decisions, q.Question.Words, q.Replies = []handoff.Decision{decision}, true, true
+		err := r.decide(t.Context(), "q", handoff.Decided{Decision: decision, Words: "1.2.3", By: handoff.ByPage})
 		if handoff.CodeOf(err) != code || (len(d.given) == 1) != (code == "") {
 			t.Errorf("%s: %v, given %v", decision, err, d.given)
 		}
@@ -332,7 +357,7 @@ func TestMayNotAct(t *testing.T) {
 	may := false
 	r.cfg.MayAct = func() bool { return may }
 	for _, decision := range []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline} {
-		err := r.caller(ladderCaller).decide(t.Context(), "q", handoff.Decided{Decision: decision, By: handoff.ByPage})
+		err := r.decide(t.Context(), "q", handoff.Decided{Decision: decision, By: handoff.ByPage})
 		if handoff.CodeOf(err) != handoff.CodeStoreDown || len(d.given) != 0 {
 			t.Errorf("%s: %v, given %v", decision, err, d.given)
 		}
@@ -342,7 +367,7 @@ func TestMayNotAct(t *testing.T) {
 	}
 	may = true
 	yes := handoff.Decided{Decision: handoff.DecisionAccept, By: handoff.ByPage}
-	err := r.caller(ladderCaller).decide(t.Context(), "q", yes)
+	err := r.decide(t.Context(), "q", yes)
 	if err != nil || len(d.given) != 1 {
 		t.Errorf("it may act again: %v, given %v", err, d.given)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/work"
 )
 
 // A merger is a machine of one thread that puts two starts into one turn where the first turn has not shown itself
@@ -24,6 +25,9 @@ type merger struct {
 	slow  time.Duration // how long attaching takes
 	blind bool          // it does not tell which turns it had
 }
+
+// leaseFresh is how long a lease of the gate is fresh.
+const leaseFresh = ledger.GateFor - work.SendTakes - work.StoreTakes
 
 // How long a turn takes to show itself, and to end.
 const mergerShows, mergerEnds = 20 * time.Millisecond, time.Second
@@ -169,7 +173,7 @@ type island struct{ client }
 
 func newIsland(t *testing.T, name string, m *merger, gate *sharedGate, mayAct func() bool) island {
 	return runIsland(t.Context(), t, Config{
-		Fleet: m, Stickies: noStickies{}, Gates: gate, Caller: handoff.Caller{Principal: name}, MayAct: mayAct,
+		Fleet: m, Gates: gate, Caller: handoff.Caller{Principal: name}, MayAct: mayAct,
 	})
 }
 
@@ -355,7 +359,7 @@ func TestGateOfTheEnded(t *testing.T) {
 				}
 			}
 			runIsland(ctx, t, Config{
-				Fleet: m, Stickies: noStickies{}, Gates: gate, Caller: handoff.Caller{Principal: "ends"},
+				Fleet: m, Gates: gate, Caller: handoff.Caller{Principal: "ends"},
 			}).gives("t", "a")
 			time.Sleep(2*leaseFresh + ledger.GateFor/4)
 			if asked := gate.asked(); m.turns() > 0 || asked[0] != tt.take {
@@ -422,8 +426,8 @@ func TestGateOfTheMoved(t *testing.T) {
 	gated(t, func(t *testing.T, m *merger, gate *sharedGate, _, bert island) {
 		ctx, move := context.WithCancelCause(t.Context())
 		defer move(nil)
-		kept := part{newCommon(), t, handoff.Caller{Principal: "anna"}}
-		cfg := Config{Fleet: m, Stickies: noStickies{}, Ledger: kept, Gates: gate, Caller: kept.caller}
+		kept := shelved()
+		cfg := Config{Fleet: m, Store: kept, Gates: gate, Caller: handoff.Caller{Principal: "anna"}}
 		gone := runIsland(ctx, t, cfg).gives("t", "a")
 		time.Sleep(mergerShows / 2) // it is acknowledged by now
 		move(ErrMoved)
@@ -433,12 +437,12 @@ func TestGateOfTheMoved(t *testing.T) {
 		if rec, holder := bert.record(id), gate.holder(); rec.Waits != "theirs" || holder != string(gone) {
 			t.Errorf("%q has the gate, not %q: %+v", holder, gone, rec)
 		}
-		left, err := kept.Open(t.Context(), kept.caller)
+		left, err := kept.State(t.Context(), cfg.Caller)
 		if err != nil {
 			t.Fatal(err)
 		}
 		next := runIsland(t.Context(), t, cfg)
-		next.TakeUp(t.Context(), left)
+		next.TakeUp(t.Context(), &left)
 		time.Sleep(4 * mergerEnds)
 		if rec := next.record(gone); rec.Text != "turn 0" {
 			t.Errorf("at the next life: %+v", rec)

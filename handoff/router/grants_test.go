@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/work"
 )
 
 // unknowing is a fleet in which no name is known.
@@ -115,19 +115,12 @@ func TestActs(t *testing.T) {
 			with := func(tools []string) error {
 				d := &desk{}
 				r, _ := askingRouter(d, "q")
-				r.cfg.Fleet, r.cfg.Stickies = unknowing{}, noStickies{}
-				for id, key := range map[string]string{"mine": "limited", "theirs": "owner's", "paused": "limited"} {
-					rec := handoff.Record{
-						ID: id, Key: key, Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted,
-						Outcome: handoff.OutcomeResult, EndedAt: new(time.Now()),
-					}
-					if id == "paused" {
-						rec.Paused, rec.Fault = true, handoff.Fault(handoff.CodePaused, "bigpc", "")
-					}
-					r.mine.open(rec, nil)
-				}
+				r.cfg.Fleet = unknowing{}
+				paused := endedWork("paused", "limited", "bigpc")
+				paused.Paused, paused.Fault = true, handoff.Fault(handoff.CodePaused, "bigpc", "")
+				recall(r.Router, endedWork("mine", "limited", "bigpc"), endedWork("theirs", "owner's", "bigpc"), paused)
 				g := handoff.Grant{Caller: ladderCaller, Key: "limited", Tools: tools, Approve: handoff.ApproveAll}
-				return tt.do(t.Context(), r, g)
+				return tt.do(t.Context(), r.Router, g)
 			}
 			mayNot := func(err error) bool {
 				code := handoff.CodeOf(err)
@@ -154,13 +147,9 @@ func TestActs(t *testing.T) {
 // key alone. The caller's other outcomes wait for a call of theirs.
 func TestListenersOfALimitedKey(t *testing.T) {
 	r := running(t, Config{})
-	b := r.caller(ladderCaller)
-	for id, key := range map[string]string{"mine": "limited", "theirs": "owner's"} {
-		b.open(handoff.Record{
-			ID: id, Key: key, Server: "bigpc", ThreadID: "t", State: handoff.StatusCompleted,
-			Outcome: handoff.OutcomeResult, EndedAt: new(time.Now()),
-		}, nil)
-		b.keep(id)
+	recall(r, endedWork("mine", "limited", "bigpc"), endedWork("theirs", "owner's", "bigpc"))
+	for _, id := range []string{"mine", "theirs"} {
+		ask(r, &work.Keep{ID: id})
 	}
 	limited, owner := &ear{}, &ear{}
 	r.Attend(handoff.Grant{Caller: ladderCaller, Key: "limited", Tools: []string{"codex", "status"}}, limited)()
@@ -208,7 +197,7 @@ func TestWhatIsOffered(t *testing.T) {
 				t.Errorf("offered is %q, want %q", got, tt.want)
 			}
 			for _, d := range all {
-				err := q.mayDecide(tt.grant, d)
+				err := mayDecideOffCall(q, tt.grant, d)
 				if offered := slices.Contains(strings.Fields(got), string(d)); offered != (err == nil) && got != "nothing" {
 					t.Errorf("%s: offered %v, %v", d, offered, err)
 				}

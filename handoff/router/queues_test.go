@@ -7,34 +7,35 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/handoff/work"
 )
 
 func TestQueuesAreTakenInOrder(t *testing.T) {
 	l := NewQueues()
 	c := handoff.Caller{Principal: "owner"}
-	if took, again := l.take("k", "a", c), l.take("k", "a", c); !took || !again || l.take("k", "b", c) {
+	if took, again := l.Take("k", "a", c), l.Take("k", "a", c); !took || !again || l.Take("k", "b", c) {
 		t.Fatal("a queue has one holder")
 	}
-	first, second := l.takeOrWait("k", "b", c), l.takeOrWait("k", "c", handoff.Caller{Principal: "else"})
-	if first.mine || !first.same || second.same {
+	first, second := l.Look("k", "b", c), l.Look("k", "c", handoff.Caller{Principal: "else"})
+	if first.Mine || !first.Same || second.Same {
 		t.Fatalf("views: %+v %+v", first, second)
 	}
-	l.running([]string{"k"}, "b", runningTurn{turn: "t9"}) // not the holder: nothing changes
-	l.running([]string{"k"}, "a", runningTurn{turn: "t1", target: handoff.Target{Thread: "x"}, title: "Auth"})
-	<-first.changed
-	if v := l.takeOrWait("k", "b", c); v.turn != "t1" || v.title != "Auth" || v.target.Thread != "x" {
+	l.Runs([]string{"k"}, "b", work.Turn{ID: "t9"}) // not the holder: nothing changes
+	l.Runs([]string{"k"}, "a", work.Turn{ID: "t1", Target: handoff.Target{Thread: "x"}, Title: "Auth"})
+	<-first.Changed
+	if v := l.Look("k", "b", c); v.ID != "t1" || v.Title != "Auth" || v.Target.Thread != "x" {
 		t.Fatalf("the running turn: %+v", v)
 	}
-	l.leave([]string{"k", "gone"}, "a")
-	if l.take("k", "d", c) || l.takeOrWait("k", "c", c).mine || !l.takeOrWait("k", "b", c).mine {
+	l.Leave([]string{"k", "gone"}, "a")
+	if l.Take("k", "d", c) || l.Look("k", "c", c).Mine || !l.Look("k", "b", c).Mine {
 		t.Fatal("who waited longest is next")
 	}
-	l.leave([]string{"k"}, "c")
-	l.leave([]string{"k"}, "b")
-	if !l.take("k", "d", c) {
+	l.Leave([]string{"k"}, "c")
+	l.Leave([]string{"k"}, "b")
+	if !l.Take("k", "d", c) {
 		t.Fatal("who left the queue does not hold it up")
 	}
-	l.leave([]string{"k"}, "d")
+	l.Leave([]string{"k"}, "d")
 	if len(l.all) != 0 {
 		t.Fatalf("%d queues are kept", len(l.all))
 	}
@@ -52,21 +53,21 @@ func TestQueueOrder(t *testing.T) {
 		{"holds", "a", "[]", "[a x b c]"}, {"b", "elsewhere", "[]", "[a x b c]"}, {"gone", "", "[]", "[a x b c]"},
 	} {
 		l := NewQueues()
-		l.take("k", "holds", c)
-		l.take("other", "holds-other", c)
-		l.takeOrWait("other", "elsewhere", c)
-		first := l.takeOrWait("k", "a", c)
-		l.takeOrWait("k", "x", other)
-		l.takeOrWait("k", "b", c)
-		l.takeOrWait("k", "c", c)
-		if got := fmt.Sprint(l.move(row.id, row.before, own)); got != row.own {
+		l.Take("k", "holds", c)
+		l.Take("other", "holds-other", c)
+		l.Look("other", "elsewhere", c)
+		first := l.Look("k", "a", c)
+		l.Look("k", "x", other)
+		l.Look("k", "b", c)
+		l.Look("k", "c", c)
+		if got := fmt.Sprint(l.Move(row.id, row.before, own)); got != row.own {
 			t.Errorf("%s before %q: %s, want %s", row.id, row.before, got, row.own)
 		}
 		if got := fmt.Sprint(l.all["k"].waiting); got != row.all {
 			t.Errorf("%s before %q: the queue is %s, want %s", row.id, row.before, got, row.all)
 		}
 		select {
-		case <-first.changed: // the first one may be another
+		case <-first.Changed: // the first one may be another
 		default:
 			if row.own != "[]" {
 				t.Error("nobody looks again")
@@ -85,22 +86,22 @@ func TestQueuesUnderLoad(t *testing.T) {
 		works.Go(func() {
 			key, id := fmt.Sprint("k", rand.N(3)), fmt.Sprint("w", i)
 			for {
-				v := l.takeOrWait(key, id, handoff.Caller{})
-				if v.mine {
+				v := l.Look(key, id, handoff.Caller{})
+				if v.Mine {
 					break
 				}
-				<-v.changed
+				<-v.Changed
 			}
 			mu.Lock()
 			if holders[key]++; holders[key] != 1 {
 				t.Errorf("%d hold %s", holders[key], key)
 			}
 			mu.Unlock()
-			l.running([]string{key}, id, runningTurn{turn: "t"})
+			l.Runs([]string{key}, id, work.Turn{ID: "t"})
 			mu.Lock()
 			holders[key]--
 			mu.Unlock()
-			l.leave([]string{key}, id)
+			l.Leave([]string{key}, id)
 		})
 	}
 	works.Wait()

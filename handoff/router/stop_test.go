@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/handoff/phase"
+	"switchboard/handoff/work"
 )
 
 // A slowFleet attaches nothing until its caller gives up.
@@ -133,38 +133,87 @@ func TestStoppedAtAQuestion(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &desk{failing: tt.says}
 				r, q := askingRouter(d, "q")
-				r.cfg.Fleet, r.cfg.Stickies = slowFleet{}, noStickies{}
-				begin(t, r)
-				ask := func(words string) string {
-					defer synctest.Wait()
-					return string(client{r, ladderGrant, t}.next("t", words))
-				}
-				first, second := ask("one"), ask("two")
-				q.Shown.Handoff = first
+				r.cfg.Fleet = slowFleet{}
+				begin(t, r.Router)
+				req := nextIn("t", "two")
+				req.Target.Server = q.Shown.Server
+				second := client{r.Router, ladderGrant, t}.start(req)
+				synctest.Wait()
 				q.Shown.Decisions = append(q.Shown.Decisions, handoff.DecisionStop)
+				ends := func() { r.says(handoff.TurnEnded{Status: handoff.TurnInterrupted}) }
 				if tt.ends {
-					d.taken = func() {
-						_, w := r.caller(ladderCaller).registry.find(first)
-						w.apply(phase.FactStop, nil)
-						synctest.Wait()
-					}
+					d.taken = func() { ends(); synctest.Wait() }
 				}
-				err := r.caller(ladderCaller).decide(t.Context(), "q", handoff.Decided{Decision: handoff.DecisionStop})
+				err := r.decide(t.Context(), "q", handoff.Decided{Decision: handoff.DecisionStop})
 				if handoff.CodeOf(err) != tt.code {
 					t.Errorf("error %v", err)
 				}
 				synctest.Wait()
-				rec, err := r.Handoff(ladderGrant, second)
+				rec, err := r.Handoff(ladderGrant, string(second))
 				if err != nil || rec.Paused != tt.paused || rec.Outcome != "" != tt.paused {
 					t.Errorf("what waits: %+v, %v", rec, err)
 				}
-				if _, w := r.caller(ladderCaller).registry.find(first); w != nil {
-					w.apply(phase.FactStop, nil)
-				}
+				ends()
 				synctest.Wait()
-				if waits := r.cfg.Queues.waitingFor(second); tt.paused != (len(r.cfg.Queues.all) == 0) || len(waits) != 0 {
+				if waits := r.cfg.Queues.Behind(string(second)); tt.paused != (len(r.cfg.Queues.all) == 0) || len(waits) != 0 {
 					t.Errorf("held are %v, behind it waits %v", r.cfg.Queues.all, waits)
 				}
+			})
+		})
+	}
+}
+
+// TestStopEndsTheAction: a slow action is left at once when a fact from outside replaces it.
+func TestStopEndsTheAction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newClient(t, Config{Fleet: slowFleet{}})
+		began := time.Now()
+		id := r.next("t", "x")
+		synctest.Wait() // it attaches
+		if err := r.Stop(t.Context(), ladderGrant, string(id)); err != nil {
+			t.Fatal(err)
+		}
+		rec := outcome(t, r.Router, id) // which is told once the fleet was left
+		if rec.Outcome != handoff.OutcomeCancelled || rec.Fault != nil || time.Since(began) != 0 {
+			t.Errorf("after %v: %+v", time.Since(began), rec)
+		}
+	})
+}
+
+// TestFactsBeforeTheFirstStep: work can be stopped, and its listener can leave, right after Start, before the goroutine
+// of the run has begun. A voice model that calls two tools at once does that.
+func TestFactsBeforeTheFirstStep(t *testing.T) {
+	for name, fact := range map[string]func(r *Router, leave func(), id string) error{
+		"stop":  func(r *Router, _ func(), id string) error { return r.Stop(t.Context(), ladderGrant, id) },
+		"leave": func(_ *Router, leave func(), _ string) error { leave(); return nil },
+		"both":  func(r *Router, leave func(), id string) error { leave(); return r.Stop(t.Context(), ladderGrant, id) },
+		"paused": func(r *Router, _ func(), id string) error {
+			ask(r, &work.Pause{Waiting: []string{id}})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := client{idle(Config{Fleet: slowFleet{}, Store: shelved()}), ladderGrant, t}
+				e := &ear{}
+				leave := r.Attend(ladderGrant, e)
+				id := r.start(handoff.Request{
+					Target: handoff.Target{Server: "bigpc", Thread: "t"}, Input: handoff.TextInput("x"), By: e,
+				})
+				if err := fact(r.Router, leave, string(id)); err != nil {
+					t.Error(err)
+				}
+				end := begin(t, r.Router) // only now the run can take its first step
+				time.Sleep(time.Hour)
+				want := handoff.OutcomeFailed
+				if name == "stop" || name == "both" {
+					want = handoff.OutcomeCancelled
+				}
+				if rec := r.record(id); rec.Outcome != want {
+					t.Errorf("the outcome is %q, not %q: %+v", rec.Outcome, want, rec)
+				}
+				end()
+				leave()
 			})
 		})
 	}
