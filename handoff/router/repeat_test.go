@@ -1,0 +1,264 @@
+package router
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+	"switchboard/handoff/work"
+)
+
+// TestKeyOfARefusal: what was refused because nothing could be written down, or nobody knows whether it was, is begun
+// when it is asked for again under its key, once, and also in other words; what ran is not.
+func TestKeyOfARefusal(t *testing.T) {
+	for _, mood := range []string{"full", "mute"} {
+		t.Run(mood, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := shelved()
+				m.full, m.mute = mood == "full", mood == "mute"
+				fleet := newCopier()
+				r := running(t, Config{Fleet: fleet, Store: m})
+				ask := func(words string) (handoff.Record, error) {
+					return r.Give(t.Context(), ladderGrant, handoff.Request{
+						Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput(words),
+					})
+				}
+				for range 2 {
+					if rec, err := ask("go"); err == nil || handoff.CodeOf(err) != handoff.CodeStoreDown {
+						t.Fatalf("while it is %s: %+v, %v", mood, rec, err)
+					}
+				}
+				m.change(func() { m.full, m.mute = false, false })
+				rec, err := ask("go on")
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if again, err := ask("go on"); err != nil || again.ID != rec.ID {
+					t.Errorf("what runs, asked for again: %+v, %v", again, err)
+				}
+				if _, err := ask("go"); handoff.CodeOf(err) != handoff.CodeConflict {
+					t.Errorf("other words: %v", err)
+				}
+				close(fleet.let)
+				synctest.Wait()
+				for range 2 {
+					again, err := ask("go on")
+					if err != nil || again.ID != rec.ID || again.Outcome != handoff.OutcomeResult || again.Text == "" ||
+						again.State != handoff.StatusCompleted {
+						t.Errorf("what has ended and nobody heard, asked for again: %+v, %v", again, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A lateFleet takes two seconds to find a session.
+type lateFleet struct{ *copier }
+
+func (f lateFleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
+	time.Sleep(2 * time.Second)
+	return f.copier.Resolve(ctx, g, t)
+}
+
+// TestKeyOfWhatBegins: what a former life left unbegun is begun by its caller, and asked for again under its key
+// before the beginning is written, or the other way about. It runs once.
+func TestKeyOfWhatBegins(t *testing.T) {
+	for _, byKey := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { testKeyOfWhatBegins(t, byKey) })
+	}
+}
+
+func testKeyOfWhatBegins(t *testing.T, byKey bool) {
+	target := handoff.Target{Server: "s", Thread: "t"}
+	req := handoff.Request{Key: "k", Again: true, Target: target, Input: handoff.TextInput("go")}
+	began := time.Now().Add(-time.Minute)
+	left := ledger.Entry{
+		Key: work.KeyOf(ladderCaller, "k"), Args: work.ArgsOf(req), Owner: "former", Caller: ladderCaller, Status: handoff.StatusCompleted, Inherited: true,
+		Accepted: began, Ended: began,
+		Facts: ledger.Facts{
+			ClientID: "r1", Target: target, Why: handoff.WhyNamed, Outcome: handoff.OutcomeCancelled,
+			Code: handoff.CodeNotBegun, Prompt: "go",
+		},
+	}
+	fleet := lateFleet{newCopier()}
+	r := running(t, Config{Fleet: fleet, Store: shelved(left)})
+	<-r.recovered
+	synctest.Wait()
+	begin := handoff.Request{Instead: "r1", Key: "page", Again: true}
+	first, then, code := begin, req, handoff.Code("")
+	if byKey {
+		first, then, code = req, begin, handoff.CodeJoined
+	}
+	id, err := r.Start(t.Context(), ladderGrant, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !byKey {
+		id = "r1" // which has the key, and whose beginning the other is
+	}
+	time.Sleep(time.Second)
+	if same, err := r.Start(t.Context(), ladderGrant, then); handoff.CodeOf(err) != code || same != id {
+		t.Errorf("asked for again while it begins: %q, %v", same, err)
+	}
+	time.Sleep(10 * time.Second)
+	close(fleet.let)
+	time.Sleep(10 * time.Minute)
+	synctest.Wait()
+	if fleet.started != 1 {
+		t.Errorf("%d turns were started", fleet.started)
+	}
+}
+
+// TestRepeatedRequest: a request with a print is the same work for 24 hours, also after a restart, whoever was told of
+// it meanwhile, until who asked has the answer.
+func TestRepeatedRequest(t *testing.T) {
+	const same, other = true, false
+	for _, tc := range []struct {
+		name string
+		acts string // what happens between the request and its repetition
+		want bool
+	}{
+		{"at once", "", same},
+		{"hours later", "wait", same},
+		{"after its end", "end", same},
+		{"after a restart", "restart", same},
+		{"after a restart and its end", "end restart", same},
+		{"after somebody else was told", "end heard", same},
+		{"after somebody else was told, and a restart", "end heard restart", same},
+		{"after who asked was told", "end told", other},
+		{"after who asked was told, and a restart", "end told restart", other},
+		{"after who asked got an answer, and a restart", "answered end restart", other},
+		{"after a day", "wait wait", other},
+		{"after a day and a restart", "wait restart wait", other},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fleet, kept := newCopier(), shelved()
+				var r *Router
+				end := func() {}
+				life := func() {
+					r = idle(Config{Fleet: fleet, Store: kept})
+					end()
+					end = begin(t, r)
+				}
+				life()
+				req := handoff.Request{
+					Print: handoff.PrintOf("mcp", "go"), Target: handoff.Target{Server: "s", Thread: "t"},
+					Input: handoff.TextInput(strings.Repeat("go ", 200)),
+				}
+				first, err := r.Start(t.Context(), ladderGrant, req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				for act := range strings.FieldsSeq(tc.acts) {
+					switch act {
+					case "wait":
+						time.Sleep(13 * time.Hour)
+					case "end":
+						close(fleet.let)
+					case "restart":
+						life()
+					case "heard":
+						err = r.Heard(t.Context(), ladderGrant, first)
+					case "told":
+						err = r.Told(t.Context(), ladderGrant, first)
+					case "answered":
+						r.Answered(ladderGrant, first)
+					}
+					if err != nil {
+						t.Fatalf("%s: %v", act, err)
+					}
+					time.Sleep(time.Second)
+					synctest.Wait()
+				}
+				var all sync.WaitGroup
+				ids := make([]handoff.RunID, 3)
+				for i := range ids { // together
+					all.Go(func() { ids[i], _ = r.Start(t.Context(), ladderGrant, req) })
+				}
+				all.Wait()
+				if (ids[0] == first) != tc.want || ids[0] == "" || ids[1] != ids[0] || ids[2] != ids[0] {
+					t.Errorf("asked again: %q, the first was %s", ids, first)
+				}
+				end()
+			})
+		})
+	}
+}
+
+// TestRepeatedBeforeItBegan: what a former life promised and never began begins once when its request is repeated.
+func TestRepeatedBeforeItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet, kept := newCopier(), shelved()
+		print, whole := handoff.PrintOf("go"), strings.Repeat("go on ", 100)
+		req := handoff.Request{Print: print, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput(whole)}
+		kept.leave(ledger.Entry{
+			Key: work.KeyOf(ladderCaller, "r1"), Args: work.ArgsOf(req), Owner: "former", Caller: ladderCaller, Status: handoff.StatusAccepted,
+			Accepted: time.Now(), Facts: ledger.Facts{ClientID: "r1", Target: req.Target, Prompt: whole[:200], Print: print},
+		}, ledger.Body{Request: wholeRequest(whole)})
+		r := running(t, Config{Fleet: fleet, Store: kept})
+		synctest.Wait()
+		id, err := r.Start(t.Context(), ladderGrant, req)
+		if err != nil || id == "r1" {
+			t.Fatalf("%s, %v", id, err)
+		}
+		close(fleet.let)
+		synctest.Wait()
+		if again, err := r.Start(t.Context(), ladderGrant, req); again != id || err != nil || fleet.started != 1 {
+			t.Errorf("%s, want %s, after %d turns, %v", again, id, fleet.started, err)
+		}
+		if rec, _ := r.Handoff(ladderGrant, "r1"); rec.Paused {
+			t.Error("the caller is still asked about it")
+		}
+	})
+}
+
+// TestRepeatedPromise: equal requests that are under way together are different work. One whose asker left without the
+// promise is repeated by the next.
+func TestRepeatedPromise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := newCopier()
+		r := running(t, Config{Fleet: fleet, Store: shelved()})
+		req := handoff.Request{
+			Print: handoff.PrintOf("api", "go"), Target: handoff.Target{Server: "s", Thread: "t"}, Mode: handoff.ModeNext,
+			Input: handoff.TextInput("go"),
+		}
+		give := func() (string, context.CancelFunc) {
+			ctx, leave := context.WithCancel(t.Context())
+			rec, err := r.Give(ctx, ladderGrant, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rec.ID, func() { leave(); synctest.Wait() }
+		}
+		first, firstLeaves := give()
+		second, secondLeaves := give()
+		if first == second {
+			t.Error("two requests at the same time are one")
+		}
+		r.Answered(ladderGrant, handoff.RunID(second))
+		secondLeaves()
+		firstLeaves() // its connection broke
+		again, leave := give()
+		if again != first {
+			t.Errorf("repeated it is %s, want %s", again, first)
+		}
+		r.Answered(ladderGrant, handoff.RunID(again))
+		leave()
+		if next, leave := give(); next == first || next == second {
+			t.Errorf("given once more it is %s", next)
+		} else {
+			leave()
+		}
+		close(fleet.let)
+		synctest.Wait()
+	})
+}
