@@ -185,8 +185,8 @@ var agentLadders = map[string]func(*climber){
 	"a side question leaves no session": func(r *climber) {
 		r.asks("c1", "run_on_server", `{"server":"laptop","prompt":"which branch is it?"}`)
 		r.hears("It is on the branch release-2.4.")
-		if len(r.World.Stickies) > 0 {
-			r.t.Errorf("it is the session of the machine now: %v", r.World.Stickies)
+		if all := r.World.Ledger.Places(); len(all) > 0 {
+			r.t.Errorf("it is the session of the machine now: %v", all)
 		}
 	},
 	"who hung up hears it in the next call": func(r *climber) {

@@ -40,7 +40,7 @@ func TestMetrics(t *testing.T) {
 		`switchboard_run_start_seconds_bucket{server="laptop"`, `switchboard_run_seconds_count{server="laptop"} 1`,
 		"switchboard_questions_open", `switchboard_questions_answered_total{by="api"} 0`, "switchboard_call_reports_dropped_total",
 		"switchboard_feed_listeners_dropped_total", "switchboard_requests_refused_total", "switchboard_utterances_lost_total",
-		`switchboard_store_seconds_bucket{op="ledger_advance"`, `switchboard_store_failures_total{op="ledger_advance"} 0`, "switchboard_store_bad_entries_total",
+		`switchboard_store_seconds_bucket{op="commit"`, `switchboard_store_failures_total{op="commit"} 0`, "switchboard_store_bad_entries_total",
 		`switchboard_server_up{server="bigpc"}`, `switchboard_server_connections_lost_total{server="bigpc"}`, `switchboard_codex_deltas_dropped_total{server="bigpc"}`,
 		"switchboard_http_refused_total", "switchboard_event_streams_refused_total", "switchboard_connections_refused_total",
 		`switchboard_calls_open{leg="webrtc"}`, `switchboard_calls_total{leg="websocket"}`, "switchboard_calls_ended_early_total", "switchboard_model_dials_failed_total",
