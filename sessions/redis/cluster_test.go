@@ -152,39 +152,36 @@ func TestClusterPromises(t *testing.T) {
 		_, err := s.Homes().Take(t.Context(), c, dead)
 		return err
 	}
-	advance := func(c handoff.Caller, to handoff.Status) error {
-		step := sessionstest.LedgerStep("key", "a", to)
-		step.Caller = c
-		_, err := s.Advance(t.Context(), step)
-		return err
-	}
 	for _, c := range []handoff.Caller{followed, alone} {
 		eventually(t, master.Addr, func() error { return take(s, c, "") })
-		eventually(t, master.Addr, func() error { return advance(c, handoff.StatusAccepted) })
+		eventually(t, master.Addr, func() error { return putOf(t, s, c, "key") })
 	}
 
 	goOn := replica.Stop()
-	refused(t, master.Addr, "no replica", func() error { return advance(followed, handoff.StatusDispatching) })
+	refused(t, master.Addr, "no replica", func() error { return putOf(t, s, followed, "key") })
 	refused(t, master.Addr, "no replica", func() error { return take(indexed, alone, s.Homes().ID()) })
 	thread := handoff.Target{Server: "bigpc", Thread: fmt.Sprint(atNode(t, s, master.Addr, "{t:bigpc/%d}"))}
 	refused(t, master.Addr, "no replica", func() error {
 		_, err := s.TakeGate(t.Context(), thread, "a")
 		return err
 	})
-	for err := advance(alone, handoff.StatusDispatching); err != nil; err = advance(alone, handoff.StatusDispatching) {
+	for err := putOf(t, s, alone, "key"); err != nil; err = putOf(t, s, alone, "key") {
 		if unreachable(t, err, master.Addr); strings.Contains(err.Error(), "no replica") {
 			t.Fatalf("of a master without replicas: %v", err)
 		}
 	}
 	goOn()
-	eventually(t, master.Addr, func() error { return advance(followed, handoff.StatusDispatching) })
+	eventually(t, master.Addr, func() error { return putOf(t, s, followed, "key") })
+	before, err := s.State(t.Context(), followed)
+	must(t, err)
 
 	master.Kill()
 	replica.Do("CLUSTER FAILOVER TAKEOVER")
-	step := sessionstest.LedgerStep("key", "a", handoff.StatusStarted)
-	step.Caller, step.New = followed, false
 	eventually(t, master.Addr, func() error {
-		_, err := s.Advance(t.Context(), step) // of an entry that is not there it gives another error
+		now, err := s.State(t.Context(), followed)
+		if err == nil && now.Version != before.Version {
+			t.Errorf("there is version %q, and %q was acknowledged", now.Version, before.Version)
+		}
 		return err
 	})
 }
@@ -199,8 +196,8 @@ func TestClusterMoves(t *testing.T) {
 	slot := from.Number("CLUSTER KEYSLOT {" + caller.Principal + "}")
 	to.Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " IMPORTING ", from.Ask("CLUSTER MYID")))
 	from.Do(fmt.Sprint("CLUSTER SETSLOT ", slot, " MIGRATING ", to.Ask("CLUSTER MYID")))
-	if list, err := s.List(t.Context(), caller); err != nil || len(list) != 0 {
-		t.Errorf("while it moves: %+v, %v", list, err)
+	if now, err := s.State(t.Context(), caller); err != nil || now.Version != "" {
+		t.Errorf("while it moves: %+v, %v", now, err)
 	}
 	if _, err := s.Homes().Take(t.Context(), caller, ""); err != nil { // a promised write waits until the slot has moved
 		unreachable(t, err, from.Addr)
@@ -216,13 +213,7 @@ func TestClusterMoves(t *testing.T) {
 		t.Errorf("after it has moved: %v", err)
 	}
 	eventually(t, from.Addr, moved)
-	step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
-	step.Caller = caller
-	eventually(t, from.Addr, func() error {
-		_, err := s.Advance(t.Context(), step)
-		return err
-	})
-	eventually(t, from.Addr, func() error { return s.Set(t.Context(), caller, sticky) })
+	eventually(t, from.Addr, func() error { return putOf(t, s, caller, "key") })
 	if at, err := s.NodeOf(t.Context(), "{"+caller.Principal+"}"); err != nil || at != to.Addr {
 		t.Errorf("the caller is at %s, %v", at, err)
 	}
@@ -241,7 +232,7 @@ func TestClusterWithoutANode(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	refused(t, c.Nodes[0].Addr, "CLUSTERDOWN", func() error {
-		_, err := s.List(t.Context(), there)
+		_, err := s.State(t.Context(), there)
 		return err
 	})
 	c.Nodes[1].Start()
@@ -249,7 +240,7 @@ func TestClusterWithoutANode(t *testing.T) {
 		_, err := s.Homes().Take(t.Context(), there, "")
 		return err
 	})
-	eventually(t, c.Nodes[0].Addr, func() error { return s.Set(t.Context(), there, sticky) })
+	eventually(t, c.Nodes[0].Addr, func() error { return putOf(t, s, there, "key") })
 	must(t, ended())
 }
 

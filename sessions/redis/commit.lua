@@ -52,7 +52,9 @@ list(4, function(name, time, unkept, row)
   local life = unkept == '1' and unkept_for or kept_for
   redis.call('SET', pasts .. name, time .. ' ' .. unkept .. ' ' .. row, 'PX', life)
   redis.call('PEXPIRE', texts .. name, life)
-  if unkept ~= '1' then
+  if unkept == '1' then
+    redis.call('ZREM', history, name)
+  else
     redis.call('ZREMRANGEBYSCORE', history, '-inf', tonumber(time) - tonumber(kept_for))
     redis.call('ZADD', history, time, name)
     redis.call('PEXPIRE', history, kept_for)

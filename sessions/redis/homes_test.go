@@ -40,19 +40,9 @@ func (s homed) at(ctx context.Context, c handoff.Caller) {
 	}
 }
 
-func (s homed) Advance(ctx context.Context, step ledger.Step) (ledger.Entry, error) {
-	s.at(ctx, step.Caller)
-	return s.Store.Advance(ctx, step)
-}
-
-func (s homed) Set(ctx context.Context, c handoff.Caller, one handoff.Sticky) error {
+func (s homed) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (ledger.Committed, error) {
 	s.at(ctx, c)
-	return s.Store.Set(ctx, c, one)
-}
-
-func (s homed) Clear(ctx context.Context, c handoff.Caller, t handoff.Target) error {
-	s.at(ctx, c)
-	return s.Store.Clear(ctx, c, t)
+	return s.Store.Commit(ctx, c, b)
 }
 
 func (s homed) PutDocument(ctx context.Context, d sessions.Document) error {
@@ -106,13 +96,12 @@ func testFenceOfHomes(t *testing.T, url string) {
 	})
 }
 
-// TestHomes: a home is free, taken, and free again. If an entry of the caller is open, the index of the former owner
+// TestHomes: a home is free, taken, and free again. If a handoff of the caller is open, the index of the former owner
 // keeps the caller. An instance without the home writes nothing for the caller.
 func TestHomes(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL, Shared: true}
 	a, b := open(t, cfg), open(t, cfg)
-	step := sessionstest.LedgerStep("key", "a", handoff.StatusAccepted)
 	other := handoff.Caller{Principal: "other/x", User: "a b"}
 	claims := func(want ...ledger.Claim) {
 		t.Helper()
@@ -127,7 +116,7 @@ func TestHomes(t *testing.T) {
 		must(t, err)
 		return found
 	}
-	if _, err := a.Advance(t.Context(), step); handoff.CodeOf(err) != handoff.CodeShutdown {
+	if err := put(t, a, "key"); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("who has no home writes there: %v", err)
 	}
 	claims(ledger.Claim{}, ledger.Claim{})
@@ -136,8 +125,7 @@ func TestHomes(t *testing.T) {
 		t.Errorf("the homes are %+v and %+v", mine, theirs)
 	}
 	claims(mine, theirs)
-	_, err := a.Advance(t.Context(), step)
-	must(t, errors.Join(err, a.Leave(owner)(t.Context()), b.Leave(other)(t.Context())))
+	must(t, errors.Join(put(t, a, "key"), a.Leave(owner)(t.Context()), b.Leave(other)(t.Context())))
 	claims(ledger.Claim{Epoch: mine.Epoch}, ledger.Claim{Epoch: theirs.Epoch})
 	if again := take(a, other); again.ID != a.Homes().ID() || again.Epoch <= theirs.Epoch {
 		t.Errorf("what was free is %+v after %+v", again, theirs)
@@ -155,7 +143,7 @@ func TestHomes(t *testing.T) {
 }
 
 // TestAttached: one instance at a time is in a call of the voice model's server. The next instance that has the caller
-// finds the state it needs, even if the caller has no open entry: the index of the former owner keeps them. An
+// finds the state it needs, even if the caller has no open handoff: the index of the former owner keeps them. An
 // instance that has lost the caller changes nothing.
 func TestAttached(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL, Shared: true}
@@ -264,22 +252,19 @@ func TestLivesBefore(t *testing.T) {
 	cfg := redis.Config{URL: server.URL}
 	sharing := openHomed(t, cfg)
 	must(t, sharing.Homes().Beat(t.Context(), ledger.Beat{ID: sharing.Homes().ID(), N: 1, Address: "here"}))
-	step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
-	want, err := sharing.Advance(t.Context(), step)
-	must(t, err)
+	must(t, sessionstest.Write(t.Context(), sharing, owner, sessionstest.Put("key")))
 	for _, killed := range []string{"DEL switchboard:holder",
 		"SADD switchboard:homes:someone nobody"} {
 		server.Do(killed)
 		s := open(t, cfg)
-		wantOpen(t, s, want)
+		sessionstest.WantOpen(t, s, "key")
 		must(t, s.Close())
 	}
-	step.To, step.Attempt, step.Set.Turn = handoff.StatusStarted, 0, "turn"
-	if _, err := sharing.Advance(t.Context(), step); handoff.CodeOf(err) != handoff.CodeShutdown {
+	if err := put(t, sharing.Store, "key"); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("who shared the store writes: %v", err)
 	}
 	last := open(t, cfg)
-	wantOpen(t, last, want)
+	sessionstest.WantOpen(t, last, "key")
 	beats, err := last.Homes().Beats(t.Context())
 	had, errHad := last.Homes().Callers(t.Context(), last.Homes().ID())
 	if err = errors.Join(err, errHad); err != nil || len(beats) != 1 || len(had) != 1 || had[0] != owner {
@@ -293,17 +278,16 @@ func TestInheritedByAFullRedis(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
 	former := open(t, cfg)
-	want, err := former.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusAccepted))
-	must(t, err)
+	must(t, put(t, former, "key"))
 	server.Do("DEL switchboard:holder") // as if it had been killed
 	full := open(t, cfg)
 	server.Do("CONFIG SET maxmemory 1")
-	if left, err := full.OpenAll(t.Context()); err == nil {
+	if left, err := full.Waiting(t.Context(), ledger.HandoffDoc); err == nil {
 		t.Errorf("a Redis that takes nothing gives %+v", left)
 	}
 	server.Do("CONFIG SET maxmemory 0")
 	server.Do("DEL switchboard:holder")
-	wantOpen(t, open(t, cfg), want)
+	sessionstest.WantOpen(t, open(t, cfg), "key")
 }
 
 // TestIndexBeforeHome: if a caller cannot be put into the index, by which a dead instance's callers are found, their
@@ -319,11 +303,11 @@ func TestIndexBeforeHome(t *testing.T) {
 		if claims, err := s.Homes().Claims(t.Context(), []handoff.Caller{owner}); err != nil || claims[0] != (ledger.Claim{}) {
 			t.Errorf("the home is %+v, %v", claims, err)
 		}
-		if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusAccepted)); err == nil {
-			t.Error("a step is written")
+		if err := put(t, s, "key"); err == nil {
+			t.Error("a batch is written")
 		}
-		if list, err := s.Open(t.Context(), owner); err != nil || len(list) != 0 {
-			t.Errorf("open are %+v, %v", list, err)
+		if now, err := s.State(t.Context(), owner); err != nil || now.Version != "" {
+			t.Errorf("there is %+v, %v", now, err)
 		}
 	}
 }

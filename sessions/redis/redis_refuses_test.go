@@ -1,39 +1,23 @@
 package redis_test
 
 import (
-	"slices"
 	"testing"
 
 	"switchboard/handoff"
-	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
 
-// A key of a wrong type or a broken list does not hide other entries from recovery.
+// A key of a wrong type or a broken list does not hide other callers.
 func TestWrongTypesHideNothing(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
 	s := open(t, redis.Config{URL: server.URL})
-	var last ledger.Entry
-	for _, key := range []string{"one", "two"} {
-		var err error
-		if last, err = s.Advance(t.Context(), sessionstest.LedgerStep(key, "a", handoff.StatusDispatching)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server.Do("HSET switchboard:{owner}:docs handoff:one 1")
+	must(t, put(t, s, "one", "two"))
 	server.Do("HSET switchboard:{m}:beats gone {}")
-	server.Do("SADD switchboard:homes:gone another")
+	server.Do("SADD switchboard:homes:gone another %zz")
 	server.Do("SET switchboard:{another}:docs 1")
-	for what, open := range map[string]func() ([]ledger.Entry, error){
-		"of all":        func() ([]ledger.Entry, error) { return s.OpenAll(t.Context()) },
-		"of the caller": func() ([]ledger.Entry, error) { return s.Open(t.Context(), last.Caller) },
-	} {
-		if got, err := open(); err != nil || !slices.Equal(got, []ledger.Entry{last}) {
-			t.Errorf("open %s are %+v, %v", what, got, err)
-		}
-	}
+	sessionstest.WantOpen(t, s, "one", "two")
 	if s.BadEntries() == 0 {
 		t.Error("nothing was counted")
 	}
@@ -60,29 +44,22 @@ func TestRedisTakesNothingForNow(t *testing.T) {
 			server := sessionstest.StartRedis(t)
 			s := open(t, redis.Config{URL: server.URL})
 			ended := sessionstest.Run(t, s)
+			must(t, put(t, s, "before"))
 			for _, command := range states.begin {
 				server.Do(command)
 			}
-			step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
-			_, err := s.Advance(t.Context(), step)
-			unreachable(t, err, server.Addr)
-			if why := handoff.StoreDown(err).Subject; why != states.why {
-				t.Errorf("the reason is %q: %v", why, err)
+			for _, c := range []handoff.Caller{owner, {Principal: "new"}} { // who is in the index, and who is not
+				err := putOf(t, s, c, "key")
+				unreachable(t, err, server.Addr)
+				if why := handoff.StoreDown(err).Subject; why != states.why {
+					t.Errorf("the reason is %q: %v", why, err)
+				}
 			}
-			unreachable(t, s.Set(t.Context(), owner, sticky), server.Addr)
 			for _, command := range states.end {
 				server.Do(command)
 			}
-			_, err = s.Advance(t.Context(), step)
-			must(t, err)
-			must(t, s.Set(t.Context(), owner, sticky))
-			server.Do("HSET switchboard:{owner}:docs handoff:wrong 1")
-			_, err = s.Open(t.Context(), owner) // reads it
-			must(t, err)
-			if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("wrong", "a",
-				handoff.StatusDispatching)); handoff.CodeOf(err) != handoff.CodeInternal {
-				t.Fatalf("a key that is no entry gave %v", err)
-			}
+			must(t, put(t, s, "key"))
+			sessionstest.WantOpen(t, s, "before", "key")
 			must(t, ended())
 		})
 	}

@@ -100,14 +100,14 @@ func TestRedisDiesAndReturns(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	s := open(t, redis.Config{URL: server.URL})
 	ended := sessionstest.Run(t, s)
-	must(t, s.Set(t.Context(), owner, sticky))
+	must(t, put(t, s, "key"))
 	server.Kill()
 	for range 20 { // more than the connections of the pool
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		unreachable(t, s.Set(ctx, owner, sticky), server.Addr)
-		_, err := s.List(ctx, owner)
+		_, err := s.State(ctx, owner)
 		unreachable(t, err, server.Addr)
-		unreachable(t, s.Clear(ctx, owner, sticky.Target), server.Addr)
+		_, err = s.Commit(ctx, owner, sessionstest.Put("key"))
+		unreachable(t, err, server.Addr)
 		if ctx.Err() != nil {
 			t.Fatal("nothing but the caller's own time limit ended it")
 		}
@@ -117,10 +117,10 @@ func TestRedisDiesAndReturns(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	server.Start()
-	for s.Set(t.Context(), owner, sticky) != nil {
+	for put(t, s, "key") != nil {
 		time.Sleep(10 * time.Millisecond)
 	}
-	wantSticky(t, s, sticky)
+	sessionstest.WantOpen(t, s, "key")
 	if err := ended(); err != nil {
 		t.Fatalf("run: %v", err)
 	}

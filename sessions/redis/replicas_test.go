@@ -35,37 +35,31 @@ func TestPromisedIsReplicated(t *testing.T) {
 	ended := sessionstest.Run(t, s)
 	_, err := s.Homes().Take(t.Context(), owner, "")
 	must(t, err)
-	ledgerStep(t, s, handoff.StatusAccepted) // there is no replica
+	must(t, put(t, s, "key")) // there is no replica
 	server.Do("CONFIG SET repl-diskless-sync-delay 0")
 	follow(t, replica, server)
 	for !s.Followed() {
 		time.Sleep(20 * time.Millisecond)
 	}
-	for { // the replica has to catch up first
-		step := sessionstest.LedgerStep("key", "a", handoff.StatusDispatching)
-		if _, err := s.Advance(t.Context(), step); err == nil {
-			break
-		}
+	for put(t, s, "key") != nil { // the replica has to catch up first
 		time.Sleep(20 * time.Millisecond)
 	}
 
 	goOn := replica.Stop() // for a second at most, see replicaGone
 	other := handoff.Caller{Principal: "other"}
 	_, errTake := s.Homes().Take(t.Context(), other, "")
-	words, sent := sessionstest.LedgerStep("words", "a", handoff.StatusAccepted),
-		sessionstest.LedgerStep("sent", "a", handoff.StatusDispatching)
-	_, errWords := s.Advance(t.Context(), words)
-	_, errSent := s.Advance(t.Context(), sent)
-	for what, err := range map[string]error{"a home": errTake, "words": errWords, "a start": errSent} {
+	for what, err := range map[string]error{"a home": errTake, "a promise": put(t, s, "sent")} {
 		unreachable(t, err, server.Addr)
 		if !strings.Contains(err.Error(), "no replica") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	ledgerStep(t, s, handoff.StatusStarted)
+	more := sessionstest.Put("more")
+	more.Promise = false
+	must(t, sessionstest.Write(t.Context(), s, owner, more))
 	goOn()
 	for {
-		if _, err = s.Advance(t.Context(), sent); err == nil {
+		if err = put(t, s, "sent"); err == nil {
 			break
 		}
 		unreachable(t, err, server.Addr) // until the replica has caught up
@@ -136,8 +130,8 @@ func TestSentinel(t *testing.T) {
 	t.Cleanup(func() { _, _ = sentinel.Process.Kill(), sentinel.Wait() })
 	url := fmt.Sprintf("redis://127.0.0.1:%d/0?master_name=", port)
 	s := open(t, redis.Config{URL: url + "main"})
-	must(t, s.Set(t.Context(), owner, sticky))
-	wantSticky(t, s, sticky)
+	must(t, put(t, s, "key"))
+	sessionstest.WantOpen(t, s, "key")
 	if _, err := redis.Open(t.Context(), redis.Config{URL: url + "other"}); err == nil ||
 		!strings.Contains(err.Error(), "Redis other of the Sentinels at 127.0.0.1") {
 		t.Errorf("one that no Sentinel knows: %v", err)

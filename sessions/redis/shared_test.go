@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
@@ -36,19 +35,15 @@ func testCodesOfTwo(t *testing.T, one, other *redis.Store) {
 
 // testOwnersOfTwo: when one instance makes a thread, the other one can read for whom before the work begins.
 func testOwnersOfTwo(t *testing.T, one, other *redis.Store) {
-	if _, err := one.Homes().Take(t.Context(), sessionstest.Owner, ""); err != nil {
+	if _, err := one.Homes().Take(t.Context(), owner, ""); err != nil {
 		t.Fatal(err)
 	}
-	step := sessionstest.LedgerStep("new", "a", handoff.StatusDispatching)
-	step.Set.Target, step.Set.Why = handoff.Target{Server: "bigpc", Thread: "t"}, handoff.WhyNew
-	if _, err := one.Advance(t.Context(), step); err != nil {
-		t.Fatal(err)
-	}
-	want := []ledger.Owned{{Server: "bigpc", Thread: "t", Caller: step.Caller}}
-	if got, err := other.OwnedSince(t.Context(), step.At); err != nil || !slices.Equal(got, want) {
+	at, want := time.Now(), []ledger.Owned{{Server: "bigpc", Thread: "t", Caller: owner}}
+	must(t, sessionstest.Write(t.Context(), one, owner, ledger.Batch{Changed: []ledger.Changed{{Key: "new", Owned: want[0], At: at}}}))
+	if got, err := other.OwnedSince(t.Context(), at); err != nil || !slices.Equal(got, want) {
 		t.Errorf("since then: %+v, %v", got, err)
 	}
-	if got, err := other.OwnedSince(t.Context(), step.At.Add(time.Second)); err != nil || len(got) != 0 {
+	if got, err := other.OwnedSince(t.Context(), at.Add(time.Second)); err != nil || len(got) != 0 {
 		t.Errorf("since later: %+v, %v", got, err)
 	}
 }

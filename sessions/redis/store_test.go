@@ -11,9 +11,8 @@ import (
 )
 
 var (
-	owner  = sessionstest.Owner
-	sticky = sessionstest.Sticky
-	must   = sessionstest.Must
+	owner = sessionstest.Owner
+	must  = sessionstest.Must
 )
 
 // open opens a store that is closed with the test.
@@ -34,15 +33,6 @@ func TestStore(t *testing.T) {
 	})
 }
 
-func wantSticky(t *testing.T, s *redis.Store, want ...handoff.Sticky) {
-	t.Helper()
-	got, err := s.List(t.Context(), owner)
-	must(t, err)
-	if len(got) != len(want) || len(want) == 1 && got[0] != want[0] {
-		t.Fatalf("got %+v, want %+v", got, want)
-	}
-}
-
 func TestReopen(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL}
 	for round := range 3 { // after it was set, after a restart, and after a restart without changes
@@ -50,17 +40,17 @@ func TestReopen(t *testing.T) {
 		must(t, err)
 		ended := sessionstest.Run(t, s)
 		if round == 0 {
-			must(t, s.Set(t.Context(), owner, sticky))
+			must(t, put(t, s, "key"))
 		}
-		wantSticky(t, s, sticky)
+		sessionstest.WantOpen(t, s, "key")
 		if err := ended(); err != nil {
 			t.Fatalf("run: %v", err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatalf("close: %v", err)
 		}
-		if _, err := s.List(t.Context(), owner); handoff.CodeOf(err) != handoff.CodeShutdown {
-			t.Fatalf("list after close: %v", err)
+		if _, err := s.State(t.Context(), owner); handoff.CodeOf(err) != handoff.CodeShutdown {
+			t.Fatalf("read after close: %v", err)
 		}
 	}
 }
@@ -78,18 +68,17 @@ func TestFence(t *testing.T) {
 	})
 }
 
-// TestFenceOfTheEmptied: a Redis that comes back empty accepts steps of the present holder until another one takes
+// TestFenceOfTheEmptied: a Redis that comes back empty accepts what the present holder writes until another one takes
 // over.
 func TestFenceOfTheEmptied(t *testing.T) {
 	server := sessionstest.StartRedis(t)
 	cfg := redis.Config{URL: server.URL}
 	former := open(t, cfg)
 	server.Do("FLUSHALL")
-	ledgerStep(t, former, handoff.StatusDispatching)
+	must(t, put(t, former, "key"))
 	server.Do("FLUSHALL")
 	latter := open(t, cfg)
-	if _, err := former.Advance(t.Context(), sessionstest.LedgerStep("key", "a",
-		handoff.StatusDispatching)); handoff.CodeOf(err) != handoff.CodeShutdown {
+	if err := put(t, former, "key"); handoff.CodeOf(err) != handoff.CodeShutdown {
 		t.Errorf("the former life wrote: %v", err)
 	}
 	must(t, latter.Close())

@@ -62,14 +62,15 @@ func TestUpgrade(t *testing.T) {
 	for range 2 {
 		s, err := Open(t.Context(), Config{URL: server.URL})
 		must(t, err)
-		all, err := s.OpenAll(t.Context())
+		waiting, err := s.Waiting(t.Context(), ledger.HandoffDoc)
 		must(t, err)
+		docs := waiting[c].Documents
 		page, err := s.History(t.Context(), c, ledger.HistoryQuery{Search: "aut fix"})
 		must(t, err)
 		tomb, found, err := s.Find(t.Context(), c, "tomb")
 		must(t, err)
 		got := map[string]ledger.Entry{}
-		for _, e := range append(slices.Concat(all, page.Entries), tomb) {
+		for _, e := range append(slices.Concat(ledger.Entries(docs, func(name string) { t.Errorf("%s cannot be read", name) }), page.Entries), tomb) {
 			got[e.Key] = e
 		}
 		facts := ledger.Facts{ClientID: "id", Target: handoff.Target{Server: "bigpc", Thread: "t1"}, Why: "named", Prompt: "fix",
@@ -97,15 +98,15 @@ func TestUpgrade(t *testing.T) {
 			change(&e)
 			want[key] = e
 		}
-		if diff := cmp.Diff(want, got); diff != "" || !found || len(all) != 2 {
+		if diff := cmp.Diff(want, got); diff != "" || !found || len(docs) != 3 {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
 		if body, _, err := s.Body(t.Context(), c, "heard"); err != nil || body != (ledger.Body{Prompt: "fix", Text: "done"}) {
 			t.Errorf("its words are %+v, %v", body, err)
 		}
-		sticky, err := s.List(t.Context(), c)
-		if err != nil || len(sticky) != 1 || sticky[0].Target != (handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}) {
-			t.Errorf("sticky are %+v, %v", sticky, err)
+		sticky, _, ok := ledger.DecodeSticky("bigpc/api", docs[ledger.StickyDoc+"bigpc/api"])
+		if !ok || sticky.Target != (handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}) {
+			t.Errorf("the current thread is %+v", sticky)
 		}
 		if l, ok, err := s.Login(t.Context(), sessionsLogin.Sum); err != nil || !ok || l != sessionsLogin {
 			t.Errorf("the login is %+v, %v", l, err)

@@ -1,78 +1,89 @@
 package sessionstest
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/sessions"
 )
 
-// A Load is a state of the store and a pace in which a ledger is measured.
+// A Load is a state of the store and a pace in which it is measured.
 type Load struct {
 	Name  string
 	Kept  int           // handoffs in the history
 	Apart time.Duration // pause before each measurement; without one, everything is in caches
 }
 
-// Loads are the loads for every store. In a call there is a pause before each step, which then takes several times as
-// long as a step without one.
+// Loads are the loads for every store. In a call there is a pause before each commit, which then takes several times
+// as long as one without.
 var Loads = []Load{{"10", 10, 0}, {"10-apart", 10, 20 * time.Millisecond}, {"10000", 10_000, 0}, {"100000", 100_000, 0}}
 
-// BenchmarkLedger measures the step that a start waits for, which makes the entry, in a filled store. It reports p50
-// and p99 of the step in microseconds and in floors; a floor is the median of the plainest write of the same store in
-// the same run.
-func BenchmarkLedger(b *testing.B, l ledger.Ledger, apart time.Duration, floor func()) {
+// BenchmarkCommit measures the commit that a start waits for, in a filled store. It reports p50 and p99 of the commit in
+// microseconds and in floors; a floor is the median of the plainest write of the same store in the same run.
+func BenchmarkCommit(b *testing.B, s sessions.Callers, apart time.Duration, floor func()) {
 	for range 100 { // load scripts and pages
 		floor()
 	}
+	Must(b, Write(b.Context(), s, Owner, Put("open")))
+	now, err := s.State(b.Context(), Owner)
+	Must(b, err)
 	run, n := b.Name()+fmt.Sprint(b.N, time.Now().UnixNano()), 0
-	var floors, steps []time.Duration
+	var floors, commits []time.Duration
 	took := func(do func()) time.Duration {
 		time.Sleep(apart)
 		began := time.Now()
 		do()
 		return time.Since(began)
 	}
-	advance := func(s ledger.Step) {
-		s.At = time.Now()
-		if _, err := l.Advance(b.Context(), s); err != nil {
-			b.Fatal(err)
+	commit := func(batch ledger.Batch) {
+		batch.Was, batch.Now = now.Version, rand.Text()
+		if done, err := s.Commit(b.Context(), Owner, batch); err != nil || done != ledger.Written {
+			b.Fatal(done, err)
 		}
+		now.Version = batch.Now
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
 		n++
-		key := fmt.Sprint(run, n)
+		e := Entry(fmt.Sprint(run, n))
+		batch := Put(e.Key)
+		batch.Changed = []ledger.Changed{{Key: e.Key, Free: true, Texts: map[string]string{ledger.PartPrompt: e.Prompt}}}
 		floors = append(floors, took(floor))
 		b.StartTimer()
-		steps = append(steps, took(func() { advance(LedgerStep(key, "a", handoff.StatusDispatching)) }))
+		commits = append(commits, took(func() { commit(batch) }))
 		b.StopTimer()
-		advance(LedgerStep(key, "a", handoff.StatusStarted)) // so that the number of open entries does not grow
-		advance(LedgerStep(key, "a", handoff.StatusCompleted))
-		advance(LedgerStep(key, "a", handoff.StatusDelivered))
+		commit(Over(time.Now(), e)) // so that the number of open handoffs does not grow
 		b.StartTimer()
 	}
 	slices.Sort(floors)
-	slices.Sort(steps)
+	slices.Sort(commits)
 	at := func(all []time.Duration, q float64) float64 { return float64(all[int(q*float64(len(all)-1))]) }
-	b.ReportMetric(at(steps, .5)/1e3, "p50-µs")
-	b.ReportMetric(at(steps, .99)/1e3, "p99-µs")
-	b.ReportMetric(at(steps, .5)/at(floors, .5), "p50-floors")
-	b.ReportMetric(at(steps, .99)/at(floors, .5), "p99-floors")
+	b.ReportMetric(at(commits, .5)/1e3, "p50-µs")
+	b.ReportMetric(at(commits, .99)/1e3, "p99-µs")
+	b.ReportMetric(at(commits, .5)/at(floors, .5), "p50-floors")
+	b.ReportMetric(at(commits, .99)/at(floors, .5), "p99-floors")
 	b.ReportMetric(at(floors, .99)/at(floors, .5), "floor-p99-floors")
 	b.ReportMetric(at(floors, .5)/1e3, "floor-µs")
 }
 
-// Heard returns the steps of a handoff that was heard a moment ago, to fill a store.
-func Heard(key string) []ledger.Step {
-	s, heard := LedgerStep(key, "a", handoff.StatusCompleted), LedgerStep(key, "a", handoff.StatusDelivered)
-	s.New, s.At, heard.At = true, time.Now(), time.Now()
-	s.Set.Title, s.Set.Prompt, s.Set.Target = "auth refactor", "fix the failing login test of the shop",
-		handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}
-	s.Body = ledger.Body{Prompt: s.Set.Prompt, Text: "The tests pass. I changed two files."}
-	return []ledger.Step{s, heard}
+// Fill stores handoffs of [Owner] that were heard a moment ago.
+func Fill(b *testing.B, s sessions.Callers, n int) {
+	b.Helper()
+	const atOnce = 50
+	for from := 0; from < n; from += atOnce {
+		var all []ledger.Entry
+		for i := from; i < min(from+atOnce, n); i++ {
+			all = append(all, Entry(fmt.Sprint("heard-", i)))
+		}
+		batch := Over(time.Now(), all...)
+		for i := range batch.Changed {
+			batch.Changed[i].Texts = map[string]string{ledger.PartPrompt: all[i].Prompt, ledger.PartText: "The tests pass."}
+		}
+		Must(b, Write(b.Context(), s, Owner, batch))
+	}
 }

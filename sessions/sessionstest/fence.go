@@ -2,7 +2,6 @@ package sessionstest
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,62 +17,41 @@ type Takeover struct {
 	Latter func(t *testing.T) (s Store, end func()) // opens the latter life; called once
 }
 
-// TestFence: after a later life has opened the store, every step of the former life and all its other writes for
+// TestFence: after a later life has opened the store, every batch of the former life and all its other writes for
 // callers are refused, also after the later life has ended.
 func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 	over := open(t)
-	walk := func(l ledger.Ledger, key string, to handoff.Status) (e ledger.Entry) {
-		for _, status := range ledgerPath[:slices.Index(ledgerPath, to)+1] {
-			var err error
-			if e, err = l.Advance(t.Context(), LedgerStep(key, "a", status)); err != nil {
-				t.Fatalf("%s to %s: %v", key, status, err)
-			}
-		}
-		return e
-	}
-	before := []ledger.Entry{
-		walk(over.Former, "k1", handoff.StatusAccepted), walk(over.Former, "k2", handoff.StatusDispatching),
-		walk(over.Former, "k3", handoff.StatusStarted), walk(over.Former, "k4", handoff.StatusCompleted),
-	}
-	c := handoff.Caller{Principal: "owner"}
-	kept := sessions.Document{Owner: c, ID: "kept", Body: []byte("kept"), Ends: time.Now().Add(time.Hour)}
-	sticky := handoff.Sticky{Target: handoff.Target{Server: "s", Thread: "kept"}, Since: time.Now().UTC()}
+	first := Put("k1", "k2")
+	first.Now = "1"
+	comesTo(t, over.Former, first, ledger.Written)
+	kept := sessions.Document{Owner: owner, ID: "kept", Body: []byte("kept"), Ends: time.Now().Add(time.Hour)}
 	line := sessions.Said{ID: "kept", At: time.Now(), Who: "you", Text: "kept"}
 	Must(t, over.Former.PutDocument(t.Context(), kept))
-	Must(t, over.Former.Set(t.Context(), c, sticky))
-	Must(t, over.Former.AddSaid(t.Context(), c, []sessions.Said{line}))
+	Must(t, over.Former.AddSaid(t.Context(), owner, []sessions.Said{line}))
 	latter, end := over.Latter(t)
-	opened(t, latter, before...)
-	before = append(before, walk(latter, "k5", handoff.StatusAccepted))
+	WantOpen(t, latter, "k1", "k2")
+	write(t, latter, owner, Put("k3"))
+	now, err := latter.State(t.Context(), owner)
+	Must(t, err)
 	refused := func() {
 		t.Helper()
-		again := LedgerStep("k2", "a", handoff.StatusDispatching)
-		again.Attempt = 2
-		made := LedgerStep("k6", "a", handoff.StatusCompleted) // an entry that was never in the ledger
-		made.New = true
-		for _, s := range []ledger.Step{
-			LedgerStep("k6", "a", handoff.StatusAccepted), LedgerStep("k6", "a", handoff.StatusDispatching), made,
-			LedgerStep("k1", "a", handoff.StatusDispatching), again, LedgerStep("k2", "a", handoff.StatusStarted),
-			LedgerStep("k3", "a", handoff.StatusCompleted), LedgerStep("k4", "a", handoff.StatusDelivered),
-			LedgerStep("k1", "a", handoff.StatusAccepted), // as it was written before
-			LedgerStep("k5", "a", ""),
+		for what, b := range map[string]ledger.Batch{
+			"a promise": Put("k4"), "what is over": Over(since, Entry("k1")), "no documents": {Drop: []string{"handoff:k1"}},
+			"nothing": {}, "what it wrote before": first,
 		} {
-			if _, err := over.Former.Advance(t.Context(), s); handoff.CodeOf(err) != handoff.CodeShutdown {
-				t.Errorf("the former life wrote %s to %q: %v", s.Key, s.To, err)
+			for _, b.Was = range []string{"", "1", now.Version} {
+				if _, err := over.Former.Commit(t.Context(), owner, b); handoff.CodeOf(err) != handoff.CodeShutdown {
+					t.Errorf("the former life wrote %s after %q: %v", what, b.Was, err)
+				}
 			}
 		}
-	}
-	others := func() {
-		t.Helper()
-		another, other, more := kept, sticky, line
-		another.ID, other.Target.Server, more.ID = "another", "another", "another"
-		_, errDrop := over.Former.DropDocument(t.Context(), c, kept.ID)
+		another, more := kept, line
+		another.ID, more.ID = "another", "another"
+		_, errDrop := over.Former.DropDocument(t.Context(), owner, kept.ID)
 		for what, err := range map[string]error{
 			"a document": over.Former.PutDocument(t.Context(), another), "no document": errDrop,
-			"a sticky thread": over.Former.Set(t.Context(), c, other), "no sticky thread": over.Former.Clear(t.Context(), c,
-				sticky.Target),
-			"a line":   over.Former.AddSaid(t.Context(), c, []sessions.Said{more}),
-			"no lines": over.Former.DropSaid(t.Context(), c),
+			"a line":   over.Former.AddSaid(t.Context(), owner, []sessions.Said{more}),
+			"no lines": over.Former.DropSaid(t.Context(), owner),
 		} {
 			if handoff.CodeOf(err) != handoff.CodeShutdown {
 				t.Errorf("the former life wrote %s: %v", what, err)
@@ -81,17 +59,14 @@ func TestFence(t *testing.T, open func(t *testing.T) Takeover) {
 		}
 	}
 	refused()
-	others()
-	opened(t, latter, before...)
-	list, errList := latter.List(t.Context(), c)
-	said, errSaid := latter.Said(t.Context(), c, sessions.SaidQuery{})
-	_, there, errKept := latter.Document(t.Context(), c, "kept")
-	_, made, errMade := latter.Document(t.Context(), c, "another")
-	Must(t, errors.Join(errList, errSaid, errKept, errMade))
-	if len(list) != 1 || list[0] != sticky || len(said.Lines) != 1 || said.Lines[0].ID != "kept" || !there || made {
-		t.Errorf("what is kept has changed: %v, %v, %v, %v", list, said.Lines, there, made)
+	WantOpen(t, latter, "k1", "k2", "k3")
+	said, errSaid := latter.Said(t.Context(), owner, sessions.SaidQuery{})
+	_, there, errKept := latter.Document(t.Context(), owner, "kept")
+	_, made, errMade := latter.Document(t.Context(), owner, "another")
+	Must(t, errors.Join(errSaid, errKept, errMade))
+	if len(said.Lines) != 1 || said.Lines[0].ID != "kept" || !there || made {
+		t.Errorf("what is kept has changed: %v, %v, %v", said.Lines, there, made)
 	}
 	end()
 	refused()
-	others()
 }

@@ -7,16 +7,13 @@ import (
 	"context"
 	"io"
 	"testing"
-	"time"
 
-	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
 
 // A Store has the methods of every store.
 type Store interface {
-	handoff.Stickies
 	Ledger
 	Edge
 }
@@ -54,32 +51,24 @@ type Installation interface {
 	sessions.Values
 }
 
-// A Ledger is a ledger with its history.
+// A Ledger is what is kept of callers.
 type Ledger interface {
-	ledger.Ledger
+	sessions.Memory
 	ledger.History
 	ledger.Owners
 }
 
 // contracts are the tests by subject and name. Each gets an empty store. Set once.
 var contracts = map[string]map[string]func(*testing.T, Store){
-	"stickies": {
-		"empty": testEmpty, "set and list": testSetAndList, "set replaces": testReplace, "newest first": testOrder,
-		"clear is exact": testClear, "odd words are kept": testOddWords, "callers are apart": testCallers,
-		"what is not a thread is refused": testRefused, "many at once": testConcurrent,
-	},
-	"ledger": {
-		"one life": testLife, "as the table says": testTable, "one owner wins": testOneWinner,
-		"oldest first, however many": testOpenOrder, "an emptied store is told again": testToldAgain,
-		"callers are apart in the ledger": testLedgerCallers, "odd words are kept in the ledger": testLedgerWords,
-		"what is no step is refused": testNoSteps,
+	"callers": {
+		"nothing": testNothing, "a batch of several": testBatch, "from another state": testOutdated, "twice": testRepeated,
+		"a key that is not free": testNotFree, "for a time": testKeptFor, "one of many writes": testOneWriter,
+		"callers are apart": testCallers, "odd words are kept": testWords, "nobody is refused": testNobody,
+		"who made a thread": testOwned, "a random walk": testWalk,
 	},
 	"history": {
-		"what was heard": testHeard, "page by page": testPages, "search": testSearch, "bodies are whole": testBodies,
-		"callers are apart in the history": testHistoryCallers, "too many that nobody heard": testUnheard,
-		"what nobody can hear after the call": testNameless, "a random walk": testHistoryWalk, "found by its key": testFind,
-		"a key that is free": testFreeKey, "requests that wait": testRequests, "no words": testNoWords,
-		"who made a thread": testOwned,
+		"page by page": testPages, "search": testSearch, "found by its key": testFound, "no words": testUnkept,
+		"callers are apart": testPastApart, "what cannot be read": testUnreadable,
 	},
 	"logins": {
 		"one life": testLoginLife, "principals are apart": testLoginsApart, "ended is none": testLoginEnds,
@@ -142,15 +131,6 @@ func Opened[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S 
 	})
 	return s
 }
-
-// Sticky is a sticky thread of [Owner].
-var Sticky = handoff.Sticky{
-	Target: handoff.Target{Server: "bigpc", Project: "api", Thread: "thread-1"}, Title: "auth refactor",
-	Named: true, Since: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
-}
-
-// Owner is the caller of most tests.
-var Owner = owner
 
 // Must fails the test at once if err is not nil.
 func Must(t testing.TB, err error) {

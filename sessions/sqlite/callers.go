@@ -20,15 +20,15 @@ type callers struct {
 
 // statements are the prepared statements. Those that write are on the connection write.
 type statements struct {
-	first, next, put, drop, text, untext, over, past, words *sql.Stmt
-	state                                                   *sql.Stmt
+	is, renew, put, drop, text, untext, over, past, words *sql.Stmt
+	state                                                 *sql.Stmt
 }
 
 func (s *callers) prepareAll(ctx context.Context) error {
-	const mine = " AND EXISTS (SELECT 1 FROM life WHERE epoch = ?4)"
 	err := s.prepare(ctx, s.write, map[**sql.Stmt]string{
-		&s.stmts.first: "INSERT OR IGNORE INTO callers (name, version, ends) SELECT ?1, ?2, ?3 WHERE 1" + mine,
-		&s.stmts.next:  "UPDATE callers SET version = ?2, ends = ?3 WHERE name = ?1 AND version = ?5" + mine,
+		&s.stmts.is: "SELECT epoch, coalesce((SELECT version FROM callers WHERE name = ? AND ends > ?), '') FROM life",
+		&s.stmts.renew: "INSERT INTO callers (name, version, ends) VALUES (?, ?, ?) " +
+			"ON CONFLICT (name) DO UPDATE SET version = excluded.version, ends = excluded.ends",
 		&s.stmts.put: "INSERT INTO docs (caller, name, body) VALUES (?, ?, ?) " +
 			"ON CONFLICT (caller, name) DO UPDATE SET body = excluded.body",
 		&s.stmts.drop: "DELETE FROM docs WHERE caller = ? AND name = ?",
@@ -78,7 +78,7 @@ func (s *callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) 
 		return 0, s.taken()
 	}
 	err = s.change(ctx, func(ctx context.Context, tx transaction) error {
-		if done, err = s.renew(ctx, name, b); done != ledger.Written || err != nil {
+		if done, err = s.decide(ctx, name, b); done != ledger.Written || err != nil {
 			return err
 		}
 		return s.content(ctx, tx, name, b)
@@ -86,36 +86,45 @@ func (s *callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) 
 	return done, err
 }
 
-// renew gives a caller's state its new version, or says why it cannot.
-func (s *callers) renew(ctx context.Context, name string, b ledger.Batch) (ledger.Committed, error) {
-	ends := int64(math.MaxInt64)
-	if b.For > 0 {
-		ends = time.Now().Add(b.For).UnixMilli()
-	}
-	args := []any{name, b.Now, ends, s.epoch}
-	n, err := int64(0), error(nil)
-	if b.Was == "" {
-		n, err = affected(s.stmts.first.ExecContext(ctx, args...))
-	} else {
-		n, err = affected(s.stmts.next.ExecContext(ctx, append(args, b.Was)...))
-	}
-	if n == 0 && err == nil {
-		return ledger.Outdated, s.fenced(ctx)
+// decide reports what is to become of a batch. It changes nothing.
+func (s *callers) decide(ctx context.Context, name string, b ledger.Batch) (ledger.Committed, error) {
+	var epoch int64
+	var version string
+	err := s.stmts.is.QueryRowContext(ctx, name, time.Now().UnixMilli()).Scan(&epoch, &version)
+	switch {
+	case err != nil:
+		return 0, err
+	case epoch != s.epoch:
+		return 0, s.taken()
+	case version != b.Was:
+		return ledger.Outdated, nil
 	}
 	for _, c := range b.Changed {
 		var over bool
-		if c.Free && err == nil {
+		if c.Free {
 			err = s.stmts.over.QueryRowContext(ctx, name, c.Key).Scan(&over)
 		}
-		if over {
+		if over || err != nil {
 			return ledger.NotFree, err
 		}
 	}
-	return ledger.Written, err
+	return ledger.Written, nil
 }
 
 // content writes the content of a batch.
 func (s *callers) content(ctx context.Context, tx transaction, name string, b ledger.Batch) error {
+	ends := int64(math.MaxInt64)
+	if b.For > 0 {
+		ends = time.Now().Add(b.For).UnixMilli()
+	}
+	if _, err := s.stmts.renew.ExecContext(ctx, name, b.Now, ends); err != nil {
+		return err
+	}
+	if b.Was == "" { // documents that are there were kept for a time, which is over
+		if _, err := tx.ExecContext(ctx, "DELETE FROM docs WHERE caller = ?", name); err != nil {
+			return err
+		}
+	}
 	for doc, body := range b.Put {
 		if _, err := s.stmts.put.ExecContext(ctx, name, doc, body); err != nil {
 			return err
@@ -180,8 +189,8 @@ func (s *callers) changed(ctx context.Context, tx transaction, name string, c le
 
 // Waiting implements [sessions.Callers].
 func (s *callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT caller FROM docs WHERE name >= ? AND name < ?", prefix,
-		prefix+"\U0010ffff")
+	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT caller FROM docs JOIN callers c ON c.name = caller "+
+		"WHERE docs.name >= ? AND docs.name < ? AND ends > ?", prefix, prefix+"\U0010ffff", time.Now().UnixMilli())
 	names, err := collect(rows, err, func(row *sql.Rows, name *string) error { return row.Scan(name) })
 	if err != nil {
 		return nil, s.fault(err)

@@ -3,13 +3,21 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
-	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/sessions/sessionstest"
 )
 
 var must = sessionstest.Must
+
+// put writes a document of a handoff, with long texts.
+func put(t *testing.T, s *Store, key string) error {
+	b := sessionstest.Put(key)
+	b.Changed = []ledger.Changed{{Key: key, Texts: map[string]string{ledger.PartPrompt: strings.Repeat("words ", 10_000)}}}
+	return sessionstest.Write(t.Context(), s, sessionstest.Owner, b)
+}
 
 // TestChangeLeavesNothingOpen: however a change fails, nothing of it is written, and the connection can make the next
 // one.
@@ -59,8 +67,7 @@ func TestChangeLeavesNothingOpen(t *testing.T) {
 			if err == nil {
 				t.Fatal("it was acknowledged")
 			}
-			target := handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t1"}}
-			if err := s.Set(t.Context(), handoff.Caller{Principal: "owner"}, target); err != nil {
+			if err := put(t, s, "next"); err != nil {
 				t.Fatalf("the next change: %v", err)
 			}
 			var n int

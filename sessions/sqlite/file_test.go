@@ -27,15 +27,7 @@ func runFor(t *testing.T, s *sqlite.Store, d time.Duration) {
 	must(t, ended())
 }
 
-func wantSticky(t *testing.T, s *sqlite.Store, want ...handoff.Sticky) {
-	t.Helper()
-	got, err := s.List(t.Context(), owner)
-	if err != nil || !slices.Equal(got, want) {
-		t.Fatalf("got %+v, %v, want %+v", got, err, want)
-	}
-}
-
-// remembered fails the test unless a copy of the file, as a kill now would leave it, has the sticky.
+// remembered fails the test unless a copy of the file, as a kill now would leave it, has the handoff.
 func remembered(t *testing.T, dir string) {
 	t.Helper()
 	after := t.TempDir()
@@ -44,7 +36,7 @@ func remembered(t *testing.T, dir string) {
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(after, name), data, 0o600))
 	}
-	wantSticky(t, open(t, sqlite.Config{Dir: after}), sticky)
+	sessionstest.WantOpen(t, open(t, sqlite.Config{Dir: after}), "key")
 }
 
 // Acknowledged data is there after a kill, even before the first checkpoint, and after a clean end.
@@ -54,19 +46,19 @@ func TestReopen(t *testing.T) {
 		s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
 		must(t, err)
 		if round == 0 {
-			must(t, s.Set(t.Context(), owner, sticky))
+			put(t, s, "key")
 			remembered(t, dir)
 		}
 		ended := sessionstest.Run(t, s)
-		wantSticky(t, s, sticky)
+		sessionstest.WantOpen(t, s, "key")
 		if err := ended(); err != nil {
 			t.Fatalf("run: %v", err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatalf("close: %v", err)
 		}
-		if _, err := s.List(t.Context(), owner); handoff.CodeOf(err) != handoff.CodeShutdown {
-			t.Fatalf("list after close: %v", err)
+		if _, err := s.State(t.Context(), owner); handoff.CodeOf(err) != handoff.CodeShutdown {
+			t.Fatalf("read after close: %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "switchboard.db-wal")); !os.IsNotExist(err) {
 			t.Fatalf("the log is left: %v", err)
@@ -79,7 +71,7 @@ func TestModes(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, sqlite.Config{Dir: dir})
-	must(t, s.Set(t.Context(), owner, sticky))
+	put(t, s, "key")
 	ended := sessionstest.Run(t, s)
 	for s.Copies() == 0 {
 		time.Sleep(10 * time.Millisecond)
@@ -109,19 +101,18 @@ func TestSecondIsRefused(t *testing.T) {
 func TestLockLost(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, sqlite.Config{Dir: dir})
-	_, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusDispatching))
-	must(t, err)
+	put(t, s, "began")
 	must(t, os.Remove(filepath.Join(dir, "lock")))
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Fatalf("run: %v", err)
 	}
-	e, err := s.Advance(t.Context(), sessionstest.LedgerStep("late", "a", handoff.StatusDispatching))
-	if handoff.CodeOf(err) != handoff.CodeShutdown || e.Status != "" {
-		t.Fatalf("a start gave %+v, %v", e, err)
+	late := sessionstest.Put("late")
+	if err := sessionstest.Write(t.Context(), s, owner, late); handoff.CodeOf(err) != handoff.CodeShutdown {
+		t.Fatalf("a start gave %v", err)
 	}
-	if _, err := s.Advance(t.Context(), sessionstest.LedgerStep("began", "a", handoff.StatusStarted)); err != nil {
-		t.Fatal(err) // steps of started turns are still written
-	}
+	sessionstest.WantOpen(t, s, "began")
+	late.Promise = false // what became of started turns is still written
+	must(t, sessionstest.Write(t.Context(), s, owner, late))
 }
 
 // A file that cannot be used is refused with advice, and is not changed.
@@ -147,9 +138,7 @@ func TestUnusableFile(t *testing.T) {
 	must(t, os.Remove(file))
 
 	s := open(t, sqlite.Config{Dir: dir})
-	for i := range 200 {
-		sessionstest.Deliver(t, s, fmt.Sprint("key-", i), time.Now(), nil)
-	}
+	must(t, sessionstest.Write(t.Context(), s, owner, over(200)))
 	must(t, s.Close())
 	good, err := os.ReadFile(file)
 	must(t, err)
@@ -175,26 +164,34 @@ func TestUnusableFile(t *testing.T) {
 	}
 }
 
-// Unheard outcomes are kept for ever, history for the configured time, and stickies for ninety days after the last
-// change. The time without a process counts, too.
+// over returns a batch of handoffs that were heard just now, with their texts.
+func over(n int) ledger.Batch {
+	all := make([]ledger.Entry, n)
+	for i := range all {
+		all[i] = sessionstest.Entry(fmt.Sprint("heard-", i))
+	}
+	b := sessionstest.Over(time.Now(), all...)
+	for i := range b.Changed {
+		b.Changed[i].Texts = map[string]string{ledger.PartText: "whole"}
+	}
+	return b
+}
+
+// What is open is kept for ever, history for the configured time, and what is kept for a time no longer. The time
+// without a process counts, too.
 func TestExpires(t *testing.T) {
 	const day = 24 * time.Hour
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, sqlite.Config{Dir: dir, HistoryFor: 10 * day})
-		must(t, s.Set(t.Context(), owner, sticky))
+		idle := handoff.Caller{Principal: "idle"}
+		must(t, sessionstest.Write(t.Context(), s, idle, ledger.Batch{Put: map[string]string{"sticky:bigpc": "{}"},
+			For: ledger.StickyFor}))
 		const n = 500 // more than one sweep deletes
-		for i := range n {
-			sessionstest.Deliver(t, s, fmt.Sprint("heard-", i), time.Now(), func(step *ledger.Step) {
-				if step.To == handoff.StatusCompleted {
-					step.Body.Text = "whole"
-				}
-			})
-		}
-		unheard := sessionstest.LedgerStep("unheard", "a", handoff.StatusCompleted)
-		unheard.New, unheard.At, unheard.Body.Text = true, time.Now(), "whole"
-		_, err := s.Advance(t.Context(), unheard)
-		must(t, err)
+		b := over(n)
+		b.Put = sessionstest.Put("unheard").Put
+		b.Changed = append(b.Changed, ledger.Changed{Key: "unheard", Texts: map[string]string{ledger.PartText: "whole"}})
+		must(t, sessionstest.Write(t.Context(), s, owner, b))
 		count := func(s *sqlite.Store) (all int) {
 			for q := (ledger.HistoryQuery{Search: "fix"}); ; {
 				page, err := s.History(t.Context(), owner, q)
@@ -203,6 +200,12 @@ func TestExpires(t *testing.T) {
 					return all
 				}
 				q.Before = page.Next
+			}
+		}
+		kept := func(want bool) {
+			t.Helper()
+			if now, err := s.State(t.Context(), idle); err != nil || (len(now.Documents) == 1) != want {
+				t.Fatalf("there is %+v, %v", now, err)
 			}
 		}
 		time.Sleep(9 * day)
@@ -224,13 +227,11 @@ func TestExpires(t *testing.T) {
 			t.Fatalf("a body is left: %v", err)
 		}
 		time.Sleep(78 * day)
-		wantSticky(t, s, sticky)
+		kept(true)
 		time.Sleep(2 * day)
-		wantSticky(t, s)
+		kept(false)
 		runFor(t, s, 10*time.Second)
-		if all, err := s.OpenAll(t.Context()); err != nil || len(all) != 1 || all[0].Key != "unheard" {
-			t.Fatalf("open are %+v, %v", all, err)
-		}
+		sessionstest.WantOpen(t, s, "unheard")
 		if body, ok, err := s.Body(t.Context(), owner, "unheard"); !ok || err != nil || body.Text != "whole" {
 			t.Fatalf("its body is %+v, %v", body, err)
 		}
@@ -246,7 +247,7 @@ func TestCopies(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("switchboard.db.2099-01-0%d.copy", n+1)), nil, 0o600))
 		}
 		s := open(t, sqlite.Config{Dir: dir})
-		must(t, s.Set(t.Context(), owner, sticky))
+		put(t, s, "key")
 		for range 6 {
 			runFor(t, s, 3*time.Second)
 			time.Sleep(24 * time.Hour)
@@ -260,26 +261,27 @@ func TestCopies(t *testing.T) {
 			must(t, err)
 			other := t.TempDir()
 			must(t, os.WriteFile(filepath.Join(other, "switchboard.db"), data, 0o600))
-			wantSticky(t, open(t, sqlite.Config{Dir: other}), sticky)
+			sessionstest.WantOpen(t, open(t, sqlite.Config{Dir: other}), "key")
 		}
 	})
 }
 
-// Many concurrent handoffs succeed on a busy machine and are there after a restart. Closing the store leaves no
+// Many callers at once succeed on a busy machine and are there after a restart. Closing the store leaves no
 // goroutine.
 func TestManyAtOnce(t *testing.T) {
-	const handoffs = 200
+	const callers = 200
 	before := runtime.NumGoroutine()
 	dir := t.TempDir()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: dir})
 	must(t, err)
 	ended := sessionstest.Run(t, s)
 	var all sync.WaitGroup
-	for i := range handoffs {
+	for i := range callers {
 		all.Go(func() {
-			for _, to := range []handoff.Status{handoff.StatusDispatching, handoff.StatusStarted} {
-				if _, err := s.Advance(t.Context(), sessionstest.LedgerStep(fmt.Sprint("key-", i), "a", to)); err != nil {
-					t.Errorf("handoff %d to %s: %v", i, to, err)
+			c := handoff.Caller{Principal: "owner", User: fmt.Sprint(i)}
+			for _, key := range []string{"one", "two"} {
+				if err := sessionstest.Write(t.Context(), s, c, sessionstest.Put(key)); err != nil {
+					t.Errorf("%s of %v: %v", key, c, err)
 				}
 			}
 		})
@@ -293,7 +295,7 @@ func TestManyAtOnce(t *testing.T) {
 		}
 	}
 	after := open(t, sqlite.Config{Dir: dir})
-	if found, err := after.OpenAll(t.Context()); err != nil || len(found) != handoffs {
+	if found, err := after.Waiting(t.Context(), ledger.HandoffDoc); err != nil || len(found) != callers {
 		t.Fatalf("%d are there after a restart, %v", len(found), err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/sessions/sessionstest"
 )
 
 // While a file cannot grow, as on a full disk, new work fails with code unreachable, and the data stays. When there is
@@ -23,30 +24,25 @@ func TestDiskFull(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)
 	defer func() { _ = s.Close() }()
-	step := newStep("first")
-	first, err := s.Advance(t.Context(), step)
-	must(t, err)
+	must(t, put(t, s, "first"))
 	if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // not beyond its present size
 		t.Fatal(err)
 	}
-	step.Key = "second"
 	for range 3 {
-		e, err := s.Advance(t.Context(), step)
-		if handoff.CodeOf(err) != handoff.CodeUnreachable || e.Status != "" ||
-			handoff.StoreDown(err).Subject != handoff.WhyStoreFull || !strings.Contains(err.Error(), "full") {
-			t.Fatalf("on a full disk: %+v, %v", e, err)
+		err := put(t, s, "second")
+		if handoff.CodeOf(err) != handoff.CodeUnreachable || handoff.StoreDown(err).Subject != handoff.WhyStoreFull ||
+			!strings.Contains(err.Error(), "full") {
+			t.Fatalf("on a full disk: %v", err)
 		}
 	}
-	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 1 || open[0] != first {
-		t.Fatalf("open are %+v, %v", open, err)
-	}
+	sessionstest.WantOpen(t, s, "first")
 	if got := s.counts.refused.Load(); got != 3 {
 		t.Fatalf("%d were counted", got)
 	}
 	_, err = s.write.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000")
 	must(t, err)
-	_, err = s.Advance(t.Context(), step)
-	must(t, err)
+	must(t, put(t, s, "second"))
+	sessionstest.WantOpen(t, s, "first", "second")
 }
 
 // A disk that refuses all writes is like a full one: new work fails and leaves nothing behind, the failure is counted
@@ -55,8 +51,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)
 	defer func() { _ = s.Close() }()
-	first, err := s.Advance(t.Context(), newStep("first"))
-	must(t, err)
+	must(t, put(t, s, "first"))
 	today := time.Now().UTC().Format(time.DateOnly)
 	_, err = s.Spend(t.Context(), "ready", today, "", 0)
 	must(t, err)
@@ -65,9 +60,8 @@ func TestDiskTakesNothing(t *testing.T) {
 		t.Fatalf("it is not what this test is about: %v", err)
 	}
 	for range 2 {
-		e, err := s.Advance(t.Context(), newStep("second"))
-		if handoff.CodeOf(err) != handoff.CodeUnreachable || e.Status != "" {
-			t.Fatalf("a step: %+v, %v", e, err)
+		if err := put(t, s, "second"); handoff.CodeOf(err) != handoff.CodeUnreachable {
+			t.Fatalf("a commit: %v", err)
 		}
 	}
 	if got := s.counts.refused.Load(); got != 2 {
@@ -77,15 +71,10 @@ func TestDiskTakesNothing(t *testing.T) {
 	if _, err := s.Spend(t.Context(), "ready", today, "", 0); err == nil {
 		t.Error("it seems to take work")
 	}
-	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 1 || open[0] != first {
-		t.Errorf("meanwhile open are %+v, %v", open, err)
-	}
+	sessionstest.WantOpen(t, s, "first")
 	mend()
-	_, err = s.Advance(t.Context(), newStep("second"))
-	must(t, err)
-	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 2 {
-		t.Errorf("open are %+v, %v", open, err)
-	}
+	must(t, put(t, s, "second"))
+	sessionstest.WantOpen(t, s, "first", "second")
 }
 
 // While no checkpoint succeeds, small changes may still be possible; Kept reports that most work is not.
@@ -93,8 +82,7 @@ func TestDiskTakesOnlyTheLog(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	must(t, err)
 	defer func() { _ = s.Close() }()
-	_, err = s.Advance(t.Context(), newStep("first"))
-	must(t, err)
+	must(t, put(t, s, "first"))
 	must(t, s.tick(t.Context()))
 	must(t, s.Kept())
 	mend := breakFiles(t, s.path, os.O_RDONLY)
@@ -120,10 +108,9 @@ func TestDiskGivesNothing(t *testing.T) {
 	if err := s.tick(t.Context()); err != nil { // opens the connection
 		t.Fatal(err)
 	}
-	_, err = s.Advance(t.Context(), newStep("first"))
-	must(t, err)
+	must(t, put(t, s, "first"))
 	mend := breakFiles(t, s.path+"-wal", os.O_WRONLY)
-	if open, err := s.OpenAll(t.Context()); handoff.CodeOf(err) != handoff.CodeUnreachable ||
+	if open, err := s.Waiting(t.Context(), ledger.HandoffDoc); handoff.CodeOf(err) != handoff.CodeUnreachable ||
 		len(open) != 0 {
 		t.Errorf("open are %+v, %v", open, err)
 	}
@@ -136,20 +123,9 @@ func TestDiskGivesNothing(t *testing.T) {
 		t.Errorf("it was said %d times: %v", got, said.All())
 	}
 	mend()
-	if open, err := s.OpenAll(t.Context()); err != nil || len(open) != 1 {
-		t.Errorf("open are %+v, %v", open, err)
-	}
+	sessionstest.WantOpen(t, s, "first")
 	if err := s.tick(t.Context()); err != nil || s.failing {
 		t.Errorf("the file is not kept again: %v", err)
-	}
-}
-
-// newStep returns a step that makes an entry.
-func newStep(key string) ledger.Step {
-	return ledger.Step{
-		Key: key, Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching,
-		New:     true,
-		Attempt: 1, At: time.Now(), Body: ledger.Body{Prompt: strings.Repeat("words ", 10_000)},
 	}
 }
 
@@ -203,12 +179,10 @@ func TestFileLocked(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	other, err := s.checkpointer.BeginTx(t.Context(), nil)
 	must(t, err)
-	sticky := handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t1"}}
-	c := handoff.Caller{Principal: "owner"}
-	if err := s.Set(t.Context(), c, sticky); handoff.CodeOf(err) != handoff.CodeUnreachable ||
+	if err := put(t, s, "key"); handoff.CodeOf(err) != handoff.CodeUnreachable ||
 		handoff.StoreDown(err).Subject != handoff.WhyStoreLocked {
 		t.Fatalf("while it is locked: %v", err)
 	}
 	must(t, other.Rollback())
-	must(t, s.Set(t.Context(), c, sticky))
+	must(t, put(t, s, "key"))
 }

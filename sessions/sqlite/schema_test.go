@@ -120,11 +120,10 @@ func TestBackup(t *testing.T) {
 	}
 	s, err := Open(t.Context(), Config{Dir: dir})
 	must(t, err)
-	var all []ledger.Entry
+	var all []string
 	for _, name := range []string{"in use", "closed"} {
-		e, err := s.Advance(t.Context(), newStep(name))
-		must(t, err)
-		all = append(all, e)
+		must(t, put(t, s, name))
+		all = append(all, name)
 		if name == "closed" {
 			must(t, s.Close())
 		}
@@ -136,9 +135,7 @@ func TestBackup(t *testing.T) {
 		}
 		restored, err := Open(t.Context(), Config{Dir: there})
 		must(t, err)
-		if got, err := restored.OpenAll(t.Context()); err != nil || !slices.Equal(got, all) {
-			t.Errorf("%s: restored are %+v, %v", name, got, err)
-		}
+		sessionstest.WantOpen(t, restored, all...)
 		must(t, restored.Close())
 	}
 	damaged, bad := filepath.Join(dir, fileName), filepath.Join(to, "bad")
@@ -154,20 +151,20 @@ func TestBackup(t *testing.T) {
 // TestOlderWork: open work, work that waits to be heard, history with its words, texts and sticky threads of an older
 // version are what they were.
 func TestOlderWork(t *testing.T) {
-	now := time.Now().UnixMilli()
+	made := time.Now().UnixMilli()
 	s := reopened(t, olderFile(t, 16,
 		entry(1, "open", map[string]string{"inherited": "1"}),
 		entry(2, "waits", map[string]string{"status": "'completed'", "outcome": "'result'", "spoken": "'done'",
 			"tests": "'passed'", "ended": "1764000001000"}),
 		entry(3, "heard", map[string]string{"status": "'delivered'", "outcome": "'failed'", "code": "'busy'",
-			"ended": "1764000002000", "past": fmt.Sprint(now), "watermark": "''", "call": "''", "asker": "'codex'"}),
+			"ended": "1764000002000", "past": fmt.Sprint(made), "watermark": "''", "call": "''", "asker": "'codex'"}),
 		entry(4, "tomb", map[string]string{"status": "'delivered'", "outcome": "'result'", "unkept": "1",
-			"ended": "1764000003000", "past": fmt.Sprint(now)}),
+			"ended": "1764000003000", "past": fmt.Sprint(made)}),
 		"INSERT INTO bodies (id, prompt, text, did) VALUES (3, 'fix it', '', '{}')",
 		"INSERT INTO requests (id, request) VALUES (2, 'whole')",
 		"INSERT INTO history_words (rowid, words) VALUES (3, 'bigpc api auth fix it')",
 		"INSERT INTO stickies (caller, field, value, changed) VALUES ('owner', 'bigpc/api', "+
-			`'{"thread":"t1","title":"auth","named":true,"since":"2026-05-04T12:00:00Z"}', `+fmt.Sprint(now)+")",
+			`'{"thread":"t1","title":"auth","named":true,"since":"2026-05-04T12:00:00Z"}', `+fmt.Sprint(made)+")",
 		"INSERT INTO stickies (caller, field, value, changed) VALUES ('owner', 'broken', 'no JSON', 1)",
 		"INSERT INTO logins (principal, id, sum, key, host, device, made, used, ends) VALUES ('owner', 'id', "+
 			"zeroblob(32), zeroblob(32), 'host', 'phone', 1, 2, 9000000000000000000)",
@@ -179,12 +176,12 @@ func TestOlderWork(t *testing.T) {
 		"INSERT INTO records (kind, name, body) VALUES ('keys', 'one', x'31')",
 	))
 	c := sessionstest.Owner
-	all, err := s.OpenAll(t.Context())
+	now, err := s.State(t.Context(), c)
 	must(t, err)
 	page, err := s.History(t.Context(), c, ledger.HistoryQuery{Search: "aut fi"})
 	must(t, err)
 	got := map[string]ledger.Entry{}
-	for _, e := range slices.Concat(all, page.Entries) {
+	for _, e := range slices.Concat(ledger.Entries(now.Documents, func(name string) { t.Errorf("%s cannot be read", name) }), page.Entries) {
 		got[e.Key] = e
 	}
 	tomb, found, err := s.Find(t.Context(), c, "tomb")
@@ -221,9 +218,9 @@ func TestOlderWork(t *testing.T) {
 			t.Errorf("%s has the texts %+v, %v", key, body, err)
 		}
 	}
-	sticky, err := s.List(t.Context(), c)
-	if err != nil || len(sticky) != 1 || sticky[0].Title != "auth" || sticky[0].Target.Project != "api" {
-		t.Errorf("sticky are %+v, %v", sticky, err)
+	sticky, set, ok := ledger.DecodeSticky("bigpc/api", now.Documents[ledger.StickyDoc+"bigpc/api"])
+	if !ok || sticky.Title != "auth" || set.UnixMilli() != made || len(now.Documents) != 3 {
+		t.Errorf("the current thread is %+v, set %v, among %q", sticky, set, now.Documents)
 	}
 	login, found, err := s.Login(t.Context(), [sha256.Size]byte{})
 	if err != nil || !found || login.Device != "phone" || login.Used != time.Unix(0, 2).UTC() {
@@ -243,10 +240,10 @@ func TestOlderWork(t *testing.T) {
 	if all, err := s.Records(t.Context(), "keys"); err != nil || len(all) != 1 || string(all[0].Body) != "1" {
 		t.Errorf("records are %+v, %v", all, err)
 	}
-	step := sessionstest.LedgerStep("open", "me", handoff.StatusCompleted) // its owner goes on with it
-	step.Args = "sum"
-	_, err = s.Advance(t.Context(), step)
-	must(t, err)
+	if waiting, err := s.Waiting(t.Context(), ledger.HandoffDoc); err != nil || waiting[c].Version != now.Version {
+		t.Errorf("what waits is %+v, %v", waiting, err)
+	}
+	must(t, put(t, s, "another")) // its owner goes on
 }
 
 // TestOwnersOfOlderWork: the owners of threads are taken from the entries in a file of an older version.
@@ -271,9 +268,9 @@ func TestNoWordsForADay(t *testing.T) {
 	defer s.Close()
 	for key, age := range map[string]time.Duration{"young": ledger.KeyFor - time.Minute,
 		"old": ledger.KeyFor + time.Minute} {
-		sessionstest.Deliver(t, s, key, time.Now().Add(-age), func(step *ledger.Step) {
-			step.Set.Unkept = step.To != handoff.StatusDelivered
-		})
+		e := sessionstest.Entry(key)
+		e.Unkept = true
+		must(t, sessionstest.Write(t.Context(), s, sessionstest.Owner, sessionstest.Over(time.Now().Add(-age), e)))
 	}
 	must(t, s.sweep(t.Context()))
 	for key, want := range map[string]bool{"young": true, "old": false} {

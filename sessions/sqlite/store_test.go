@@ -11,10 +11,15 @@ import (
 )
 
 var (
-	owner  = sessionstest.Owner
-	sticky = sessionstest.Sticky
-	must   = sessionstest.Must
+	owner = sessionstest.Owner
+	must  = sessionstest.Must
 )
+
+// put writes documents of handoffs.
+func put(t *testing.T, s *sqlite.Store, keys ...string) {
+	t.Helper()
+	must(t, sessionstest.Write(t.Context(), s, owner, sessionstest.Put(keys...)))
+}
 
 // open opens a store that is closed with the test.
 func open(t testing.TB, cfg sqlite.Config) *sqlite.Store {

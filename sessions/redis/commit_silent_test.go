@@ -12,20 +12,19 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/sessions/sessionstest"
 )
 
-// Who asks the ledger hears within a second that the Redis is gone, also when it only says nothing or
-// cannot even be dialled.
-func TestLedgerWithinASecond(t *testing.T) {
-	c := handoff.Caller{Principal: "owner"}
-	step := ledger.Step{
-		Key: "key", Caller: c, Owner: "a", Args: "args", To: handoff.StatusDispatching, New: true, Attempt: 1,
-		At: time.Unix(1, 0),
-	}
+// Who waits for the store hears within a second that the Redis is gone, also when it only says nothing or cannot even
+// be dialled.
+func TestWithinASecond(t *testing.T) {
 	asks := map[string]func(context.Context, *Store) error{
-		"advance":  func(ctx context.Context, s *Store) error { _, err := s.Advance(ctx, step); return err },
-		"open":     func(ctx context.Context, s *Store) error { _, err := s.Open(ctx, c); return err },
-		"open all": func(ctx context.Context, s *Store) error { _, err := s.OpenAll(ctx); return err },
+		"commit": func(ctx context.Context, s *Store) error {
+			_, err := s.Commit(ctx, sessionstest.Owner, sessionstest.Put("key"))
+			return err
+		},
+		"state":   func(ctx context.Context, s *Store) error { _, err := s.State(ctx, sessionstest.Owner); return err },
+		"waiting": func(ctx context.Context, s *Store) error { _, err := s.Waiting(ctx, ledger.HandoffDoc); return err },
 	}
 	dials := map[string]func() (net.Conn, error){
 		"silent": func() (net.Conn, error) { ours, _ := net.Pipe(); return ours, nil },
@@ -59,14 +58,13 @@ func TestLedgerWithinASecond(t *testing.T) {
 	}
 }
 
-// TestStepWithinASecond: a step that first has to read the state of its caller takes no longer, however late each
-// answer comes.
-func TestStepWithinASecond(t *testing.T) {
+// TestCommitWithinASecond: a commit of several commands takes no longer, however late each answer comes.
+func TestCommitWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(&goredis.Options{Addr: "127.0.0.1:0"})
 		o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
-			go func() { // it answers the read of the state late, and the rest of what the ledger asks never
+			go func() { // it puts the caller into the index late, and never answers the script
 				request := make([]byte, 4<<10)
 				for {
 					n, err := theirs.Read(request)
@@ -74,10 +72,10 @@ func TestStepWithinASecond(t *testing.T) {
 						return
 					}
 					switch asked := strings.ToLower(string(request[:n])); {
-					case strings.Contains(asked, "hgetall"):
+					case strings.Contains(asked, "sadd"):
 						time.Sleep(600 * time.Millisecond)
-						_, _ = theirs.Write([]byte("*0\r\n"))
-					case !strings.Contains(asked, "sadd"): // the client begins the connection
+						_, _ = theirs.Write([]byte(":1\r\n"))
+					case !strings.Contains(asked, "eval"): // the client begins the connection
 						_, _ = theirs.Write([]byte("-ERR unknown command\r\n"))
 					}
 				}
@@ -88,10 +86,7 @@ func TestStepWithinASecond(t *testing.T) {
 		s := newStore(Config{})
 		s.where, s.client, s.lease = "Redis", goredis.NewClient(o), &lease{}
 		began := time.Now()
-		_, err := s.Advance(t.Context(), ledger.Step{
-			Key: "key", Caller: handoff.Caller{Principal: "owner"}, Owner: "a", Args: "args", To: handoff.StatusDispatching,
-			New: true, Attempt: 1, At: time.Unix(1, 0),
-		})
+		_, err := s.Commit(t.Context(), sessionstest.Owner, sessionstest.Put("key"))
 		if took := time.Since(began); handoff.CodeOf(err) != handoff.CodeUnreachable || took > time.Second {
 			t.Errorf("it took %v: %v", took, err)
 		}

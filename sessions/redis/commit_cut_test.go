@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/handoff"
 	"switchboard/handoff/ledger"
-	"switchboard/handoff/ledger/ledgertest"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -100,83 +98,83 @@ func (c *cutter) carry(client net.Conn, to string) error {
 	}
 }
 
-// TestLedgerRepliesCut: every step of many handoffs loses its connection, before or after the script. Repeating a step
-// never fails as if the owner had lost, nothing is applied twice, and a second owner never gets through.
-func TestLedgerRepliesCut(t *testing.T) {
+// TestCommitsCut: every batch of many handoffs loses its connection, before or after the script. The version then says
+// whether it was written, a repetition writes it at most once, and who decided from before it never gets through.
+func TestCommitsCut(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
 	c := startCutter(t, server.Addr)
 	s := open(t, redis.Config{URL: "redis://" + c.addr + "/0"})
-	path := []handoff.Status{
-		handoff.StatusAccepted, handoff.StatusDispatching, handoff.StatusStarted, handoff.StatusCompleted,
-		handoff.StatusDelivered,
-	}
-	var events []ledgertest.Event
-	ask := func(step ledger.Step, want handoff.Code) ledger.Entry {
-		t.Helper()
-		e, err := s.Advance(t.Context(), step)
-		code := handoff.CodeOf(err)
-		if code != want {
-			t.Fatalf("%s to %q: %v, want %q", step.Key, step.To, err, want)
-		}
-		events = append(events, ledgertest.Event{Step: step, Entry: e, Code: code})
-		return e
+	commit := func(b ledger.Batch, was, now string) (ledger.Committed, error) {
+		b.Was, b.Now = was, now
+		return s.Commit(t.Context(), owner, b)
 	}
 	const handoffs = 100
+	version := "first"
+	if done, err := commit(sessionstest.Put("stays"), "", version); done != ledger.Written || err != nil {
+		t.Fatal(done, err)
+	}
 	for i := range handoffs {
-		key := fmt.Sprint("key-", i)
-		ask(sessionstest.LedgerStep(key, "a", path[0]), "")
-		var e ledger.Entry
-		for j, to := range path {
-			step := sessionstest.LedgerStep(key, "a", to)
-			c.next.Store(cutRequest + int32(i+j)%2)
-			ask(step, handoff.CodeUnreachable)
-			e = ask(step, "")
-			ask(sessionstest.LedgerStep(key, "b", to), handoff.CodeTakenOver)
-			if to == handoff.StatusCompleted {
-				events = append(events, ledgertest.Event{Kind: ledgertest.TraceSaid, Key: key, Session: "call"})
+		e := sessionstest.Entry(fmt.Sprintf("key-%03d", i))
+		for j, b := range []ledger.Batch{sessionstest.Put(e.Key), sessionstest.Over(time.Now(), e)} {
+			now, cut := fmt.Sprint(e.Key, "/", j), cutRequest+int32(i/2+j)%2
+			c.next.Store(cut)
+			_, err := commit(b, version, now)
+			unreachable(t, err, c.addr)
+			there, err := s.State(t.Context(), owner)
+			must(t, err)
+			if written := there.Version == now; written != (cut == cutReply) || !written && there.Version != version {
+				t.Fatalf("after %s it has version %q", now, there.Version)
 			}
-		}
-		if e.Attempt != 1 || e.Status != handoff.StatusDelivered || e.Owner != "a" {
-			t.Fatalf("at the end %+v", e)
+			_, err = commit(b, version, now)
+			must(t, err)
+			if done, err := commit(sessionstest.Put("rival"), version, "rival"); done != ledger.Outdated || err != nil {
+				t.Fatalf("a rival came to %d, %v", done, err)
+			}
+			version = now
 		}
 	}
-	if got := c.cuts.Load(); got != handoffs*int32(len(path)) {
+	if got := c.cuts.Load(); got != 2*handoffs {
 		t.Fatalf("%d cuts", got)
 	}
-	must(t, ledgertest.CheckTrace(events))
+	sessionstest.WantOpen(t, s, "stays")
+	page, err := s.History(t.Context(), owner, ledger.HistoryQuery{})
+	if err != nil || len(page.Entries) != handoffs || page.Entries[0].Key != "key-099" {
+		t.Fatalf("of the past there is %+v, %v", page, err)
+	}
 }
 
-// A Redis that is killed is told from one that refuses, whatever is asked, and the ledger goes on when it
-// is back, although it has forgotten everything.
-func TestLedgerRedisDies(t *testing.T) {
+// A Redis that is killed is told from one that refuses, whatever is asked, and the store goes on when it is back,
+// although it has forgotten everything: what was decided from before is outdated then.
+func TestRedisForgets(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
 	s := open(t, redis.Config{URL: server.URL})
-	e := ledgerStep(t, s, handoff.StatusDispatching)
+	must(t, put(t, s, "key"))
+	before, err := s.State(t.Context(), owner)
+	must(t, err)
 	server.Kill()
+	next := sessionstest.Put("next")
+	next.Was, next.Now = before.Version, "next"
 	for range 20 { // more than the connections of the pool
-		_, err := s.Advance(t.Context(), sessionstest.LedgerStep("key", "a", handoff.StatusStarted))
+		_, err := s.Commit(t.Context(), owner, next)
 		unreachable(t, err, server.Addr)
-		_, err = s.Open(t.Context(), owner)
+		_, err = s.State(t.Context(), owner)
 		unreachable(t, err, server.Addr)
-		_, err = s.OpenAll(t.Context())
+		_, err = s.Waiting(t.Context(), ledger.HandoffDoc)
 		unreachable(t, err, server.Addr)
 	}
 	server.Start()
 	for { // the client tries a Redis that was away once a second
-		if _, err := s.OpenAll(t.Context()); err == nil {
+		if _, err := s.State(t.Context(), owner); err == nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	wantOpen(t, s)
-	again := sessionstest.LedgerStep("key", "a", handoff.StatusStarted)
-	again.New, again.Set = true, e.Facts
-	again.Set.Turn = "turn-1"
-	found, err := s.Advance(t.Context(), again)
-	if err != nil || found.Target != e.Target || found.Turn != "turn-1" {
-		t.Fatalf("told again: %+v, %v", found, err)
+	sessionstest.WantOpen(t, s)
+	if done, err := s.Commit(t.Context(), owner, next); done != ledger.Outdated || err != nil {
+		t.Fatalf("what was decided from before came to %d, %v", done, err)
 	}
-	wantOpen(t, s, found)
+	must(t, put(t, s, "key", "next"))
+	sessionstest.WantOpen(t, s, "key", "next")
 }
