@@ -105,11 +105,6 @@ func (s *State) asked(a *Asked) *handoff.Error {
 		key: key, args: a.Args, print: req.Print, asking: a.Waits,
 	}
 	h.doc = document{never: !s.cfg.Stored || req.Unkept && req.Key == id, print: req.Print, free: true}
-	if former != nil { // it never began; its document is replaced
-		former.doc.closed = true
-		h.doc.clear = former.doc.known
-		h.doc.free = !former.doc.known
-	}
 	if a.Former != nil {
 		h.doc.clear, h.doc.free = true, false
 	}

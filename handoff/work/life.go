@@ -44,6 +44,7 @@ func (s *State) apply(h *Handoff, f phase.Fact, fault *handoff.Error) {
 // close detaches a handoff whose outcome is published, or that somebody else has.
 func (s *State) close(h *Handoff) {
 	h.open, h.offered, h.listener = false, false, nil
+	h.wait.noted, h.wait.sent, h.wait.told = pending{}, pending{}, pending{}
 	s.closeQuestions(h)
 	s.halt(h)
 	s.do(Ended{Ending{Record: h.brief(), Turn: h.run.Turn, Code: codeOf(h.Fault), Yielded: h.Outcome == "", Span: h.span}})
@@ -164,6 +165,7 @@ func (s *State) dispatch(h *Handoff) {
 	}
 	h.attempt.target = h.run.Target
 	h.request, h.run.Turn = "", ""
+	h.wait.noted = pending{} // this step notes the words, too
 	if !s.write(h, handoff.StatusDispatching) {
 		s.dispatched(h)
 		return

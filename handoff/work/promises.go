@@ -13,7 +13,7 @@ var Promises = []Promise{
 	{"once", "A turn is started at most once for a request, whatever is cut or killed.",
 		[]string{"TestProofCuts", "TestProofKilled", "TestProofInstances"}},
 	{"written first", "The store has acknowledged that work is dispatched before its start is sent.",
-		[]string{"promise-dispatch-hangs", "promise-dispatch-slow", "TestLedgerModel"}},
+		[]string{"promise-dispatch-hangs", "promise-dispatch-slow", "TestExplored"}},
 	{"lost start", "A start whose answer was lost is looked for; it is sent again once, by the same process, and only " +
 		"if it certainly never ran.", []string{"bug-21-lost-start-not-sent-twice", "TestRealCodexSettlesALostStart"}},
 	{"never again", "Work that was interrupted, or that an earlier process sent, is never started again by itself.",

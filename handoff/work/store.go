@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"crypto/rand"
 	"maps"
 	"slices"
@@ -238,6 +239,9 @@ func (d *document) waits() bool {
 // batch adds a handoff to a batch, and returns how many bytes its texts have.
 func (s *State) batch(b *ledger.Batch, h *Handoff) (bytes int) {
 	d := &h.doc
+	if s.byKey[h.key] == h.ID {
+		s.replace(b, h)
+	}
 	e := s.entry(h)
 	c := ledger.Changed{Key: h.key, Free: d.free, Clear: d.clear, Texts: s.texts(h)}
 	b.Promise = b.Promise || d.status == handoff.StatusAccepted || d.status == handoff.StatusDispatching
@@ -266,6 +270,21 @@ func (s *State) batch(b *ledger.Batch, h *Handoff) (bytes int) {
 	return bytes
 }
 
+// replace ends the documents of earlier handoffs with the key of one that is written now: there is one of a key.
+func (s *State) replace(b *ledger.Batch, h *Handoff) {
+	for _, o := range s.all {
+		if o != h && o.key == h.key {
+			o.doc.closed = true
+			if !h.doc.sent && o.doc.known {
+				h.doc.clear, h.doc.free = true, false
+			}
+			s.keep.dirty = slices.DeleteFunc(s.keep.dirty, func(x *Handoff) bool { return x == o })
+		}
+	}
+	b.Changed = slices.DeleteFunc(b.Changed, func(c ledger.Changed) bool { return c.Key == h.key })
+	b.Drop = slices.DeleteFunc(b.Drop, func(name string) bool { return name == ledger.HandoffDoc+h.key })
+}
+
 // texts returns the parts of the texts of a handoff that the store does not have, or has and is to drop: "".
 func (s *State) texts(h *Handoff) map[string]string {
 	all := map[string]string{}
@@ -278,7 +297,7 @@ func (s *State) texts(h *Handoff) map[string]string {
 		}
 	}
 	add(ledger.PartPrompt, handoff.Clip(h.Prompt, ledger.MaxBody))
-	if h.Outcome != "" {
+	if h.doc.over() {
 		add(ledger.PartText, handoff.Clip(h.Text, ledger.MaxBody))
 		if did := encodeDetails(h.Record); len(did) <= ledger.MaxBody {
 			add(ledger.PartDid, did)
@@ -294,6 +313,11 @@ func (s *State) texts(h *Handoff) map[string]string {
 	return all
 }
 
+// over reports whether the document has an outcome. Work that goes on without this process has none there.
+func (d *document) over() bool {
+	return d.status == handoff.StatusCompleted || d.status == handoff.StatusDelivered
+}
+
 // entry returns the document of a handoff.
 func (s *State) entry(h *Handoff) ledger.Entry {
 	d := &h.doc
@@ -306,14 +330,11 @@ func (s *State) entry(h *Handoff) ledger.Entry {
 		Inherited: h.state.Inherited, Accepted: ledger.Millis(d.accepted),
 		Facts: ledger.Facts{
 			Print: d.print, ClientID: h.ID, Target: target, Watermark: h.run.Before, Turn: h.run.Turn, Prompt: h.Prompt,
-			Title: h.Title, Why: h.Why, Outcome: h.Outcome, Tests: h.Tested, Code: d.code, Spoken: h.Spoken,
-			Giver: h.Key, Asker: h.Client, Parent: h.Parent, Unkept: h.Unkept,
+			Title: h.Title, Why: h.Why, Giver: h.Key, Asker: h.Client, Parent: h.Parent, Unkept: h.Unkept,
 		},
 	}
-	if d.spoken != "" {
-		e.Spoken = d.spoken
-	}
-	if h.EndedAt != nil {
+	if d.over() {
+		e.Outcome, e.Tests, e.Code, e.Spoken = h.Outcome, h.Tested, d.code, cmp.Or(d.spoken, h.Spoken)
 		e.Ended = ledger.Millis(*h.EndedAt)
 	}
 	return e.Bounded()
