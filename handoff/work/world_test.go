@@ -106,11 +106,13 @@ type life struct {
 	loads  bool           // the store is being read
 	came   bool           // it began with what the store has, and has not read it yet
 	dead   bool
-	lately []Effect // of the newest step
+	event  Event    // the newest
+	lately []Effect // that it had
 
 	has     map[string]ledger.Entry // of which it knows that the store has it, by id
 	tried   map[string]string       // newest attempt, by id
 	former  map[string]bool         // ids that it found in the store
+	stopped map[string]bool         // ids
 	endings map[string]int          // by id
 	outcome map[string]handoff.Outcome
 }
@@ -119,7 +121,7 @@ type life struct {
 func (w *world) life() *life {
 	l := &life{
 		w: w, n: len(w.lives), came: len(w.lives) > 0, jobs: map[string]Job{}, has: map[string]ledger.Entry{},
-		tried: map[string]string{}, former: map[string]bool{}, endings: map[string]int{}, outcome: map[string]handoff.Outcome{},
+		tried: map[string]string{}, stopped: map[string]bool{}, former: map[string]bool{}, endings: map[string]int{}, outcome: map[string]handoff.Outcome{},
 	}
 	l.State = New(Config{
 		Caller: owner.Caller, Threads: &lines{}, Counter: nothing{}, Pages: new(handoff.Feed), Stored: true, Forks: true,
@@ -143,6 +145,7 @@ func (nothing) Answered(string)                                                {
 
 // step has the state take an event, and takes what follows.
 func (l *life) step(e Event) {
+	l.event = e
 	l.lately = l.Step(l.w.now, e)
 	for _, f := range l.lately {
 		switch f := f.(type) {
@@ -181,6 +184,12 @@ func (l *life) begins(j Job) {
 	h := l.find(j.ID)
 	switch j.Kind {
 	case Start, Steer:
+	case Follow:
+		stops := slices.ContainsFunc(l.lately, func(f Effect) bool { i, is := f.(Interrupt); return is && i.ID == j.ID })
+		if l.stopped[j.ID] && !stops {
+			l.w.wrong("%s was stopped, and goes on", j.ID)
+		}
+		return
 	case Create, Copy, Attach:
 		if l.former[j.ID] {
 			l.w.wrong("%s is begun again by another life", j.ID)
@@ -335,8 +344,25 @@ func (e *ear) Hear(event handoff.RunEvent) bool {
 	e.events = append(e.events, event)
 	if _, ended := event.Kind.(handoff.RunEnded); ended {
 		e.told[event.Record.ID]++
+		e.of.tells(event.Record)
 	}
 	return true
+}
+
+// tells holds that an outcome is in the store before it is told, unless the store does not answer, or the life ends.
+func (l *life) tells(rec handoff.Record) {
+	doc := l.find(rec.ID).doc
+	switch e := l.event.(type) {
+	case *Due, *Ends:
+		return
+	case *Committed:
+		if e.Err != nil {
+			return
+		}
+	}
+	if !doc.clean() && rec.Error == nil {
+		l.w.wrong("%s is told before it is written", rec.ID)
+	}
 }
 
 func (e *ear) Outbox(ended []handoff.Record) bool {
