@@ -113,36 +113,6 @@ func TestAskedAgain(t *testing.T) {
 	})
 }
 
-// TestHeardAtOnce: an outcome that is heard the moment it is shown is written as heard.
-func TestHeardAtOnce(t *testing.T) {
-	m := shelved()
-	fleet := newCopier()
-	close(fleet.let)
-	ctx, r := t.Context(), running(t, Config{Fleet: fleet, Store: m})
-	for n := range 100 {
-		id, err := r.Start(ctx, ladderGrant, handoff.Request{
-			Key: fmt.Sprint("k", n), Again: true, Target: handoff.Target{Server: "s", Thread: "t"},
-			Input: handoff.TextInput("go"),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for {
-			if rec, err := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != "" {
-				break
-			}
-		}
-		if err := r.HeardForGood(ctx, ladderGrant, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, e := range m.entries(t, ladderCaller) {
-		if e.Status != handoff.StatusDelivered {
-			t.Errorf("what was heard is %s", e.Status)
-		}
-	}
-}
-
 // TestHeardForGood: who is answered that an outcome was heard is answered once the store has it, also when it was said
 // before; a store that is away holds nobody up for long, and a call never.
 func TestHeardForGood(t *testing.T) {
@@ -299,40 +269,4 @@ func TestRecall(t *testing.T) {
 	if _, ok, err := r.Past(t.Context(), ladderGrant, "none"); ok || err != nil {
 		t.Errorf("work that never was: %v, %v", ok, err)
 	}
-}
-
-// TestRestoredOnce: several requests at once repeat one of an earlier life, while the history is read. Its work is
-// listed once.
-func TestRestoredOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		req := handoff.Request{
-			Key: "k", Again: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
-		}
-		began := time.Now().Add(-time.Hour)
-		a := shelved(ledger.Entry{
-			Key: work.KeyOf(ladderCaller, "k"), Args: work.ArgsOf(req), Owner: "former", Caller: ladderCaller, Status: handoff.StatusDelivered, Accepted: began, Ended: began,
-			Facts: ledger.Facts{ClientID: "former", Target: req.Target, Outcome: handoff.OutcomeResult, Prompt: "go"},
-		})
-		a.slow = time.Second
-		r := running(t, Config{Fleet: newCopier(), Store: a})
-		<-r.recovered
-		var all sync.WaitGroup
-		for i := range 4 {
-			all.Go(func() {
-				time.Sleep(time.Duration(i) * 400 * time.Millisecond)
-				if id, err := r.Start(t.Context(), ladderGrant, req); err != nil || id != "former" {
-					t.Errorf("asked for again: %q, %v", id, err)
-				}
-			})
-		}
-		all.Go(func() {
-			if err := r.Recall(t.Context(), ladderCaller); err != nil {
-				t.Error(err)
-			}
-		})
-		all.Wait()
-		if list, _ := r.Handoffs(ladderGrant); len(list) != 1 {
-			t.Errorf("%d are listed: %+v", len(list), list)
-		}
-	})
 }

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -76,4 +77,19 @@ func TestOwnersElsewhere(t *testing.T) {
 		stop()
 		running.Wait()
 	})
+}
+
+// TestOwnersAreBounded: a thread keeps its first owner, and the oldest threads are forgotten.
+func TestOwnersAreBounded(t *testing.T) {
+	r := NewRouter(Config{Caller: ladderCaller})
+	a, b := handoff.Caller{Principal: "a"}, handoff.Caller{Principal: "b"}
+	for i := range ledger.MaxOwned + 1 {
+		r.cfg.Owners.add(a, handoff.Target{Server: "s", Project: "p", Thread: fmt.Sprint(i)})
+	}
+	last := fmt.Sprint(ledger.MaxOwned)
+	r.cfg.Owners.add(b, handoff.Target{Server: "s", Thread: last})
+	if !r.cfg.Owners.Hidden(b, "s", last) || r.cfg.Owners.Hidden(b, "s", "0") ||
+		len(r.cfg.Owners.by) > ledger.MaxOwned || len(r.cfg.Owners.by) != len(r.cfg.Owners.order) {
+		t.Errorf("%d are kept", len(r.cfg.Owners.by))
+	}
 }

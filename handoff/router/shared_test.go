@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -138,41 +137,6 @@ func TestRoutersBesideEachOther(t *testing.T) {
 		ended, callers := x.counted("switchboard_runs_total"), x.counted("switchboard_callers")
 		if ended != 4 || callers != 2 {
 			t.Errorf("%v runs have ended, %v callers are left", ended, callers)
-		}
-	})
-}
-
-// TestRoutersRecoverTheirOwn: after a restart of the process each router takes up the work of its own caller alone.
-func TestRoutersRecoverTheirOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		x := newCommon()
-		users := []string{"alice", "bob"}
-		ids := map[string]handoff.RunID{}
-		for _, user := range users {
-			h := x.home(t, user)
-			ids[user] = h.ask(map[string]string{"alice": "t", "bob": handoff.NewThread}[user])
-			h.end()
-		}
-		x.share()
-		alice := x.home(t, "alice")
-		defer alice.end()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if _, err := alice.Handoff(alice.grant, string(ids["bob"])); handoff.CodeOf(err) != handoff.CodeNotFound {
-			t.Errorf("what bob left: %v", err)
-		}
-		bob := x.home(t, "bob")
-		defer bob.end()
-		close(x.let)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		for user, h := range map[string]home{"alice": alice, "bob": bob} {
-			if rec := h.record(ids[user]); rec.Outcome != handoff.OutcomeResult {
-				t.Errorf("%s: %+v", user, rec)
-			}
-		}
-		if x.started != 2 {
-			t.Errorf("%d turns", x.started)
 		}
 	})
 }

@@ -2,8 +2,6 @@ package router
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,98 +16,6 @@ type slowFleet struct{ byName }
 func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached, error) {
 	<-ctx.Done()
 	return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, "it", "")
-}
-
-// TestStopPausesWhatWaits: when work is stopped, the work that waits for it is paused. The caller begins it, once, or
-// drops it; work that waits for other work waits on.
-func TestStopPausesWhatWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, r := t.Context(), newClient(t, Config{Fleet: slowFleet{}})
-		ask := func(thread, words string) handoff.RunID {
-			t.Helper()
-			defer synctest.Wait()
-			return r.next(thread, words)
-		}
-		look := r.record
-		first, second, third := ask("t", "one"), ask("t", "two"), ask("t", "three")
-		ask("u", "elsewhere")
-		other := ask("u", "behind it")
-		if err := r.Stop(ctx, ladderGrant, string(first)); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if rec := look(first); rec.Outcome != handoff.OutcomeCancelled || rec.Paused {
-			t.Errorf("what was stopped: %+v", rec)
-		}
-		for _, id := range []handoff.RunID{second, third} {
-			if rec := look(id); rec.Outcome != handoff.OutcomeCancelled || !rec.Paused || rec.Error.Code != handoff.CodePaused {
-				t.Errorf("what waited: %+v", rec)
-			}
-		}
-		if rec := look(other); rec.Outcome != "" || rec.Waits != "ours" {
-			t.Errorf("what waits for other work: %+v", rec)
-		}
-		begun := r.start(handoff.Request{Instead: second, Mode: handoff.ModeNext, Within: time.Minute})
-		synctest.Wait()
-		if rec := look(begun); rec.Prompt != "two" || rec.ThreadID != "t" && rec.ThreadID != "" || rec.Outcome != "" {
-			t.Errorf("begun: %+v", rec)
-		}
-		if rec := look(second); rec.Paused || !rec.WentOn {
-			t.Errorf("what was begun in its place: %+v", rec)
-		}
-		time.Sleep(time.Minute) // by then the ledger has it
-		synctest.Wait()
-		if rec := look(second); rec.State != handoff.StatusDelivered { // else a restart would ask again
-			t.Errorf("what was begun is still told of: %+v", rec)
-		}
-		if err := r.Stop(ctx, ladderGrant, string(third)); err != nil {
-			t.Fatal(err)
-		}
-		if rec := look(third); rec.Paused || rec.WentOn || rec.Error != nil || rec.State != handoff.StatusDelivered {
-			t.Errorf("dropped: %+v", rec)
-		}
-		if err := r.Stop(ctx, ladderGrant, string(third)); handoff.CodeOf(err) != handoff.CodeWorkEnded {
-			t.Errorf("dropped twice: %v", err)
-		}
-	})
-}
-
-// TestBegunOnce: paused work is begun once or dropped, never both, however many requests come at the same moment.
-func TestBegunOnce(t *testing.T) {
-	for range 50 {
-		synctest.Test(t, testBegunOnce)
-	}
-}
-
-func testBegunOnce(t *testing.T) {
-	ctx, r := t.Context(), newClient(t, Config{Fleet: slowFleet{}})
-	var all sync.WaitGroup
-	first := r.next("t", "one")
-	synctest.Wait()
-	second := r.next("t", "two")
-	synctest.Wait()
-	if err := r.Stop(ctx, ladderGrant, string(first)); err != nil {
-		t.Fatal(err)
-	}
-	synctest.Wait()
-	var dropped atomic.Int64
-	for i := range 8 {
-		all.Go(func() {
-			var err error
-			if i == 7 {
-				err = r.Stop(ctx, ladderGrant, string(second))
-			} else {
-				_, err = r.Start(ctx, ladderGrant, handoff.Request{Instead: second})
-			}
-			if err == nil {
-				dropped.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if n := dropped.Load(); n != 1 {
-		t.Fatalf("begun or dropped %d times", n)
-	}
 }
 
 // TestStoppedAtAQuestion: to answer a question with "stop" pauses the work that waits for its turn, even if the turn

@@ -164,6 +164,13 @@ func (r *run) people(add adds) {
 			add(true, h.ID, "is stopped", func() { l.stopped[h.ID] = true; l.step(&Stop{Grant: owner, ID: h.ID}) })
 		}
 	}
+	for _, h := range l.all {
+		if h.Paused && !l.came {
+			add(true, h.ID, "is begun after all", func() {
+				l.asksFor(handoff.Request{Key: "instead of " + h.ID, Instead: handoff.RunID(h.ID)})
+			})
+		}
+	}
 	add(true, "", "the process ends", func() { l.ends(false) })
 	add(true, "", "the caller moves", func() { l.ends(true) })
 	if len(r.lives) < r.plan.lives {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -23,7 +24,7 @@ type world struct {
 	flying []Job   // starts whose answer nobody waits for any more
 	ids    int
 
-	began    map[string]int    // turns, by key
+	began    map[string]int    // turns, by the key of the words
 	promised map[string]string // keys, by id
 	heard    map[string]bool   // by id
 	lost     bool              // the store has lost something that was not written again
@@ -70,7 +71,7 @@ type turn struct {
 
 // arrives is a start, or more words for a turn, that the agent got.
 func (w *world) arrives(j Job) handoff.TurnID {
-	if w.began[KeyOf(owner.Caller, j.Request.Key)]++; j.Kind == Steer {
+	if w.began[strings.TrimPrefix(handoff.InputText(j.Request.Input), "do ")]++; j.Kind == Steer {
 		return j.Holder.ID
 	}
 	w.turns = append(w.turns, turn{j.ID, true})
@@ -473,6 +474,7 @@ func (w *world) loses(batches int) {
 // knows, except what was heard for more than a minute.
 func (w *world) forgets(l *life) {
 	for key := range w.began {
+		key = KeyOf(owner.Caller, key)
 		h := l.find(l.byKey[key])
 		read := l.came && w.store.docs[ledger.HandoffDoc+key] != ""
 		known := w.store.past[key] != "" || read || h != nil && h.doc.known

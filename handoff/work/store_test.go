@@ -1,0 +1,275 @@
+package work
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// opened is a world whose store was read, with a call.
+func opened() (*world, *life, *ear) {
+	w := newWorld()
+	l := w.newest()
+	ear := l.calls()
+	if l.loads {
+		l.read(nil)
+	}
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	return w, l, ear
+}
+
+// goes lets the jobs of a handoff go well, until one of a kind begins.
+func (l *life) goes(id string, until Kind) Job {
+	for range 20 {
+		j := l.jobs[id]
+		switch j.Kind {
+		case until:
+			return j
+		case Resolve:
+			l.done(j, Done{Target: thread})
+		case Attach:
+			l.done(j, Done{Attached: l.w.attached()})
+		case Start:
+			l.done(j, Done{Turn: l.w.arrives(j)})
+		default:
+			if l.sent == nil {
+				return Job{}
+			}
+			l.commits(takes)
+		}
+	}
+	return Job{}
+}
+
+// TestStoreTakesLong: a store that does not answer holds nobody up: the words are refused after two seconds, a start is
+// not sent after five, and an outcome is told after one.
+func TestStoreTakesLong(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		until   Kind // the job in which the store is silent; "": the words wait
+		within  time.Duration
+		outcome handoff.Outcome
+		code    handoff.Code
+	}{
+		{"note", "", notedWithin, handoff.OutcomeFailed, handoff.CodeStoreDown},
+		{"dispatch", Attach, StoreTakes, handoff.OutcomeFailed, handoff.CodeStoreDown},
+		{"outcome", Follow, toldWithin, handoff.OutcomeResult, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, l, ear := opened()
+			id := string(l.asks("k", handoff.ModeNow).ID)
+			if tt.until == "" {
+				l.done(l.jobs[id], Done{Target: thread})
+				ear.hangsUp() // nobody waits for a quick result
+				ear = l.calls()
+			}
+			switch tt.until {
+			case Attach:
+				l.done(l.goes(id, Attach), Done{Attached: w.attached()})
+			case Follow:
+				j := l.goes(id, Follow)
+				for l.sent != nil {
+					l.commits(takes)
+				}
+				l.updates(j, handoff.TurnEnded{Status: handoff.TurnCompleted})
+			}
+			if l.sent == nil {
+				t.Fatal("nothing is asked of the store")
+			}
+			w.now = w.now.Add(tt.within - time.Millisecond)
+			if l.step(&Due{}); l.find(id).Outcome != "" && !l.find(id).open {
+				t.Fatal("it ends too early")
+			}
+			w.now = w.now.Add(time.Millisecond)
+			l.step(&Due{})
+			if h := l.find(id); h.open || h.Outcome != tt.outcome || codeOf(h.Fault) != tt.code || len(w.began) > 1 {
+				t.Errorf("%+v", h.Record)
+			}
+			if l.commits(takes); ear.told[id] != 1 || w.bad != "" {
+				t.Errorf("told %d times; %s", ear.told[id], w.bad)
+			}
+			for l.sent != nil {
+				l.commits(takes)
+			}
+			if e := entriesIn(w)[id]; e.Outcome != tt.outcome && e.Status != "" {
+				t.Errorf("the store has %+v", e)
+			}
+		})
+	}
+}
+
+// entriesIn are the handoffs in the store, by id.
+func entriesIn(w *world) map[string]ledger.Entry {
+	all := map[string]ledger.Entry{}
+	for _, e := range ledger.Entries(w.store.docs, func(string) {}) {
+		all[e.ClientID] = e
+	}
+	return all
+}
+
+// TestAway: when the store refuses, a start is not sent, an outcome is told at once, and all of it is tried again.
+func TestAway(t *testing.T) {
+	w, l, ear := opened()
+	id := string(l.asks("k", handoff.ModeNow).ID)
+	follow := l.goes(id, Follow)
+	other := string(l.asks("other", handoff.ModeAside).ID)
+	l.updates(follow, handoff.TurnEnded{Status: handoff.TurnCompleted, Text: "done"})
+	if l.commits(fails); ear.told[id] != 1 {
+		t.Fatalf("told: %v", ear.told)
+	}
+	for try := range 3 {
+		if l.sent != nil || l.keep.again.IsZero() {
+			t.Fatalf("try %d comes at once", try)
+		}
+		w.now = l.keep.again
+		l.step(&Due{})
+		l.commits(fails)
+	}
+	w.now = l.keep.again
+	l.step(&Due{})
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	if e := entriesIn(w)[id]; e.Outcome != handoff.OutcomeResult || !l.find(other).open || w.bad != "" {
+		t.Errorf("the store has %+v; %s", e, w.bad)
+	}
+}
+
+// TestDoubted: a batch whose answer was lost and that the store has is not written again whole; after a loss, everything
+// that waits is.
+func TestDoubted(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		_, l, _ := opened()
+		first := string(l.asks("first", handoff.ModeNow).ID)
+		l.updates(l.goes(first, Follow), handoff.TurnEnded{Status: handoff.TurnCompleted})
+		for l.sent != nil {
+			l.commits(takes)
+		}
+		second := string(l.asks("second", handoff.ModeNow).ID)
+		l.done(l.goes(second, Attach), Done{Attached: l.w.attached()})
+		if l.commits(forget); lost {
+			l.w.loses(9)
+		}
+		l.w.now = l.keep.again
+		l.step(&Due{})
+		l.commits(takes) // outdated
+		if l.sent == nil {
+			t.Fatal("nothing is written again")
+		}
+		if _, again := l.sent.Put[ledger.HandoffDoc+l.find(first).key]; again != lost {
+			t.Errorf("lost %t: the first is written again: %t", lost, again)
+		}
+	}
+}
+
+// TestNotFree: work whose key is one of the past is refused, and the rest of its batch is written.
+func TestNotFree(t *testing.T) {
+	w, l, _ := opened()
+	w.store.past[KeyOf(owner.Caller, "k")] = "a row that was not found"
+	ids := map[string]string{}
+	for _, key := range []string{"k", "other"} {
+		req := handoff.Request{Key: key, Target: handoff.Target{Server: "s", Thread: key}, Input: handoff.TextInput("go")}
+		a := &Asked{Grant: owner, Request: req, Span: handoff.SpanOf(t.Context()), Args: ArgsOf(req)}
+		l.step(a)
+		ids[key] = string(a.ID)
+	}
+	w.now = w.now.Add(time.Millisecond)
+	l.done(l.jobs[ids["k"]], Done{Target: handoff.Target{Server: "s", Thread: "k"}})
+	l.done(l.jobs[ids["other"]], Done{Target: handoff.Target{Server: "s", Thread: "other"}})
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	if h := l.find(ids["k"]); h.Outcome != handoff.OutcomeFailed || codeOf(h.Fault) != handoff.CodeTakenOver {
+		t.Errorf("the one of the past: %+v", h.Record)
+	}
+	if e := entriesIn(w)[ids["other"]]; e.Status != handoff.StatusAccepted {
+		t.Errorf("the other: %+v", e)
+	}
+}
+
+// TestPlaces: of the choices of a thread the newest stands in the store, also after an outage; what the store has does
+// not replace a choice that is newer.
+func TestPlaces(t *testing.T) {
+	w, l, _ := opened()
+	use := func(server, thread string) {
+		l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: server, Thread: thread}, Named: true, Since: w.now}})
+	}
+	has := func(want ...string) {
+		t.Helper()
+		var got []string
+		for name, value := range w.store.docs {
+			if field, is := strings.CutPrefix(name, ledger.StickyDoc); is {
+				s, _, _ := ledger.DecodeSticky(field, value)
+				got = append(got, s.Target.Server+" "+s.Target.Thread)
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("the store has %q, want %q", got, want)
+		}
+	}
+	use("bigpc", "t1")
+	use("bigpc", "t2")
+	l.step(&Unuse{Place: Place{Server: "laptop"}})
+	l.commits(takes)
+	l.commits(takes)
+	has("bigpc t2")
+	use("bigpc", "t3")
+	l.commits(fails)
+	use("bigpc", "t4")
+	w.now = l.keep.again
+	l.step(&Due{})
+	l.commits(takes)
+	has("bigpc t4")
+	next := w.life()
+	next.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t5"}, Since: w.now}})
+	next.read(nil)
+	next.commits(takes)
+	has("bigpc t5")
+	next.step(&Unuse{Place: Place{Server: "bigpc"}})
+	next.commits(takes)
+	has()
+	if w.store.version != "" || w.bad != "" {
+		t.Errorf("version %q of nothing; %s", w.store.version, w.bad)
+	}
+}
+
+// TestPausedOnce: what waits for work that is stopped is paused, and is begun once or dropped.
+func TestPausedOnce(t *testing.T) {
+	for _, drop := range []bool{false, true} {
+		w, l, _ := opened()
+		first, second := string(l.asks("a", handoff.ModeNow).ID), string(l.asks("b", handoff.ModeNext).ID)
+		l.goes(first, Attach)
+		l.done(l.jobs[second], Done{Target: thread})
+		l.looks(l.jobs[second])
+		l.step(&Stop{Grant: owner, ID: first})
+		if h := l.find(second); !h.Paused || h.Outcome != handoff.OutcomeCancelled || codeOf(h.Fault) != handoff.CodePaused {
+			t.Fatalf("what waited: %+v", h.Record)
+		}
+		if l.find(first).Paused {
+			t.Error("what was stopped is paused")
+		}
+		instead := handoff.Request{Key: "page", Instead: handoff.RunID(second), Input: handoff.TextInput("")}
+		if drop {
+			stop := &Stop{Grant: owner, ID: second}
+			if l.step(stop); stop.Err != nil {
+				t.Fatal(stop.Err)
+			}
+		} else if a := l.asksFor(instead); a.Err != nil || l.find(string(a.ID)).Prompt != "do b" {
+			t.Fatalf("begun: %+v", a)
+		}
+		instead.Key = "again"
+		if a := l.asksFor(instead); a.Err == nil || handoff.CodeOf(a.Err) == handoff.CodeInternal {
+			t.Errorf("begun twice: %+v", a)
+		}
+		stop := &Stop{Grant: owner, ID: second}
+		if l.step(stop); handoff.CodeOf(stop.Err) != handoff.CodeWorkEnded || w.bad != "" {
+			t.Errorf("dropped twice: %v; %s", stop.Err, w.bad)
+		}
+	}
+}
