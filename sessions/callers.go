@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"context"
+	"net/url"
+	"strings"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -36,4 +38,26 @@ type PageQuery struct {
 	Words  []string              // each is the beginning of a word of the row
 	Found  func(row string) bool // reports the same, for a store without an index
 	Limit  int
+}
+
+// CallerName returns the name of a caller in stores. It is escaped, so that no name reaches the data of another
+// caller. A caller without a principal is an error.
+func CallerName(c handoff.Caller) (string, error) {
+	if c.Principal == "" { // what is kept would be shared by everybody
+		return "", handoff.Fault(handoff.CodeInternal, "", "a caller without a principal")
+	}
+	name := url.QueryEscape(c.Principal)
+	if c.User != "" {
+		name += "/" + url.QueryEscape(c.User)
+	}
+	return name, nil
+}
+
+// NamedCaller is the reverse of [CallerName]; false when the name is malformed.
+func NamedCaller(name string) (c handoff.Caller, ok bool) {
+	principal, user, named := strings.Cut(name, "/")
+	var err, errUser error
+	c.Principal, err = url.QueryUnescape(principal)
+	c.User, errUser = url.QueryUnescape(user)
+	return c, err == nil && errUser == nil && c.Principal != "" && (c.User != "") == named
 }

@@ -13,6 +13,10 @@ import (
 // HistoryFor is how long history is kept by default.
 const HistoryFor = 30 * 24 * time.Hour
 
+// ThreadsFor is how long a thread of our own agent is kept after its last turn, unless history is kept longer: as long
+// as a sticky or a response id may still name the thread. A thread that was copied is kept as long as its copies.
+const ThreadsFor = ledger.StickyFor
+
 // Kept returns how long history and threads are kept; a 0 stands for the default.
 func Kept(history, threads time.Duration) (historyFor, threadsFor time.Duration) {
 	historyFor = cmp.Or(history, HistoryFor)

@@ -86,7 +86,7 @@ func ourImports() []importRule {
 		{"servers/simulator", []string{"handoff", "servers"}, []string{"servers/serverstest"}, "it is an agent server's far end, and knows the wire alone"},
 		{"servers/serverstest", []string{"handoff", "servers"}, nil, "it holds every kind, so it may know none"},
 		{"sessions", []string{"handoff", "handoff/ledger"}, nil, "it is what the stores share, so it may know none"},
-		{"sessions/redis", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, []string{"handoff/ledger/ledgertest", "sessions/sessionstest"}, "it only remembers, and is not the other store"},
+		{"sessions/redis", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, []string{"sessions/sessionstest"}, "it only remembers, and is not the other store"},
 		{"sessions/sqlite", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, []string{"sessions/sessionstest"}, "it only remembers, and is not the other store"},
 		{"sessions/sessionstest", []string{"handoff", "handoff/ledger", "handoff/threads", "sessions"}, nil, "it holds every store, so it may know none"},
 		{"web", []string{"handoff", "handoff/ledger", "handoff/tools", "realtime", "sessions"}, []string{"web/bundler", "web/webtest"}, "it sees a fleet through handoff's interfaces"},

@@ -1,10 +1,8 @@
 package ledger
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,11 +58,4 @@ func DecodeSticky(field, value string) (_ handoff.Sticky, set time.Time, ok bool
 		return handoff.Sticky{}, v.Set, false
 	}
 	return handoff.Sticky{Target: target, Title: v.Title, Named: v.Named, Since: v.Since}, v.Set, true
-}
-
-// SortStickies sorts stickies, the newest first.
-func SortStickies(all []handoff.Sticky) {
-	slices.SortFunc(all, func(a, b handoff.Sticky) int {
-		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(StickyField(a.Target), StickyField(b.Target)))
-	})
 }

@@ -9,11 +9,7 @@ import (
 	"switchboard/sessions"
 )
 
-var (
-	attachScript = script("attach")
-	setScript    = fenced("set")
-	clearScript  = fenced("clear")
-)
+var attachScript = script("attach")
 
 // attachedFor is longer than a call at a voice model's server can last.
 const attachedFor = 24 * time.Hour
@@ -40,8 +36,10 @@ func (a Attached) Keep(ctx context.Context, c handoff.Caller, call string, body 
 	}
 	name, err := sessions.CallerName(c)
 	if err == nil {
-		err = a.fault(a.runFenced(ctx, name, setScript, []string{a.attachedKey(name)}, call, body,
-			attachedFor.Milliseconds()).Err())
+		var keep change
+		keep.do("HSET", a.attachedKey(name), call, body)
+		keep.do("PEXPIRE", a.attachedKey(name), attachedFor.Milliseconds())
+		_, err = a.write(ctx, name, keep, false)
 	}
 	if err != nil {
 		err = errors.Join(err, a.leaveCall(ctx, call))
@@ -64,7 +62,9 @@ func (a Attached) Drop(ctx context.Context, c handoff.Caller, call string, over 
 	defer cancel()
 	name, err := sessions.CallerName(c)
 	if over && err == nil {
-		err = a.fault(a.runFenced(ctx, name, clearScript, []string{a.attachedKey(name)}, call).Err())
+		var drop change
+		drop.do("HDEL", a.attachedKey(name), call)
+		_, err = a.write(ctx, name, drop, false)
 	}
 	return errors.Join(err, a.leaveCall(ctx, call))
 }

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -15,18 +16,15 @@ import (
 )
 
 const (
-	// ledgerWithin bounds a step of the ledger, and a round trip: a person waits to hear that nothing was started.
-	ledgerWithin = 900 * time.Millisecond
+	// commitWithin bounds a commit as a whole, and a round trip: a person waits to hear that nothing was started.
+	commitWithin = 900 * time.Millisecond
 	// historyPage is how many rows one script reads; the Redis does nothing else meanwhile.
 	historyPage = 128
 	// historyScan bounds how many rows one call looks at in a search; the caller then asks for the next page.
 	historyScan = 10 * historyPage
 )
 
-var (
-	commitScript = fenced("commit")
-	pageScript   = script("page")
-)
+var pageScript = script("page")
 
 // callers stores what is remembered of callers; see [sessions.Callers] and [sessions.Pages].
 type callers struct{ *engine }
@@ -73,65 +71,67 @@ func (s callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (
 			return 0, err
 		}
 	}
-	newest, epoch, err := s.fence(name)
-	if err != nil {
-		return 0, err
+	n, err := s.write(ctx, name, s.batch(name, b), b.Promise)
+	switch {
+	case n == -1:
+		return ledger.Outdated, err
+	case n < 0:
+		return ledger.NotFree, err
 	}
-	run := s.promised
-	if !b.Promise {
-		run = func(ctx context.Context, script *goredis.Script, keys []string, args ...any) *goredis.Cmd {
-			return script.Run(ctx, s.client, keys, args...)
-		}
-	}
-	n, err := run(ctx, commitScript, []string{newest, s.key(name, docsKey), s.key(name, historyKey)},
-		append([]any{epoch}, s.commitArgs(name, b)...)...).Int()
-	return ledger.Committed(n), s.fault(err)
+	return ledger.Written, err
 }
 
-// commitArgs returns the arguments of commit.lua.
-func (s callers) commitArgs(name string, b ledger.Batch) []any {
-	args := make([]any, 0, 40)
-	args = append(args, b.Was, b.Now, b.For.Milliseconds(), s.key(name, pastPrefix), s.key(name, textsName),
-		max(s.historyFor.Milliseconds(), 1), max(min(s.historyFor, ledger.KeyFor).Milliseconds(), 1), len(b.Put))
+// batch returns a batch as a change, which was decided from the version first, then from keys that are free.
+func (s callers) batch(name string, b ledger.Batch) (c change) {
+	docs, history := s.key(name, docsKey), s.key(name, historyKey)
+	c.seen = []seen{{docs, versionField, b.Was}}
 	for doc, body := range b.Put {
-		args = append(args, doc, body)
+		c.do("HSET", docs, doc, body)
 	}
-	args = append(args, len(b.Drop))
 	for _, doc := range b.Drop {
-		args = append(args, doc)
+		c.do("HDEL", docs, doc)
 	}
-	texts, past := []any{}, []any{}
-	args = append(args, len(b.Changed))
-	for _, c := range b.Changed {
-		args = append(args, c.Key, flag(c.Free), flag(c.Clear))
-		for part, text := range c.Texts {
-			texts = append(texts, c.Key, part, text)
+	for _, of := range b.Changed {
+		past, texts := s.key(name, pastPrefix)+of.Key, s.key(name, textsName)+of.Key
+		if of.Free {
+			c.seen = append(c.seen, seen{past, "", ""})
 		}
-		if p := c.Past; p != nil {
-			past = append(past, p.Key, p.At, flag(p.Unkept), p.Row)
+		if of.Clear {
+			c.do("DEL", past)
+			c.do("DEL", texts)
+			c.do("ZREM", history, of.Key)
 		}
+		for part, text := range of.Texts {
+			if text == "" {
+				c.do("HDEL", texts, part)
+			} else {
+				c.do("HSET", texts, part, text)
+			}
+		}
+		p := of.Past
+		if p == nil {
+			continue
+		}
+		life := max(s.historyFor.Milliseconds(), 1)
+		if p.Unkept {
+			life = min(life, ledger.KeyFor.Milliseconds())
+			c.do("ZREM", history, p.Key)
+		} else {
+			c.do("ZREMRANGEBYSCORE", history, "-inf", p.At-life)
+			c.do("ZADD", history, p.At, p.Key)
+			c.do("PEXPIRE", history, life)
+		}
+		c.do("SET", past, pastRow(*p), "PX", life)
+		c.do("PEXPIRE", texts, life)
 	}
-	args = append(append(args, len(texts)/3), texts...)
-	args = append(append(args, len(past)/4), past...)
-	return args
-}
-
-func flag(on bool) string {
-	if on {
-		return "1"
+	c.do("HSET", docs, versionField, b.Now)
+	if b.For > 0 {
+		c.do("PEXPIRE", docs, b.For.Milliseconds())
+	} else {
+		c.do("PERSIST", docs)
 	}
-	return ""
-}
-
-// own stores for which caller a thread was made, before the thread is used. The first owner stays.
-func (s callers) own(ctx context.Context, o ledger.Owned, at time.Time) error {
-	if o == (ledger.Owned{}) {
-		return nil
-	}
-	return s.fault(s.first(ctx, s.ownedKey(), func(p goredis.Pipeliner) {
-		p.ZAddNX(ctx, s.ownedKey(), goredis.Z{Score: float64(at.UnixMilli()), Member: handoff.Encode(o)})
-		p.ZRemRangeByRank(ctx, s.ownedKey(), 0, -1-ledger.MaxOwned)
-	}))
+	c.do("HDELALONE", docs, versionField) // of nothing there is no version
+	return c
 }
 
 // Waiting implements [sessions.Callers]. Where one life at a time uses the store, it takes over the callers of all dead
@@ -226,7 +226,16 @@ func (s callers) Past(ctx context.Context, c handoff.Caller, key string) (ledger
 	return p, err == nil, err
 }
 
-// parsePast parses the row of a past handoff: when it became history, a mark, the row.
+// pastRow returns the row of a past handoff as it is stored: when it became history, a mark, the row.
+func pastRow(p ledger.Past) string {
+	mark := ""
+	if p.Unkept {
+		mark = "1"
+	}
+	return fmt.Sprintf("%d %s %s", p.At, mark, p.Row)
+}
+
+// parsePast is the reverse of pastRow.
 func parsePast(key, text string) (ledger.Past, error) {
 	p := ledger.Past{Key: key}
 	at, rest, _ := strings.Cut(text, " ")

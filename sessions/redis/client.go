@@ -37,7 +37,7 @@ type engine struct {
 	historyFor time.Duration           // Set once; how long history is kept
 	threadsFor time.Duration           // Set once; how long threads are kept
 	leaseFor   time.Duration           // Set once; how long a lease lives
-	within     time.Duration           // Set once; bounds one round trip of the ledger
+	within     time.Duration           // Set once; bounds a commit, and one round trip
 	log        *zap.Logger             // Set once
 	client     goredis.UniversalClient // Set once
 	lease      *lease                  // Set once; only the holder of the lease token calls tick
@@ -75,25 +75,13 @@ func script(names ...string) *goredis.Script {
 // fenced returns a script that writes data of a caller: fence.lua, then the named file.
 func fenced(name string) *goredis.Script { return script("fence", name) }
 
-// runFenced runs a script of [fenced] for the caller with a name. It fails with [handoff.CodeShutdown] after a newer
-// life of the service has begun, or while another instance has the caller.
-func (e *engine) runFenced(
-	ctx context.Context, name string, s *goredis.Script, keys []string, args ...any,
-) *goredis.Cmd {
+// runFenced runs a script of [fenced] for the caller with a name. It fails as [engine.write] does.
+func (e *engine) runFenced(ctx context.Context, name string, s *goredis.Script, keys []string, args ...any) error {
 	newest, epoch, err := e.fence(name)
 	if err != nil {
-		cmd := goredis.NewCmd(ctx)
-		cmd.SetErr(err)
-		return cmd
+		return err
 	}
-	return e.runBehind(ctx, newest, epoch, s, keys, args...)
-}
-
-// runBehind runs a script of [fenced] in an epoch. newest is the key of the newest epoch.
-func (e *engine) runBehind(
-	ctx context.Context, newest string, epoch int64, s *goredis.Script, keys []string, args ...any,
-) *goredis.Cmd {
-	return s.Run(ctx, e.client, append([]string{newest}, keys...), append([]any{epoch}, args...)...)
+	return e.fault(s.Run(ctx, e.client, append([]string{newest}, keys...), append([]any{epoch}, args...)...).Err())
 }
 
 // A script may touch one slot of a Cluster only. The keys of one name that begin with key are in one slot, and all

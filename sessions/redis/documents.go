@@ -11,10 +11,7 @@ import (
 	"switchboard/sessions"
 )
 
-var (
-	documentScript     = fenced("document")
-	documentDropScript = fenced("document_drop")
-)
+var documentScript = fenced("document")
 
 // documents stores the documents of fronts.
 type documents struct{ *engine }
@@ -29,9 +26,8 @@ func (s documents) PutDocument(ctx context.Context, d sessions.Document) error {
 		return err
 	}
 	now := time.Now()
-	return s.fault(s.runFenced(ctx, name, documentScript, []string{list, keyPrefix + d.ID}, d.ID, d.Body,
-		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, keyPrefix,
-		now.Add(sessions.Brief).UnixMilli()).Err())
+	return s.runFenced(ctx, name, documentScript, []string{list, keyPrefix + d.ID}, d.ID, d.Body,
+		max(d.Ends.UnixMilli(), 1), now.UnixMilli(), sessions.MaxDocuments, keyPrefix, now.Add(sessions.Brief).UnixMilli())
 }
 
 // Document implements [sessions.Documents].
@@ -62,8 +58,11 @@ func (s documents) DropDocument(ctx context.Context, owner handoff.Caller, id st
 	if err != nil {
 		return false, err
 	}
-	n, err := s.runFenced(ctx, name, documentDropScript, []string{list, keyPrefix + id}, id).Int()
-	return n > 0, s.fault(err)
+	var drop change
+	drop.do("ZREM", list, id)
+	drop.do("DEL", keyPrefix+id)
+	n, err := s.write(ctx, name, drop, false)
+	return n > 0, err
 }
 
 // documentKeys returns the name of an owner, the key of their list of documents, and the prefix of each document's

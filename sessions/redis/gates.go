@@ -17,8 +17,8 @@ var (
 )
 
 // gates keep two instances from starting turns in one thread at the same moment. With one Redis no replica is waited
-// for: the ledger writes that a turn is about to start after the gate was taken, and a replica that has the later
-// write has the earlier one too.
+// for: it is written that a turn is about to start after the gate was taken, and a replica that has the later write
+// has the earlier one too.
 type gates struct{ *engine }
 
 // gateKey holds the start gate of a thread.

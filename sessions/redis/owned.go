@@ -7,11 +7,23 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 )
 
 // ownedPage is how many owners one command reads.
 const ownedPage = 5000
+
+// own stores for which caller a thread was made, before the thread is used. The first owner stays.
+func (s callers) own(ctx context.Context, o ledger.Owned, at time.Time) error {
+	if o == (ledger.Owned{}) {
+		return nil
+	}
+	return s.fault(s.first(ctx, s.ownedKey(), func(p goredis.Pipeliner) {
+		p.ZAddNX(ctx, s.ownedKey(), goredis.Z{Score: float64(at.UnixMilli()), Member: handoff.Encode(o)})
+		p.ZRemRangeByRank(ctx, s.ownedKey(), 0, -1-ledger.MaxOwned)
+	}))
+}
 
 // Owned returns for which callers threads were made; see [ledger.Owners].
 func (s callers) Owned(ctx context.Context) ([]ledger.Owned, error) {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// replicaWithin is how long a write waits for a replica to have it. It is less than the time of a step of the
-	// ledger, and more than a busy machine takes.
+	// replicaWithin is how long a write waits for a replica to have it. It is less than the time of a commit, and more
+	// than a busy machine takes.
 	replicaWithin = 300 * time.Millisecond
 	// replicaGone is the silence after which a replica counts as gone. A replica reports each second what it has; a
 	// Redis itself gives up one that hangs after a minute (repl-timeout), in which nothing new could be begun.

@@ -12,7 +12,6 @@ import (
 
 var (
 	saidScript     = fenced("said")
-	saidDropScript = fenced("drop")
 	saidReadScript = script("said_read")
 )
 
@@ -30,7 +29,7 @@ func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []se
 		l = l.Bounded()
 		args = append(args, l.ID, l.At.UnixMilli(), handoff.Encode(l))
 	}
-	return s.fault(s.runFenced(ctx, name, saidScript, s.saidKeys(name), args...).Err())
+	return s.runFenced(ctx, name, saidScript, s.saidKeys(name), args...)
 }
 
 // Said implements [sessions.Conversations]. A page of a search may be short or empty although there are more.
@@ -80,7 +79,12 @@ func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	if err != nil {
 		return err
 	}
-	return s.fault(s.runFenced(ctx, name, saidDropScript, s.saidKeys(name)).Err())
+	var drop change
+	for _, key := range s.saidKeys(name) {
+		drop.do("DEL", key)
+	}
+	_, err = s.write(ctx, name, drop, false)
+	return err
 }
 
 // saidKeys returns the keys of a caller's lines: their ids sorted by when they were said, and the lines by id.

@@ -39,7 +39,8 @@ func testOwnersOfTwo(t *testing.T, one, other *redis.Store) {
 		t.Fatal(err)
 	}
 	at, want := time.Now(), []ledger.Owned{{Server: "bigpc", Thread: "t", Caller: owner}}
-	must(t, sessionstest.Write(t.Context(), one, owner, ledger.Batch{Changed: []ledger.Changed{{Key: "new", Owned: want[0], At: at}}}))
+	made := ledger.Batch{Changed: []ledger.Changed{{Key: "new", Owned: want[0], At: at}}}
+	must(t, sessionstest.Write(t.Context(), one, owner, made))
 	if got, err := other.OwnedSince(t.Context(), at); err != nil || !slices.Equal(got, want) {
 		t.Errorf("since then: %+v, %v", got, err)
 	}

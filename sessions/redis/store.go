@@ -6,15 +6,15 @@
 //
 // A [Store] is safe for concurrent use. Each change of more than one command is one Lua script, so that no other
 // client sees half of it. The Redis client never repeats a command: if only the answer was lost, a repeated command
-// would count twice. Callers may repeat a step of the ledger.
+// would count twice. A batch of a caller may be repeated: it is written once.
 //
 // # Failure
 //
-// While a Redis does not answer, errors have code unreachable and come within seconds, those of the ledger within one
-// second. The store works again when the Redis is back. A Redis that refuses writes because it is full or has become a
-// replica counts as not answering, and so does a Cluster that lacks a node. One process at a time uses a prefix: it
-// holds a lease. Processes that share a prefix hold the lease together, and each caller belongs to one of them: see
-// [Homes]. A Cluster is always shared.
+// While a Redis does not answer, errors have code unreachable and come within seconds, those of what callers keep
+// within one. The store works again when the Redis is back. A Redis that refuses writes because it is full or has
+// become a replica counts as not answering, and so does a Cluster that lacks a node. One process at a time uses a
+// prefix: it holds a lease. Processes that share a prefix hold the lease together, and each caller belongs to one of
+// them: see [Homes]. A Cluster is always shared.
 package redis
 
 import (
@@ -88,7 +88,7 @@ type Store struct {
 func newStore(cfg Config) *Store {
 	prefix := cmp.Or(cfg.Prefix, "switchboard")
 	e := &engine{
-		prefix: prefix, together: prefix, leaseFor: cmp.Or(cfg.Lease, leaseFor), within: ledgerWithin,
+		prefix: prefix, together: prefix, leaseFor: cmp.Or(cfg.Lease, leaseFor), within: commitWithin,
 		log: cmp.Or(cfg.Log, zap.NewNop()), id: rand.Text(), shared: cfg.Shared, homes: homeSet{byName: map[string]*home{}},
 	}
 	e.historyFor, e.threadsFor = sessions.Kept(cfg.HistoryFor, cfg.ThreadsFor)

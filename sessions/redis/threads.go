@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 )
-
-var threadsScript = fenced("threads")
 
 // threadTries bounds how often a step is decided again because another writer changed what it was decided on. Of any
 // number of claims only one changes the thread; the others become copies, which change nothing that is compared.
@@ -52,11 +49,6 @@ func (t threadStore) renew(ctx context.Context, thread string) error {
 		thread = head.Parent
 	}
 	return nil
-}
-
-// A seen is a value that a step was decided on. The script compares it when the step is written.
-type seen struct {
-	key, field, value string
 }
 
 // A threadReader reads threads and turns, and records each value that it read. It implements [threads.Rows].
@@ -108,7 +100,7 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 		if err != nil || made.Same {
 			return made.Result, err
 		}
-		done, err := t.write(ctx, r.seen, made)
+		done, err := t.writeStep(ctx, r.seen, made)
 		if err == nil && done && made.Forked {
 			err = t.renew(ctx, made.Thread.Parent)
 		}
@@ -119,74 +111,66 @@ func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Re
 	return threads.Result{}, handoff.Fault(handoff.CodeBusy, "", "too many change the thread at once")
 }
 
-// write writes a change; false if a value that was seen has changed since.
-func (t threadStore) write(ctx context.Context, read []seen, c threads.Change) (bool, error) {
-	var keys []string
-	args := []any{len(read)}
-	for _, s := range read {
-		keys, args = append(keys, s.key), append(args, s.key, s.field, s.value)
-	}
-	commands, err := t.commands(c)
+// writeStep writes a change; false if a value that was seen has changed since.
+func (t threadStore) writeStep(ctx context.Context, read []seen, c threads.Change) (bool, error) {
+	made, err := t.changeOf(c)
 	if err != nil {
 		return false, err
 	}
-	for _, words := range commands {
-		keys, args = append(keys, words[1]), append(args, len(words))
-		for _, word := range words {
-			args = append(args, word)
-		}
-	}
-	slices.Sort(keys)
+	made.seen = read
 	newest, epoch := t.epochKey(), t.lease.epoch
 	if t.shared { // a claim alone says which instance may go on: no epoch
 		newest, epoch = t.key("no", "epoch"), 0
 	}
-	done, err := t.runBehind(ctx, newest, epoch, threadsScript, slices.Compact(keys), args...).Int()
-	return done == 1, t.fault(err)
+	n, err := t.writeBehind(ctx, newest, epoch, made, false)
+	return n >= 0 && err == nil, err
 }
 
-// commands returns the commands that write a change, each with its key as the second word.
-func (t threadStore) commands(c threads.Change) (all [][]string, err error) {
+// changeOf returns a change of threads in the commands that write it.
+func (t threadStore) changeOf(c threads.Change) (made change, err error) {
 	encode := func(v any) string {
 		body, failed := json.Marshal(v)
 		err = cmp.Or(err, failed)
 		return string(body)
 	}
 	for _, head := range c.Threads {
-		all = append(all, []string{"SET", t.key("thread", head.ID), encode(head), "KEEPTTL"},
-			[]string{"ZREMRANGEBYSCORE", t.key("list", head.Owner), "-inf",
-				strconv.FormatInt(head.Updated.Add(-t.threadsFor).UnixMicro(), 10)})
+		list := t.key("list", head.Owner)
+		made.do("SET", t.key("thread", head.ID), encode(head), "KEEPTTL")
+		made.do("ZREMRANGEBYSCORE", list, "-inf", head.Updated.Add(-t.threadsFor).UnixMicro())
 		if head.Newest() != "" {
-			all = append(all, []string{"ZADD", t.key("list", head.Owner), strconv.FormatInt(head.Updated.UnixMicro(), 10),
-				head.ID})
+			made.do("ZADD", list, head.Updated.UnixMicro(), head.ID)
 		} else {
-			all = append(all, []string{"ZREM", t.key("list", head.Owner), head.ID})
+			made.do("ZREM", list, head.ID)
 		}
 	}
 	for _, turn := range c.Turns {
-		all = append(all, []string{"HSET", t.key("turns", turn.Thread), turn.ID, encode(turn)})
+		made.do("HSET", t.key("turns", turn.Thread), turn.ID, encode(turn))
 	}
 	for _, it := range c.Items {
-		all = append(all, []string{"RPUSH", t.key("items", c.Thread.ID), encode(it)})
+		made.do("RPUSH", t.key("items", c.Thread.ID), encode(it))
 	}
-	id, life := c.Thread.ID, strconv.FormatInt(t.threadsFor.Milliseconds(), 10)
+	kinds := []string{"thread", "turns", "items"}
 	for _, head := range append(c.Threads, c.Thread) {
-		for _, kind := range []string{"thread", "turns", "items"} { // NX and GT: never shorten a life that a copy needs
-			all = append(all, []string{"PEXPIRE", t.key(kind, head.ID), life, "NX"},
-				[]string{"PEXPIRE", t.key(kind, head.ID), life, "GT"})
+		for _, kind := range kinds { // NX and GT: never shorten a life that a copy needs
+			made.do("PEXPIRE", t.key(kind, head.ID), t.threadsFor.Milliseconds(), "NX")
+			made.do("PEXPIRE", t.key(kind, head.ID), t.threadsFor.Milliseconds(), "GT")
 		}
 	}
+	id := c.Thread.ID
 	switch {
 	case c.Drop && c.Forked:
-		all = append(all, []string{"DEL", t.key("thread", id), t.key("turns", id), t.key("items", id)},
-			[]string{"ZREM", t.key("list", c.Thread.Owner), id})
+		for _, kind := range kinds {
+			made.do("DEL", t.key(kind, id))
+		}
+		made.do("ZREM", t.key("list", c.Thread.Owner), id)
 	case c.Drop && c.Turn.From == c.Thread.ForkAt:
-		all = append(all, []string{"DEL", t.key("turns", id), t.key("items", id)})
+		made.do("DEL", t.key("turns", id))
+		made.do("DEL", t.key("items", id))
 	case c.Drop:
-		all = append(all, []string{"HDEL", t.key("turns", id), c.Turn.ID},
-			[]string{"LTRIM", t.key("items", id), "0", strconv.Itoa(c.Turn.From - c.Thread.ForkAt - 1)})
+		made.do("HDEL", t.key("turns", id), c.Turn.ID)
+		made.do("LTRIM", t.key("items", id), 0, c.Turn.From-c.Thread.ForkAt-1)
 	}
-	return all, err
+	return made, err
 }
 
 // Read returns a whole thread. The part that it shares with its ancestors never changes.

@@ -208,9 +208,7 @@ func (e *engine) convert(ctx context.Context, name string, kinds []string) error
 		batches = append(batches, ledger.Batch{Now: "converted", Changed: past[i:min(i+convertAtOnce, len(past))]})
 	}
 	for _, b := range append(batches, docs) {
-		args := append([]any{0}, c.commitArgs(name, b)...)
-		keys := []string{e.key(name, "nobody"), e.key(name, docsKey), e.key(name, historyKey)} // no epoch is newer
-		if err := commitScript.Run(ctx, e.client, keys, args...).Err(); err != nil {
+		if _, err := e.writeBehind(ctx, e.key(name, "nobody"), 0, c.batch(name, b), false); err != nil { // no epoch is newer
 			return err
 		}
 	}

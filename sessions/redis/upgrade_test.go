@@ -65,12 +65,13 @@ func TestUpgrade(t *testing.T) {
 		waiting, err := s.Waiting(t.Context(), ledger.HandoffDoc)
 		must(t, err)
 		docs := waiting[c].Documents
+		unreadable := func(name string) { t.Errorf("%s cannot be read", name) }
 		page, err := s.History(t.Context(), c, ledger.HistoryQuery{Search: "aut fix"})
 		must(t, err)
 		tomb, found, err := s.Find(t.Context(), c, "tomb")
 		must(t, err)
 		got := map[string]ledger.Entry{}
-		for _, e := range append(slices.Concat(ledger.Entries(docs, func(name string) { t.Errorf("%s cannot be read", name) }), page.Entries), tomb) {
+		for _, e := range append(slices.Concat(ledger.Entries(docs, unreadable), page.Entries), tomb) {
 			got[e.Key] = e
 		}
 		facts := ledger.Facts{ClientID: "id", Target: handoff.Target{Server: "bigpc", Thread: "t1"}, Why: "named", Prompt: "fix",

@@ -22,8 +22,8 @@ type Load struct {
 // as long as one without.
 var Loads = []Load{{"10", 10, 0}, {"10-apart", 10, 20 * time.Millisecond}, {"10000", 10_000, 0}, {"100000", 100_000, 0}}
 
-// BenchmarkCommit measures the commit that a start waits for, in a filled store. It reports p50 and p99 of the commit in
-// microseconds and in floors; a floor is the median of the plainest write of the same store in the same run.
+// BenchmarkCommit measures the commit that a start waits for, in a filled store. It reports p50 and p99 of the commit
+// in microseconds and in floors; a floor is the median of the plainest write of the same store in the same run.
 func BenchmarkCommit(b *testing.B, s sessions.Callers, apart time.Duration, floor func()) {
 	for range 100 { // load scripts and pages
 		floor()

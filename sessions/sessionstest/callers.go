@@ -112,7 +112,8 @@ func testNotFree(t *testing.T, s Store) {
 	comesTo(t, s, over, ledger.Written)
 	again := Put("key", "third")
 	again.Was, again.Now = "1", "2"
-	again.Changed = []ledger.Changed{{Key: "third", Texts: map[string]string{ledger.PartText: "third"}}, {Key: "key", Free: true}}
+	again.Changed = []ledger.Changed{{Key: "third", Texts: map[string]string{ledger.PartText: "third"}},
+		{Key: "key", Free: true}}
 	comesTo(t, s, again, ledger.NotFree)
 	if version := has(t, s, owner, over.Put); version != "1" {
 		t.Fatalf("it has version %q", version)
@@ -155,8 +156,9 @@ func testOneWriter(t *testing.T, s Store) {
 		var all sync.WaitGroup
 		for i := range writers {
 			all.Go(func() {
-				b := ledger.Batch{Was: was, Now: fmt.Sprint(was, "/", i), Put: map[string]string{"a": fmt.Sprint(i), "b": fmt.Sprint(i)},
-					Changed: []ledger.Changed{{Key: "key", Texts: map[string]string{ledger.PartText: fmt.Sprint(i)}}}}
+				mine := fmt.Sprint(i)
+				b := ledger.Batch{Was: was, Now: fmt.Sprint(was, "/", i), Put: map[string]string{"a": mine, "b": mine},
+					Changed: []ledger.Changed{{Key: "key", Texts: map[string]string{ledger.PartText: mine}}}}
 				var err error
 				if results[i], err = s.Commit(t.Context(), owner, b); err != nil {
 					t.Error(err)
@@ -244,8 +246,8 @@ func testNobody(t *testing.T, s Store) {
 // that order. The first owner stays.
 func testOwned(t *testing.T, s Store) {
 	other := handoff.Caller{Principal: "other", User: "bob"}
-	want := []ledger.Owned{{Server: "bigpc", Thread: `thread "1`, Caller: other}, {Server: "bigpc", Thread: "2", Caller: owner},
-		{Server: "mini", Thread: "2", Caller: other}}
+	want := []ledger.Owned{{Server: "bigpc", Thread: `thread "1`, Caller: other},
+		{Server: "bigpc", Thread: "2", Caller: owner}, {Server: "mini", Thread: "2", Caller: other}}
 	own := func(at time.Duration, all ...ledger.Owned) {
 		b := Put("key")
 		for i, o := range all {

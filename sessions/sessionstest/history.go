@@ -84,8 +84,8 @@ func testSearch(t *testing.T, s Store) {
 func testFound(t *testing.T, s Store) {
 	body := ledger.Body{Prompt: strings.Repeat("Wörter \x00", 20_000), Text: "an answer", Did: "{}", Request: "whole"}
 	b := Put("key")
-	b.Changed = []ledger.Changed{{Key: "key", Texts: map[string]string{ledger.PartPrompt: body.Prompt, ledger.PartText: body.Text,
-		ledger.PartDid: body.Did, ledger.PartRequest: body.Request}}}
+	b.Changed = []ledger.Changed{{Key: "key", Texts: map[string]string{ledger.PartPrompt: body.Prompt,
+		ledger.PartText: body.Text, ledger.PartDid: body.Did, ledger.PartRequest: body.Request}}}
 	find := func(c handoff.Caller, status handoff.Status, want ledger.Body) {
 		t.Helper()
 		there := status != ""

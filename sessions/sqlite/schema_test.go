@@ -175,13 +175,13 @@ func TestOlderWork(t *testing.T) {
 			`CAST('{"ID":"app","Principal":"owner","Name":"App"}' AS BLOB)`+")",
 		"INSERT INTO records (kind, name, body) VALUES ('keys', 'one', x'31')",
 	))
-	c := sessionstest.Owner
+	c, unreadable := sessionstest.Owner, func(name string) { t.Errorf("%s cannot be read", name) }
 	now, err := s.State(t.Context(), c)
 	must(t, err)
 	page, err := s.History(t.Context(), c, ledger.HistoryQuery{Search: "aut fi"})
 	must(t, err)
 	got := map[string]ledger.Entry{}
-	for _, e := range slices.Concat(ledger.Entries(now.Documents, func(name string) { t.Errorf("%s cannot be read", name) }), page.Entries) {
+	for _, e := range slices.Concat(ledger.Entries(now.Documents, unreadable), page.Entries) {
 		got[e.Key] = e
 	}
 	tomb, found, err := s.Find(t.Context(), c, "tomb")

@@ -6,8 +6,8 @@
 // # Concurrency
 //
 // A [Store] is safe for concurrent use. One connection writes, a few read, and one more makes checkpoints, which move
-// changes from the write-ahead log into the file, and the daily copy. A step of the ledger is one transaction around
-// the table of package ledger. Each subject is a type of its own on the one open file.
+// changes from the write-ahead log into the file, and the daily copy. A batch of a caller is one transaction. Each
+// subject is a type of its own on the one open file.
 //
 // # Failure
 //

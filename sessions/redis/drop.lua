@@ -1,3 +1,0 @@
--- Drops whole keys.
--- KEYS: the keys. Returns how many of them there were.
-return redis.call('DEL', unpack(KEYS))
