@@ -32,7 +32,7 @@ func (l Said) Bounded() Said {
 	return l
 }
 
-// SaidQuery narrows a page of conversations; see [SearchWords] for Search.
+// SaidQuery narrows a page of conversations; see [ledger.SearchWords] for Search.
 type SaidQuery struct {
 	Search string
 	Limit  int    // at most [MaxSaidPage], the default

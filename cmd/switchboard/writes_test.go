@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStoreWrites: a handoff costs at most four batches, for dispatching, started, completed and delivered; which session is in
-// use goes with one of them.
+// TestStoreWrites: a handoff costs at most four batches, for dispatching, started, completed and delivered; which
+// session is in use goes with one of them.
 func TestStoreWrites(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, store string) {

@@ -32,8 +32,8 @@ func over(id string, s handoff.Status) handoff.Record {
 	return handoff.Record{ID: id, State: s, Outcome: handoff.OutcomeResult}
 }
 
-// TestRecordsAreBounded: the oldest that were heard are removed first, then the oldest that have ended; what runs stays.
-// They are listed in the order of when they were asked for.
+// TestRecordsAreBounded: the oldest that were heard are removed first, then the oldest that have ended; what runs
+// stays. They are listed in the order of when they were asked for.
 func TestRecordsAreBounded(t *testing.T) {
 	var all []handoff.Record
 	for i := range maxKept + 5 {

@@ -141,8 +141,8 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestDoubted: a batch whose answer was lost and that the store has is not written again whole; after a loss, everything
-// that waits is.
+// TestDoubted: a batch whose answer was lost and that the store has is not written again whole; after a loss,
+// everything that waits is.
 func TestDoubted(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		_, l, _ := opened()

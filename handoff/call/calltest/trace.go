@@ -41,8 +41,8 @@ var ranks = map[handoff.Status]int{
 }
 
 // CheckTrace returns what is wrong with a trace: a handoff that went back, or that was sent a third time; a turn that
-// ran twice, or before the store had that it would; or an outcome that was said before it was written although the store
-// answered, that is delivered and was not said, that was said twice in one session, or that was never said.
+// ran twice, or before the store had that it would; or an outcome that was said before it was written although the
+// store answered, that is delivered and was not said, that was said twice in one session, or that was never said.
 func CheckTrace(events []Event) error {
 	c := &traceCheck{
 		stored: map[string]ledger.Entry{}, granted: map[string]bool{}, ran: map[string]bool{},
