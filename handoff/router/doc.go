@@ -1,14 +1,16 @@
-// Package router has agents do the work that a caller asks for. A router serves one caller. It owns the caller's runs,
-// their records, the questions of their agents, and the work that an earlier life of the process left unfinished. It
-// publishes what happens: a front reads the events of one run ([handoff.Runs]), or those of all runs. Fronts come and
-// go while a run goes on.
+// Package router has agents do the work that a caller asks for. A router serves one caller. It is the shell of
+// [switchboard/handoff/work.State], which decides: one loop owns the state, and jobs beside it talk to agents and to the
+// store. Fronts ask the loop, and read the events of one run ([handoff.Runs]), or those of all runs. Fronts come and go
+// while a run goes on.
 //
 // It must not know any call, tool or adapter: no voice, no WebSocket, no Codex, no Redis, no HTTP.
 //
 // # Concurrency
 //
-// Each run has one goroutine, which owns its state. [Router.Run] starts these goroutines and waits for them, and lasts
-// as long as the home. Each part of the caller's state has its own lock. Nobody waits while holding one.
+// [Router.Run] is the loop, and lasts as long as the home. It never waits for anything but its next event. Whoever asks
+// waits until the loop has taken their event. A job posts what came of it, once, and ends; what it does ends with the
+// handoff, or when another job replaces it. Before and after the loop, the state is guarded by a mutex. Queues, owners,
+// rates and counts are shared by all routers of a process, and safe by themselves.
 //
 // # Failure
 //
