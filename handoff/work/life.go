@@ -47,7 +47,12 @@ func (s *State) close(h *Handoff) {
 	h.wait.noted, h.wait.sent, h.wait.told = pending{}, pending{}, pending{}
 	s.closeQuestions(h)
 	s.halt(h)
-	s.do(Ended{Ending{Record: h.brief(), Turn: h.run.Turn, Code: codeOf(h.Fault), Yielded: h.Outcome == "", Span: h.span}})
+	s.do(Ended{Ending{
+		Record: h.brief(), Turn: h.run.Turn, Code: codeOf(h.Fault), Yielded: h.Outcome == "", Span: h.span,
+	}})
+	// What only its jobs needed is let go: pictures, context, the agent, the listener that asked.
+	h.run = Run{Target: s.target(h), Before: h.run.Before, Turn: h.run.Turn}
+	h.watch = watch{}
 }
 
 // act does an action.

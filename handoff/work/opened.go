@@ -34,6 +34,9 @@ func (o *Opened) apply(s *State) {
 	k.open, k.tries, k.again = true, 0, time.Time{}
 	k.reads(o.State)
 	s.openPlaces(o.State.Documents)
+	if s.over { // the work is taken up elsewhere, or by the next life
+		return
+	}
 	for _, e := range ledger.Entries(o.State.Documents, s.cfg.Bad) {
 		if s.byKey[e.Key] == "" && e.Status != handoff.StatusDelivered {
 			s.restore(e, o.Bodies[e.Key])

@@ -318,18 +318,22 @@ func (d *document) over() bool {
 	return d.status == handoff.StatusCompleted || d.status == handoff.StatusDelivered
 }
 
+// target returns where the words of a handoff go, by the names that were asked for until it is resolved.
+func (s *State) target(h *Handoff) handoff.Target {
+	if asked := h.run.Request.Target; h.run.Target == (handoff.Target{}) {
+		return handoff.Target{Server: asked.Server, Thread: asked.Thread}
+	}
+	return h.run.Target
+}
+
 // entry returns the document of a handoff.
 func (s *State) entry(h *Handoff) ledger.Entry {
 	d := &h.doc
-	target := h.run.Target
-	if target == (handoff.Target{}) {
-		target = handoff.Target{Server: h.run.Request.Target.Server, Thread: h.run.Request.Target.Thread}
-	}
 	e := ledger.Entry{
 		Key: h.key, Caller: s.cfg.Caller, Owner: h.ID, Args: h.args, Status: d.status, Attempt: h.attempt.number,
 		Inherited: h.state.Inherited, Accepted: ledger.Millis(d.accepted),
 		Facts: ledger.Facts{
-			Print: d.print, ClientID: h.ID, Target: target, Watermark: h.run.Before, Turn: h.run.Turn, Prompt: h.Prompt,
+			Print: d.print, ClientID: h.ID, Target: s.target(h), Watermark: h.run.Before, Turn: h.run.Turn, Prompt: h.Prompt,
 			Title: h.Title, Why: h.Why, Giver: h.Key, Asker: h.Client, Parent: h.Parent, Unkept: h.Unkept,
 		},
 	}
