@@ -275,11 +275,14 @@ func (d *Done) apply(s *State) {
 	if h == nil {
 		return
 	}
+	void := h.job != d.N || !h.open
 	if d.Gate != nil {
 		h.run.Gate = *d.Gate
+		if void { // nobody waits for the gate any more
+			s.openGate(h)
+		}
 	}
-	if h.job != d.N || !h.open {
-		s.openGate(h)
+	if void {
 		return
 	}
 	fact, fault := s.done(h, h.kind, d)
