@@ -55,7 +55,7 @@ func (s *State) finish(h *Handoff, fault *handoff.Error) {
 		h.doc.closed = true // the next life of the process finds the document, and tells how the turn ended
 		return
 	}
-	if h.doc.known {
+	if h.doc.known || h.Paused { // the caller is asked about paused work, also in the next life
 		s.write(h, handoff.StatusCompleted)
 	}
 	s.closeQuestions(h)

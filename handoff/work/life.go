@@ -25,7 +25,8 @@ func (s *State) apply(h *Handoff, f phase.Fact, fault *handoff.Error) {
 		h.log.noted = true
 		s.publish(h, handoff.RunNoted{})
 	}
-	if kept := next.Noted && !before.Noted || f == phase.FactWritten; kept && h.run.Request.Instead != "" {
+	told := f == phase.FactWritten || f == phase.FactUnwritten // in the second case it is written before what follows
+	if (told || next.Noted && !before.Noted) && h.run.Request.Instead != "" {
 		s.endPaused(s.find(string(h.run.Request.Instead)), wording.WentOn) // this handoff has its words
 	}
 	if ends := f == phase.FactShutdown || f == phase.FactMoved; ends && before.Phase >= phase.Starting {

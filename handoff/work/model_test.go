@@ -166,9 +166,7 @@ func (r *run) people(add adds) {
 	}
 	for _, h := range l.all {
 		if h.Paused && !l.came {
-			add(true, h.ID, "is begun after all", func() {
-				l.asksFor(handoff.Request{Key: "instead of " + h.ID, Instead: handoff.RunID(h.ID)})
-			})
+			add(true, h.ID, "is begun after all", func() { l.beginsPaused(h) })
 		}
 	}
 	add(true, "", "the process ends", func() { l.ends(false) })
@@ -176,6 +174,15 @@ func (r *run) people(add adds) {
 	if len(r.lives) < r.plan.lives {
 		add(true, "", "the process is killed", func() { l.killed(); r.life() })
 		add(true, "", "another instance takes the caller", func() { r.life() })
+	}
+}
+
+// beginsPaused has paused work begun. If the process was killed meanwhile, the caller may be asked twice about the same words,
+// and may begin both.
+func (l *life) beginsPaused(h *Handoff) {
+	key := "instead of " + h.ID + " " + strconv.Itoa(l.n)
+	if a := l.asksFor(handoff.Request{Key: key, Instead: handoff.RunID(h.ID)}); a.Err == nil {
+		l.w.chosen[words(h.Prompt)]++
 	}
 }
 
@@ -336,7 +343,7 @@ func (r *run) settle() {
 		if past := !h.doc.known && r.losses > 0; past || l.byKey[h.key] != h.ID || r.amnesia { // it is other work now, or was lost
 			continue
 		}
-		want := h.doc.known && (h.State == handoff.StatusCompleted && !h.Added() || h.Paused)
+		want := h.doc.known && h.State == handoff.StatusCompleted && !h.Added() || h.Paused
 		if (ear.told[h.ID] > 0) != want && h.Outcome != "" {
 			r.wrong("the next life tells %s %d times; it is %s, paused %t", h.ID, ear.told[h.ID], h.State, h.Paused)
 		}

@@ -25,6 +25,7 @@ type world struct {
 	ids    int
 
 	began    map[string]int    // turns, by the key of the words
+	chosen   map[string]int    // how often paused work was begun, by the key of the words
 	promised map[string]string // keys, by id
 	heard    map[string]bool   // by id
 	lost     bool              // the store has lost something that was not written again
@@ -39,7 +40,7 @@ var thread = handoff.Target{Server: "s", Thread: "t"}
 
 func newWorld() *world {
 	w := &world{
-		now: time.Unix(1_000_000, 0).UTC(), store: newStore(), began: map[string]int{}, promised: map[string]string{},
+		now: time.Unix(1_000_000, 0).UTC(), store: newStore(), began: map[string]int{}, chosen: map[string]int{}, promised: map[string]string{},
 		heard: map[string]bool{},
 	}
 	w.life()
@@ -69,9 +70,12 @@ type turn struct {
 	runs bool
 }
 
+// words returns the key of a request whose words these are.
+func words(prompt string) string { return strings.TrimPrefix(prompt, "do ") }
+
 // arrives is a start, or more words for a turn, that the agent got.
 func (w *world) arrives(j Job) handoff.TurnID {
-	if w.began[strings.TrimPrefix(handoff.InputText(j.Request.Input), "do ")]++; j.Kind == Steer {
+	if w.began[words(handoff.InputText(j.Request.Input))]++; j.Kind == Steer {
 		return j.Holder.ID
 	}
 	w.turns = append(w.turns, turn{j.ID, true})
@@ -235,7 +239,7 @@ func (l *life) check() {
 		}
 	}
 	for key, n := range l.w.began {
-		if n > 1 && !l.w.amnesia {
+		if n > max(1, l.w.chosen[key]) && !l.w.amnesia {
 			l.w.wrong("the words of %s ran %d times", key, n)
 		}
 	}
@@ -356,6 +360,10 @@ func (l *life) tells(rec handoff.Record) {
 	switch e := l.event.(type) {
 	case *Due, *Ends:
 		return
+	case *Opened:
+		if e.Err != nil {
+			return
+		}
 	case *Committed:
 		if e.Err != nil {
 			return
