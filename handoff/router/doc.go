@@ -1,7 +1,7 @@
 // Package router has agents do the work that a caller asks for. A router serves one caller. It is the shell of
-// [switchboard/handoff/work.State], which decides: one loop owns the state, and jobs beside it talk to agents and to the
-// store. Fronts ask the loop, and read the events of one run ([handoff.Runs]), or those of all runs. Fronts come and go
-// while a run goes on.
+// [switchboard/handoff/work.State], which decides: one loop owns the state, and jobs beside it talk to agents and to
+// the store. Fronts ask the loop, and read the events of one run ([handoff.Runs]), or those of all runs. Fronts come
+// and go while a run goes on.
 //
 // It must not know any call, tool or adapter: no voice, no WebSocket, no Codex, no Redis, no HTTP.
 //
