@@ -19,6 +19,7 @@ type agents struct {
 	mu   sync.Mutex
 	open []handoff.Agent // Guarded by mu: not closed, oldest first
 	used bool            // Guarded by mu: the attachment of ahead was added to open
+	over bool            // Guarded by mu: all were closed, and so are those that come late
 }
 
 // attach attaches a thread. The first call uses the prefetch, if that has the thread.
@@ -78,8 +79,14 @@ func (a *agents) lookFor(
 func (a *agents) hold(at handoff.Attached, err error) (handoff.Attached, error) {
 	if err == nil {
 		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.open = append(a.open, at.Agent)
+		late := a.over
+		if !late {
+			a.open = append(a.open, at.Agent)
+		}
+		a.mu.Unlock()
+		if late {
+			_ = at.Agent.Close() // nobody follows it
+		}
 	}
 	return at, err
 }
@@ -104,7 +111,7 @@ func (a *agents) end(log *zap.Logger) {
 	if a.ahead != nil && a.ahead.at.Agent != nil && !a.used {
 		old = append(old, a.ahead.at.Agent)
 	}
-	a.open, a.used = nil, true
+	a.open, a.used, a.over = nil, true, true
 	a.mu.Unlock()
 	closeAgents(log, old)
 }

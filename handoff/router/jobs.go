@@ -225,6 +225,7 @@ func (r *Router) reconnect(ctx context.Context, l *life, j work.Job, d *work.Don
 // reconcile finds out whether a turn began after a start whose acknowledgement was lost, or which had no updates.
 func (r *Router) reconcile(ctx context.Context, l *life, j work.Job, d *work.Done) {
 	until := time.Now().Add(r.cfg.Patience)
+	d.Err = handoff.Fault(handoff.CodeUnknownStart, j.Target.Server, "it was not looked for")
 	for try := 0; r.cfg.Pause(ctx, try); try++ {
 		d.Attached, d.Turn, d.Err = l.agents.lookFor(ctx, j.Target, j.Before, j.ID)
 		joined := handoff.CodeOf(d.Err) == handoff.CodeJoined && d.Turn != ""

@@ -156,6 +156,9 @@ func (r *Router) Run(ctx context.Context) error {
 			break
 		}
 	}
+	if errors.Is(context.Cause(ctx), ErrMoved) {
+		r.step(&work.Gave{})
+	}
 	r.mu.Lock()
 	r.running, r.over = false, true
 	r.mu.Unlock()

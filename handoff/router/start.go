@@ -62,6 +62,9 @@ func (r *Router) findAsked(
 			return "", nil, handoff.StoreDown(err)
 		}
 	}
+	if err := r.open(ctx); err != nil {
+		return "", nil, err
+	}
 	known := &work.Repeats{Args: args, Print: req.Print}
 	if req.Again {
 		known.Key = work.KeyOf(r.cfg.Caller, req.Key)

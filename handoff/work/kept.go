@@ -2,6 +2,7 @@ package work
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -29,6 +30,9 @@ func (c *Committed) apply(s *State) {
 	case c.Err != nil:
 		k.doubted = append(k.doubted, was.version)
 		s.putBack(was)
+		if k.single = code != handoff.CodeUnreachable; k.single { // it may be due to one of them: others go first
+			k.rotate()
+		}
 		s.away(c.Err)
 	case c.Result == ledger.NotFree:
 		k.tries = 0
@@ -36,7 +40,11 @@ func (c *Committed) apply(s *State) {
 			s.putBack(was)
 			return
 		}
-		s.notFree(was.of[0].h)
+		h := was.of[0].h
+		was.of = nil
+		s.putBack(was)
+		k.dirty = slices.DeleteFunc(k.dirty, func(o *Handoff) bool { return o == h })
+		s.notFree(h)
 	case c.Result == ledger.Outdated:
 		k.tries = 0
 		s.putBack(was)
@@ -50,6 +58,13 @@ func (c *Committed) apply(s *State) {
 		for _, of := range was.of {
 			s.written(of)
 		}
+	}
+}
+
+// rotate puts the first handoff that is to be written last.
+func (k *keeper) rotate() {
+	if len(k.dirty) > 1 {
+		k.dirty = append(slices.Clone(k.dirty[1:]), k.dirty[0])
 	}
 }
 
@@ -131,6 +146,13 @@ func (s *State) rewrite(docs map[string]string) {
 	for p := range s.current {
 		s.writePlace(p)
 	}
+	for name := range docs { // that of a place whose thread is not in use any more goes
+		if field, is := strings.CutPrefix(name, ledger.StickyDoc); is {
+			if c, _, ok := ledger.DecodeSticky(field, docs[name]); ok {
+				s.writePlace(PlaceOf(c.Target))
+			}
+		}
+	}
 }
 
 // written: the store has a handoff.
@@ -139,7 +161,8 @@ func (s *State) written(was sentOf) {
 	d := &h.doc
 	d.acked, d.free, d.clear = was.seq, false, false
 	for _, part := range was.texts {
-		if part == ledger.PartRequest && slices.Contains(d.texts, part) {
+		if part == ledger.PartRequest && was.dropped {
+			d.request = false
 			d.texts = slices.DeleteFunc(d.texts, func(had string) bool { return had == part })
 			continue
 		}
@@ -222,12 +245,20 @@ func (*Beat) apply(s *State) {
 type GiveUp struct{}
 
 func (*GiveUp) apply(s *State) {
+	if !s.over {
+		return
+	}
 	for _, h := range s.keep.dirty {
 		h.doc.closed = true
 	}
 	s.keep.dirty = nil
 	clear(s.keep.places)
 }
+
+// Gave says that the caller was given to another home: nothing is written any more, not even what a front reports late.
+type Gave struct{}
+
+func (*Gave) apply(s *State) { s.keep.closed = true }
 
 // Unstored asks whether something is still to be written. Left is the result: what waits or is on its way.
 type Unstored struct {

@@ -27,7 +27,12 @@ func (s *State) apply(h *Handoff, f phase.Fact, fault *handoff.Error) {
 	}
 	told := f == phase.FactWritten || f == phase.FactUnwritten // in the second case it is written before what follows
 	if (told || next.Noted && !before.Noted) && h.run.Request.Instead != "" {
-		s.endPaused(s.find(string(h.run.Request.Instead)), wording.WentOn) // this handoff has its words
+		switch paused := s.find(string(h.run.Request.Instead)); {
+		case h.Outcome == handoff.OutcomeFailed && !next.Noted && h.attempt.number == 0:
+			s.pauseAgain(paused, h) // nothing has its words but itself
+		default:
+			s.endPaused(paused, wording.WentOn)
+		}
 	}
 	if ends := f == phase.FactShutdown || f == phase.FactMoved; ends && before.Phase >= phase.Starting {
 		h.run.Gate = GateLease{} // the next life of the handoff frees the gate, or its lease expires

@@ -339,6 +339,20 @@ func (s *State) closePaused(h *Handoff, instead string) {
 	})
 }
 
+// pauseAgain undoes closePaused: the handoff that was begun in place of a paused one has failed before anything had its
+// words.
+func (s *State) pauseAgain(h, instead *Handoff) {
+	if h == nil || h.begunAs != instead.ID {
+		return
+	}
+	h.begunAs, h.request = "", encodeRequest(instead.run.Request)
+	s.show(h, func() {
+		h.Fault = handoff.Fault(h.doc.code, h.Server, "")
+		h.Error, h.Paused, h.WentOn = recordError(h.Fault), true, false
+		h.Spoken = wording.English.OutcomeSentence(h.Record)
+	})
+}
+
 // Move puts waiting work before another piece of work that waits in the same queue, or behind all of the caller's: "".
 // It begins and ends nothing, and the work of other callers keeps its place. Err is the result: if one of the two does
 // not wait there any more, nothing changes.

@@ -278,7 +278,7 @@ func (d *Done) apply(s *State) {
 	void := h.job != d.N || !h.open
 	if d.Gate != nil {
 		h.run.Gate = *d.Gate
-		if void { // nobody waits for the gate any more
+		if void && (!h.open || !h.state.Gated()) { // nobody waits for the gate any more
 			s.openGate(h)
 		}
 	}

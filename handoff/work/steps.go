@@ -96,6 +96,11 @@ func (s *State) place(h *Handoff, fact phase.Fact, t handoff.Target, why, title 
 		h.wait.reason = handoff.WaitsYes
 	}
 	free := key == "" || s.take(h, key)
+	if waiting, ok := s.cfg.Threads.(Waiting); ok && !free && req.After == "" {
+		if free = waiting.Look(key, h.ID, s.cfg.Caller).Mine; free { // it stands in the queue from now on
+			h.took(key)
+		}
+	}
 	s.leave(h, key)
 	if !free && req.After != "" {
 		fact, free = phase.FactBranches, true

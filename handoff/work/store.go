@@ -42,6 +42,8 @@ type sentOf struct {
 	h     *Handoff
 	seq   uint64   // of its change
 	texts []string // parts of its texts
+	// dropped: its whole request is dropped.
+	dropped bool
 }
 
 // Bounds of a batch.
@@ -58,6 +60,7 @@ type document struct {
 	free     bool           // the key must not be in the past
 	clear    bool           // what an earlier handoff with the key has left is dropped first
 	sent     bool           // it was in a batch, so the store may have it
+	request  bool           // the same for its whole request
 	passed   bool           // it is history although nobody heard the outcome
 	status   handoff.Status // as it is to stand there
 	turn     handoff.TurnID // the newest that was written
@@ -89,7 +92,7 @@ func (d *document) clean() bool { return d.seq == d.acked || d.closed }
 
 // stored reports whether the store has everything.
 func (s *State) stored() bool {
-	return !s.cfg.Stored || len(s.keep.dirty) == 0 && len(s.keep.places) == 0 && s.keep.sent == nil
+	return !s.cfg.Stored || s.keep.closed || len(s.keep.dirty) == 0 && len(s.keep.places) == 0 && s.keep.sent == nil
 }
 
 // IsOpen reports whether the store was read, or there is none.
@@ -197,7 +200,7 @@ func (s *State) writePlace(p Place) {
 // commit sends the next batch, unless one is on its way or the store is away.
 func (s *State) commit() {
 	k := &s.keep
-	if !s.cfg.Stored || k.sent != nil || !k.again.IsZero() || len(k.dirty) == 0 && len(k.places) == 0 && !k.beat ||
+	if !s.cfg.Stored || k.closed || k.sent != nil || !k.again.IsZero() || len(k.dirty) == 0 && len(k.places) == 0 && !k.beat ||
 		!s.open() {
 		return
 	}
@@ -250,6 +253,10 @@ func (s *State) batch(b *ledger.Batch, h *Handoff) (bytes int) {
 	for part, text := range c.Texts {
 		of.texts = append(of.texts, part)
 		bytes += len(text)
+		if part == ledger.PartRequest {
+			of.dropped = text == ""
+			d.request = d.request || text != ""
+		}
 	}
 	s.keep.sent.of = append(s.keep.sent.of, of)
 	if t := h.run.Target; d.status == handoff.StatusDispatching && ledger.Made(h.Why) && t.Thread != "" &&
@@ -307,7 +314,7 @@ func (s *State) texts(h *Handoff) map[string]string {
 	switch {
 	case keeps:
 		add(ledger.PartRequest, h.request)
-	case slices.Contains(h.doc.texts, ledger.PartRequest):
+	case slices.Contains(h.doc.texts, ledger.PartRequest), h.doc.request:
 		all[ledger.PartRequest] = ""
 	}
 	return all
