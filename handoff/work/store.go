@@ -14,6 +14,7 @@ import (
 // A keeper is what a state knows of its store.
 type keeper struct {
 	open    bool            // the store was read
+	closed  bool            // nothing more is written: another home goes on from the store
 	loading bool            // it is being read
 	version string          // of the newest batch that the store has; "": it has nothing
 	docs    map[string]bool // names of the documents that it has
