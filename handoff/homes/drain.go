@@ -107,7 +107,7 @@ func (s *Homes) release(now time.Time) {
 		if len(s.cluster.leaving) >= releasedAtOnce {
 			return
 		}
-		if h.end != nil && h.requests == 0 && now.Sub(h.usedAt) >= idleFor && h.Idle() {
+		if h.away(now, idleFor) {
 			s.dropLocked(h)
 		}
 	}

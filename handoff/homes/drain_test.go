@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/ledger"
 	"switchboard/handoff/router"
 )
 
@@ -136,8 +137,7 @@ func TestDrainedInACall(t *testing.T) {
 	go func() {
 		c := <-a.lost
 		time.Sleep(2 * drainEvery) // it says that it ends
-		sticky := handoff.Sticky{Target: handoff.Target{Server: "s", Thread: "last"}, Since: time.Now().UTC()}
-		wrote <- a.store.Set(context.Background(), c, sticky)
+		wrote <- a.writes(context.Background(), c)
 		over.Store(true)
 	}()
 	limit, cancel := context.WithCancel(t.Context())
@@ -161,7 +161,7 @@ func TestDrainedOnceWritten(t *testing.T) {
 	if err := a.PutSticky(t.Context(), grantOf("alice"), "s", "chosen", ""); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the choice to be on its way", func() bool { return a.held.setting.Load() == 1 })
+	eventually(t, "the choice to be on its way", func() bool { return a.held.writing.Load() == 1 })
 	drained := a.drain(t.Context())
 	eventually(t, "the home to be let go of", func() bool { return len(a.list()) == 0 })
 	time.Sleep(2 * drainEvery) // what is left is looked at
@@ -175,8 +175,9 @@ func TestDrainedOnceWritten(t *testing.T) {
 	if a.held.early.Load() {
 		t.Error("the home was to be free while a choice was on its way")
 	}
-	kept, err := a.store.List(t.Context(), grantOf("alice").Caller)
-	if err != nil || len(kept) != 1 || kept[0].Target.Thread != "chosen" {
+	kept, err := a.store.State(t.Context(), grantOf("alice").Caller)
+	chosen, _, _ := ledger.DecodeSticky("s", kept.Documents[ledger.StickyDoc+"s"])
+	if err != nil || chosen.Target.Thread != "chosen" {
 		t.Errorf("kept: %+v, %v", kept, err)
 	}
 }
@@ -219,13 +220,15 @@ func TestReleased(t *testing.T) {
 func TestReleasedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		s := NewShared(router.Config{Fleet: w, Stickies: w, Ledger: w}, Sharing{})
+		s := NewShared(router.Config{Fleet: w, Store: w}, Sharing{})
 		s.ctx = t.Context()
+		s.cluster.neighbours.Acknowledged(time.Now())
 		s.mu.Lock()
 		for i := range releasedAtOnce + 10 {
 			s.beginLocked(s.makeLocked(grantOf(fmt.Sprint(i)).Caller, time.Now(), 1))
 		}
 		s.mu.Unlock()
+		synctest.Wait() // what the store has of them is read
 		for _, left := range []int{10, 0} {
 			s.release(time.Now().Add(2 * idleFor))
 			if n := len(s.list()); n != left {

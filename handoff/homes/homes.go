@@ -83,6 +83,13 @@ type home struct {
 	end      context.CancelCauseFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
 }
 
+// away reports whether nobody has used a home for a time, and the store has all of its state. The work that it has not
+// taken up yet would be nobody's. The homes' mu is held.
+func (h *home) away(now time.Time, least time.Duration) bool {
+	return h.end != nil && h.requests == 0 && now.Sub(h.usedAt) >= least && h.Idle() &&
+		(h.epoch == 0 || h.Recovered(context.Background(), 0) == nil)
+}
+
 // New returns homes whose routers all have one configuration, each with its own Caller. IDs, Queues, Owners, Rates and
 // Counts are shared by all homes, and made if they are nil. Homes do nothing before [Homes.Run].
 func New(each router.Config) *Homes {
@@ -109,7 +116,7 @@ func (s *Homes) of(c handoff.Caller) *router.Router {
 	s.mu.Unlock()
 	r := s.refusing(c)
 	if s.cluster == nil && read && s.config.Store != nil {
-		r.TakeUp(context.Background(), nil) // nothing: callers with open work have a home
+		r.LeftNothing() // callers with open work have a home
 	}
 	return r
 }
@@ -129,7 +136,7 @@ func (s *Homes) home(c handoff.Caller) *router.Router {
 		h = s.makeLocked(c, now, 0)
 		s.beginLocked(h)
 		if s.read && s.config.Store != nil {
-			h.TakeUp(s.ctx, nil) // nothing: callers with open work have a home already
+			h.LeftNothing() // callers with open work have a home already
 		}
 	}
 	h.usedAt = now
@@ -177,7 +184,11 @@ func (s *Homes) beginLocked(h *home) {
 			s.routerEnded(h)
 		})
 		if s.cluster != nil {
-			s.running.Go(func() { s.takeUpStored(ctx, h) })
+			s.running.Go(func() {
+				if h.TakeUp(ctx, nil); s.cluster.Taken != nil && ctx.Err() == nil {
+					s.cluster.Taken(ctx, h.Caller())
+				}
+			})
 		}
 	}
 }
@@ -247,7 +258,7 @@ func (s *Homes) endSomeLocked(now time.Time) {
 	}
 	away := map[handoff.Caller]*home{}
 	for c, h := range s.homes {
-		if h.end != nil && h.requests == 0 && now.Sub(h.usedAt) >= least && h.Idle() {
+		if h.away(now, least) {
 			away[c] = h
 		}
 	}
@@ -368,11 +379,11 @@ func (s *Homes) takeUp(ctx context.Context, left map[handoff.Caller]ledger.State
 		room <- struct{}{}
 		group.Go(func() {
 			defer func() { <-room }()
-			var of *ledger.State
 			if state, ok := left[c]; ok {
-				of = &state
+				s.ensure(c).TakeUp(ctx, &state)
+			} else {
+				s.ensure(c).LeftNothing()
 			}
-			s.ensure(c).TakeUp(ctx, of)
 		})
 	}
 	group.Wait()

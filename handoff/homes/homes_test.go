@@ -27,7 +27,7 @@ type life struct {
 
 // live begins a life of the process.
 func (w *world) live(ctx context.Context, name string) life {
-	s := New(router.Config{Fleet: w, Stickies: w, Ledger: w, IDs: router.NewIDs(name)})
+	s := New(router.Config{Fleet: w, Store: w, IDs: router.NewIDs(name)})
 	ctx, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -97,12 +97,52 @@ func TestTakenUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		for _, user := range users {
-			if o, n := s.outcome(t, user, ids[user]), w.adopted[grantOf(user).Caller.String()]; o == "" || n != 1 {
-				t.Errorf("the work of %s was adopted %d times and has ended as %q", user, n, o)
+			if o := s.outcome(t, user, ids[user]); o != handoff.OutcomeResult {
+				t.Errorf("the work of %s has ended as %q", user, o)
+			}
+		}
+		for turn, n := range w.followed {
+			if n != 2 {
+				t.Errorf("%s was followed %d times in two lives", turn, n)
 			}
 		}
 		if w.started != len(users) {
 			t.Errorf("%d turns were started of %d", w.started, len(users))
+		}
+	})
+}
+
+// TestSameKeyWhileTheStoreIsAway: work that is asked for again under its key is not begun twice, although the home did
+// not know of the first work when it was asked. That work goes on.
+func TestSameKeyWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		ask := func(s life) handoff.RunID {
+			id, err := s.Start(t.Context(), grantOf("alice"), handoff.Request{
+				Key: "k", Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Input: handoff.TextInput("go"),
+				Mode: handoff.ModeNext,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return id
+		}
+		former := w.live(t.Context(), "h")
+		first := ask(former)
+		former.end()
+		w.goAway(true)
+		s := w.live(t.Context(), "i")
+		defer s.end()
+		second := ask(s)
+		w.goAway(false)
+		close(w.let)
+		time.Sleep(time.Minute)
+		if o := s.outcome(t, "alice", first); o != handoff.OutcomeResult || w.started != 1 {
+			t.Errorf("the first has ended as %q; %d turns were started", o, w.started)
+		}
+		if o := s.outcome(t, "alice", second); o != handoff.OutcomeFailed {
+			t.Errorf("the second has ended as %q", o)
 		}
 	})
 }
@@ -112,7 +152,7 @@ func TestTakenUp(t *testing.T) {
 func TestHomesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		early := New(router.Config{Fleet: w, Stickies: w, Ledger: w, IDs: router.NewIDs("h")})
+		early := New(router.Config{Fleet: w, Store: w, IDs: router.NewIDs("h")})
 		id := life{Homes: early}.ask(t, "early")
 		ended, stop := context.WithCancel(t.Context())
 		stop()
@@ -246,7 +286,6 @@ func TestAwayCallersAreLetGo(t *testing.T) {
 	})
 }
 
-// BenchmarkHome measures the memory of an idle home: after its first use, and with a sticky session.
 // TestReadsOfNobody: a caller about whom nothing is known leaves nothing behind by asking, nor by giving more work than
 // their key may.
 func TestReadsOfNobody(t *testing.T) {
@@ -279,6 +318,7 @@ func TestReadsOfNobody(t *testing.T) {
 	})
 }
 
+// BenchmarkHome measures the memory of an idle home: after its first use, and with a sticky session.
 func BenchmarkHome(b *testing.B) {
 	const homes = 10_000
 	for name, ask := range map[string]func(*Homes, handoff.Grant) error{
@@ -333,8 +373,7 @@ func TestNothingBeginsAtTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "the words to wait", func() bool {
-			list, _ := w.Open(t.Context(), grantOf("alice").Caller)
-			return slices.ContainsFunc(list, func(e ledger.Entry) bool { return e.Status == handoff.StatusAccepted })
+			return slices.ContainsFunc(entriesOf(t, w, "alice"), func(e ledger.Entry) bool { return e.Status == handoff.StatusAccepted })
 		})
 		s.end()
 		if n := w.turnsOf("next"); n != 0 {
@@ -367,7 +406,7 @@ func TestAuditNamesTheHome(t *testing.T) {
 func TestRouterThatDoesNotLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		s := NewShared(router.Config{Fleet: w, Stickies: w, Ledger: w}, Sharing{Self: Instance{ID: "h"}})
+		s := NewShared(router.Config{Fleet: w, Store: w}, Sharing{Self: Instance{ID: "h"}})
 		c := grantOf("one").Caller
 		s.cluster.leaving[c] = make(chan bool)
 		began := time.Now()

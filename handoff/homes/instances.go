@@ -303,23 +303,6 @@ func (s *Homes) instance(ctx context.Context, id string) (Instance, error) {
 	return Instance{ID: id}, nil
 }
 
-// takeUpStored gives a home that was just taken the work of its caller that is in the store.
-func (s *Homes) takeUpStored(ctx context.Context, h *home) {
-	for try := 0; ; try++ {
-		left, err := s.config.Counts.Timed(s.config.Store).State(ctx, h.Caller())
-		if err == nil {
-			h.TakeUp(ctx, &left)
-			break
-		}
-		if !s.config.Pause(ctx, try) {
-			return
-		}
-	}
-	if s.cluster.Taken != nil {
-		s.cluster.Taken(ctx, h.Caller())
-	}
-}
-
 // refusing returns a router that refuses all work, for a caller whose home is not here.
 func (s *Homes) refusing(c handoff.Caller) *router.Router {
 	cfg := s.config

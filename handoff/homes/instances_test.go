@@ -2,6 +2,7 @@ package homes
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,12 +44,12 @@ type holdUp struct {
 	*redis.Store
 	deaf atomic.Bool // safe by itself: it is not told of homes that are let go of
 
-	setting atomic.Int32 // sticky sessions on their way; safe by itself
+	writing atomic.Int32 // batches on their way; safe by itself
 	early   atomic.Bool  // a home was let go of meanwhile; safe by itself
 
 	mu    sync.Mutex
-	goOn  chan struct{}     // Guarded by mu: closed when it goes on; nil: it is not held up
-	after func(ledger.Step) // Guarded by mu: is told of each step that is written; nil: nobody is
+	goOn  chan struct{}      // Guarded by mu: closed when it goes on; nil: it is not held up
+	after func(ledger.Entry) // Guarded by mu: is told of each open work that is written; nil: nobody is
 }
 
 // wait waits while the instance is held up.
@@ -91,21 +92,25 @@ func (h *holdUp) Claims(ctx context.Context, of []handoff.Caller) ([]ledger.Clai
 	return h.Homes.Claims(ctx, of)
 }
 
-func (h *holdUp) Advance(ctx context.Context, s ledger.Step) (ledger.Entry, error) {
+func (h *holdUp) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (ledger.Committed, error) {
+	h.writing.Add(1)
+	defer h.writing.Add(-1)
 	h.wait()
-	e, err := h.Store.Advance(context.WithoutCancel(ctx), s)
+	done, err := h.Store.Commit(context.WithoutCancel(ctx), c, b)
 	h.mu.Lock()
 	after := h.after
 	h.mu.Unlock()
 	if err == nil && after != nil {
-		after(s)
+		for _, e := range ledger.Entries(b.Put, func(string) {}) {
+			after(e)
+		}
 	}
 	h.wait() // its answer is read when it goes on
-	return e, err
+	return done, err
 }
 
 func (h *holdUp) Leave(c handoff.Caller) func(context.Context) error {
-	if h.setting.Load() > 0 {
+	if h.writing.Load() > 0 {
 		h.early.Store(true)
 	}
 	done := h.Store.Leave(c)
@@ -119,13 +124,6 @@ func (h *holdUp) Leave(c handoff.Caller) func(context.Context) error {
 	}
 }
 
-func (h *holdUp) Set(ctx context.Context, c handoff.Caller, s handoff.Sticky) error {
-	h.setting.Add(1)
-	defer h.setting.Add(-1)
-	h.wait()
-	return h.Store.Set(context.WithoutCancel(ctx), c, s)
-}
-
 // open starts an instance, and returns when it may take homes. The instance ends with the test.
 func (w *town) open(name string) *instance {
 	w.t.Helper()
@@ -137,7 +135,7 @@ func (w *town) open(name string) *instance {
 		self: Instance{ID: store.Homes().ID(), Address: name + ":8090", Fingerprint: "print of " + name},
 	}
 	one.Homes = NewShared(router.Config{
-		Fleet: w.world, Stickies: one.held, Ledger: one.held, Auditor: w.world, IDs: router.NewIDs(name),
+		Fleet: w.world, Store: one.held, Auditor: w.world, IDs: router.NewIDs(name),
 	}, Sharing{Self: one.self, Store: one.held, Lost: func(c handoff.Caller) { one.lost <- c }})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 2)
@@ -249,14 +247,21 @@ func eventually(t *testing.T, what string, so func() bool) {
 // entry returns the entry of a caller's open work, as an instance reads it.
 func (o *instance) entry(t *testing.T, user string) ledger.Entry {
 	t.Helper()
-	list, err := o.store.Open(t.Context(), grantOf(user).Caller)
-	if err != nil || len(list) > 1 {
-		t.Fatalf("%s has open %+v, %v", user, list, err)
+	list := entriesOf(t, o.store, user)
+	if len(list) > 1 {
+		t.Fatalf("%s has open %+v", user, list)
 	}
-	if len(list) == 0 {
-		return ledger.Entry{}
+	return append(list, ledger.Entry{})[0]
+}
+
+// writes writes something of a caller past their router.
+func (o *instance) writes(ctx context.Context, c handoff.Caller) error {
+	now, err := o.store.State(ctx, c)
+	if err != nil {
+		return err
 	}
-	return list[0]
+	_, err = o.store.Commit(ctx, c, ledger.Batch{Was: now.Version, Now: rand.Text(), Put: map[string]string{"late": "words"}})
+	return err
 }
 
 // TestTakenOver: the homes of a dead instance are taken over with their running work, none of which is begun twice. A
@@ -314,11 +319,7 @@ func TestHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() (all []string) {
-		list, err := b.store.Open(t.Context(), grantOf("alice").Caller)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range list {
+		for _, e := range entriesOf(t, b.store, "alice") {
 			all = append(all, string(e.Status))
 		}
 		slices.Sort(all)
@@ -350,8 +351,8 @@ func TestHeldUpInstance(t *testing.T) {
 	a.come(t, "alice")
 	goOn := make(chan func(), 1)
 	a.held.mu.Lock()
-	a.held.after = func(s ledger.Step) { // the store has it that the work is about to be sent; nothing is sent so far
-		if s.To == handoff.StatusDispatching {
+	a.held.after = func(e ledger.Entry) { // the store has it that the work is about to be sent; nothing is sent so far
+		if e.Status == handoff.StatusDispatching {
 			a.held.after = nil // by its only caller
 			goOn <- a.held.stop()
 		}
@@ -375,9 +376,8 @@ func TestHeldUpInstance(t *testing.T) {
 	if n := w.turnsOf("held up"); n != 0 {
 		t.Errorf("it began %d turns of what another had settled", n)
 	}
-	sticky := handoff.Sticky{Target: handoff.Target{Server: "s", Thread: "late"}, Since: time.Now().UTC()}
-	if err := a.store.Set(t.Context(), caller, sticky); handoff.CodeOf(err) != handoff.CodeShutdown {
-		t.Errorf("it wrote a sticky session: %v", err)
+	if err := a.writes(t.Context(), caller); handoff.CodeOf(err) != handoff.CodeShutdown {
+		t.Errorf("it wrote: %v", err)
 	}
 	if now := b.entry(t, "alice"); now != settled {
 		t.Errorf("what was settled is %+v", now)
@@ -413,73 +413,5 @@ func TestStoreAway(t *testing.T) {
 	}
 	if a.where(t, "bob") != "b:8090" || b.where(t, "alice") != "a:8090" {
 		t.Error("the store was not told again who has whom")
-	}
-}
-
-// A told store answers as the test sets it, and stores nothing.
-type told struct {
-	redis.Homes
-	claim    ledger.Claim // what it says of each home
-	asserted int
-	lost     bool // it was told that the home is another's
-	beat     error
-}
-
-func (s *told) Beat(context.Context, ledger.Beat) error { return s.beat }
-
-func (s *told) Claims(_ context.Context, of []handoff.Caller) ([]ledger.Claim, error) {
-	return slices.Repeat([]ledger.Claim{s.claim}, len(of)), nil
-}
-
-func (s *told) Assert(context.Context, handoff.Caller, ledger.Claim) error {
-	s.asserted++
-	return nil
-}
-
-func (s *told) Lose(handoff.Caller) { s.lost = true }
-
-// looked reports whether the homes are to be verified at once.
-func (s *Homes) looked() bool {
-	select {
-	case <-s.cluster.verifyNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// TestToldAndTaken: if the store has lost a home, and another instance takes it before its claim is written again, the
-// first instance does not act until it knows whose the home is.
-func TestToldAndTaken(t *testing.T) {
-	store, now, caller := &told{}, time.Now(), grantOf("alice").Caller
-	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: store})
-	s.mu.Lock()
-	s.makeLocked(caller, now, 5).end = func(error) {}
-	s.mu.Unlock()
-	s.cluster.neighbours.Acknowledged(now.Add(-deadAfter))
-	s.cluster.neighbours.Acknowledged(now) // after so long that others may have taken what is here
-	if s.verify(t.Context()); s.cluster.mayAct() || !s.looked() || store.asserted != 1 {
-		t.Errorf("it may act: %v; the store was told %d times", s.cluster.mayAct(), store.asserted)
-	}
-	store.claim = ledger.Claim{ID: "b", Epoch: 6}
-	if s.verify(t.Context()); !s.cluster.mayAct() || !store.lost || s.get(caller) != nil {
-		t.Errorf("it may act: %v; lost: %v", s.cluster.mayAct(), store.lost)
-	}
-}
-
-// TestVerifiedAfterAReconnect: a store that was away, however shortly, may have come back with old claims, so the homes
-// are verified.
-func TestVerifiedAfterAReconnect(t *testing.T) {
-	store := &told{}
-	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: store})
-	for i, away := range []bool{false, true, false, false} {
-		store.beat = nil
-		if away {
-			store.beat = handoff.Fault(handoff.CodeUnreachable, "the store", "")
-		}
-		s.cluster.beat(t.Context())
-		if back := i == 2; s.looked() != back {
-			t.Errorf("at beat %d the homes are verified: %v", i, !back)
-		}
 	}
 }

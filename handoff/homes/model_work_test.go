@@ -1,48 +1,57 @@
 package homes
 
 import (
-	"slices"
-	"time"
-
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 )
 
+// change emits what an instance does.
+func (m *model) change(s mState, i int, name string, how func(*mState, *mInstance)) {
+	how(&s, &s.in[i])
+	m.emit(name, i, false, s)
+}
+
 // work is what an instance does about the work, and about the sticky session.
 func (m *model) work(s mState, i int) {
-	do := func(name string, change func(*mState, *mInstance)) {
-		t := s
-		change(&t, &t.in[i])
-		m.emit(name, i, false, t)
-	}
+	do := func(name string, how func(*mState, *mInstance)) { m.change(s, i, name, how) }
 	in := s.in[i]
-	if in.epoch != 0 && s.chosen < 2 && in.choice == 0 {
-		do("a session is chosen", func(s *mState, in *mInstance) { s.chosen++; in.choice = s.chosen })
+	if in.over {
+		m.commit(s, i)
 	}
-	if in.choice != 0 && s.reaches(i) {
-		m.writeChoice(s, i)
-	}
-	if in.epoch == 0 {
+	if in.epoch == 0 || in.closed {
 		return
 	}
-	if s.asked < 2 {
-		do("the work is asked for", func(s *mState, in *mInstance) {
-			if s.asked++; in.pc == pcNone {
-				s.runs++
-				in.pc, in.run = pcAsked, s.runs
-			}
+	if !in.open {
+		if s.reaches(i) && (m.mayAct(in) || m.opensOthers) {
+			do("opens the caller", func(s *mState, in *mInstance) { in.opens(s.kept) })
+		}
+		return
+	}
+	m.commit(s, i)
+	if s.chosen < 2 {
+		do("a session is chosen", func(s *mState, in *mInstance) {
+			s.chosen++
+			in.choice, in.pickDirty = s.chosen, true
 		})
+	}
+	if s.asked < 2 {
+		do("the work is asked for", func(s *mState, in *mInstance) { s.ask(in, s.reaches(i)) })
 	}
 	switch in.pc {
 	case pcAsked:
-		m.begin(s, i)
+		if !s.reaches(i) { // nothing was sent to the store, so nothing is written
+			do("is refused by the store", func(s *mState, in *mInstance) {
+				s.told |= 1 << ouFailed
+				in.pc, in.entry, in.workDirty = pcNone, mEntry{}, false
+			})
+		}
 	case pcGranted:
 		if !m.mayAct(in) {
-			do("sends nothing", func(_ *mState, in *mInstance) { in.pc, in.outcome, in.down = pcEnded, ouFailed, true })
+			do("sends nothing", func(_ *mState, in *mInstance) { in.ends(ouFailed, true) })
 			return
 		}
 		do("sends the words", func(s *mState, in *mInstance) {
-			switch in.pc = pcFollow; {
+			switch in.runs(); {
 			case s.turn != turnNone:
 				s.bad = badStart
 			case s.told&(1<<ouUnknown) != 0:
@@ -54,127 +63,46 @@ func (m *model) work(s mState, i int) {
 		other := s.in[1-i]
 		switch {
 		case s.turn != turnNone:
-			do("finds the turn", func(_ *mState, in *mInstance) { in.pc = pcFollow })
+			do("finds the turn", func(_ *mState, in *mInstance) { in.runs() })
 		case other.life != mRuns || other.pc != pcGranted || !other.fresh || other.lapsed:
-			do("finds no turn", func(_ *mState, in *mInstance) { in.pc, in.outcome = pcEnded, ouUnknown })
+			do("finds no turn", func(_ *mState, in *mInstance) { in.ends(ouUnknown, false) })
 		}
 	case pcFollow:
-		if !in.started && s.reaches(i) {
-			m.write(s, i, "writes that it runs", mStep{to: stStarted, fresh: true}, func(_ *mState, in *mInstance) {
-				in.started = true
+		if s.turn == turnEnded {
+			do("sees its end", func(_ *mState, in *mInstance) { in.ends(ouResult, false) })
+		}
+	case pcEnded:
+		if !in.workDirty || !s.reaches(i) { // a store that is away is waited for shortly
+			do("tells the outcome", func(s *mState, in *mInstance) {
+				s.told |= 1 << in.entry.outcome
+				in.pc, in.entry.status, in.workDirty = pcNone, stDelivered, true
 			})
 		}
-		if s.turn == turnEnded {
-			do("sees its end", func(_ *mState, in *mInstance) { in.pc, in.outcome = pcEnded, ouResult })
-		}
-	case pcEnded, pcTold:
-		m.end(s, i)
 	}
 }
 
-// writeChoice writes which session is sticky.
-func (m *model) writeChoice(s mState, i int) {
-	in := s.in[i]
-	t := s
-	t.in[i].choice, t.in[i].over = 0, false
-	switch {
-	case in.over && !m.unfencedSticky: // the store knows no home of whoever writes
-		t.bad = badLost
-	case s.kept.epoch > in.epoch && !m.unfencedSticky:
-	case s.kept.sticky > in.choice:
-		t.bad = badSticky
-	default:
-		t.kept.sticky = in.choice
-	}
-	m.emit("writes the choice", i, false, t)
-}
-
-// begin writes that the words are about to be sent. Without the store they are not. What was asked before under the key
-// answers for itself.
-func (m *model) begin(s mState, i int) {
-	if !s.reaches(i) {
-		t := s
-		t.in[i].pc, t.in[i].outcome, t.in[i].down = pcEnded, ouFailed, true
-		m.emit("is refused by the store", i, false, t)
-		return
-	}
-	again := s.kept.entry.full().Free()
-	m.write(s, i, "writes that it begins", mStep{to: stDispatching, fresh: true, again: again},
-		func(s *mState, in *mInstance) {
-			if in.pc = pcGranted; again {
-				s.told = 0 // of what was asked before
-			}
-			if !m.noWait {
-				s.replica = s.kept
-			}
-		})
-}
-
-// end tells the outcome and writes it, with that it was heard. A store that is away is told later.
-func (m *model) end(s mState, i int) {
-	in := s.in[i]
-	t := s
-	if in.pc == pcEnded {
-		t.told |= 1 << in.outcome
-		t.in[i].pc = pcTold
-		if !s.reaches(i) {
-			m.emit("tells the outcome", i, false, t)
+// ask asks for the work under its key. What was asked before answers for itself, unless its key is free again; what is
+// not known here is looked for in the store.
+func (s *mState) ask(in *mInstance, reaches bool) {
+	s.asked++
+	known := in.entry
+	if known.status == stNone {
+		known = s.kept.entry
+		if !reaches {
 			return
 		}
-	} else if !s.reaches(i) {
+	}
+	if in.pc != pcNone || known.status != stNone && !known.isFree() {
 		return
 	}
-	m.write(t, i, "writes the outcome", mStep{to: stCompleted, fresh: true, outcome: in.outcome, down: in.down},
-		func(s *mState, in *mInstance) {
-			s.kept.entry = m.apply(s.kept.entry, mStep{to: stDelivered, owner: in.run}).entry
-			in.pc, in.run, in.outcome, in.down, in.started = pcNone, 0, ouNone, false, false
-		})
+	in.pc, in.entry, in.workDirty = pcAsked, mEntry{status: stDispatching, sent: true}, true
+	in.free = known.status == stNone
 }
 
-// write writes a step of the ledger as the store does: whoever is of a former home, or does not own the entry, is
-// refused, and goes on no more.
-func (m *model) write(s mState, i int, name string, step mStep, then func(*mState, *mInstance)) {
-	t := s
-	in := &t.in[i]
-	step.owner = in.run
-	answer := m.apply(s.kept.entry, step)
-	if s.kept.epoch > in.epoch && !m.noEpoch || !answer.taken {
-		in.pc, in.run, in.outcome, in.down, in.started = pcNone, 0, ouNone, false, false
-		m.emit(name+", and is refused", i, false, t)
-		return
-	}
-	t.kept.entry = answer.entry
-	then(&t, in)
-	m.emit(name, i, false, t)
-}
-
-// mStep is a step of the ledger; to is 0 for the adoption of an entry.
-type mStep struct {
-	owner, to, outcome uint8
-	fresh, again, down bool
-}
-
-// mAsked and mAnswer remember what the table says.
-type mAsked struct {
-	entry mEntry
-	step  mStep
-}
-
-type mAnswer struct {
-	entry mEntry
-	taken bool
-}
-
-var mFrom = ledger.Entry{Key: "key", Caller: handoff.Caller{Principal: "owner"}, Args: "args"}
-
-// full is the entry as the service has it.
-func (e mEntry) full() ledger.Entry {
-	if e.status == stNone {
-		return ledger.Entry{}
-	}
-	full := mFrom
-	full.Owner, full.Status, full.Inherited = string('0'+rune(e.owner)), mStatuses[e.status], e.inherited
-	if full.Outcome = mOutcomes[e.outcome]; e.sent {
+// isFree asks whether the key of work is free again.
+func (e mEntry) isFree() bool {
+	full := ledger.Entry{Status: mStatuses[e.status], Facts: ledger.Facts{Outcome: mOutcomes[e.outcome]}}
+	if e.sent {
 		full.Attempt = 1
 	}
 	if e.turn {
@@ -183,41 +111,87 @@ func (e mEntry) full() ledger.Entry {
 	if e.down {
 		full.Code = handoff.CodeStoreDown
 	}
-	return full
+	return full.Free()
 }
 
-// apply asks the table of the service.
-func (m *model) apply(e mEntry, step mStep) mAnswer {
-	asked := mAsked{e, step}
-	if answer, ok := m.memo[asked]; ok {
-		return answer
+// runs: its turn runs.
+func (in *mInstance) runs() {
+	in.pc, in.entry.status, in.entry.turn, in.workDirty = pcFollow, stStarted, true, true
+}
+
+// ends: its outcome is known.
+func (in *mInstance) ends(outcome uint8, down bool) {
+	in.pc, in.workDirty = pcEnded, true
+	in.entry.status, in.entry.outcome, in.entry.down = stCompleted, outcome, down
+}
+
+// opens goes on from what the store has.
+func (in *mInstance) opens(kept mKept) {
+	in.mHome = mHome{open: true, version: kept.version, choice: kept.sticky}
+	if kept.entry.status == stNone || kept.entry.status == stDelivered {
+		return
 	}
-	full := ledger.Step{
-		Key: mFrom.Key, Caller: mFrom.Caller, Args: mFrom.Args, Owner: string('0' + rune(step.owner)), To: mStatuses[step.to],
-		Adopt: step.to == stNone, New: step.fresh, Again: step.again, At: time.UnixMilli(1),
+	in.entry = kept.entry
+	switch {
+	case in.entry.status == stCompleted:
+		in.pc = pcEnded
+	case in.entry.turn:
+		in.pc = pcFollow
+	default:
+		in.pc = pcSettle
 	}
-	switch step.to {
-	case stDispatching:
-		full.Attempt = 1
-	case stStarted:
-		full.Set.Turn = "turn"
-	case stCompleted:
-		if full.Set.Outcome = mOutcomes[step.outcome]; step.down {
-			full.Set.Code = handoff.CodeStoreDown
+}
+
+// commit writes a batch as the store does. While work is open, a home asks so whether the store still has it.
+func (m *model) commit(s mState, i int) {
+	in := s.in[i]
+	waits := in.entry.status != stNone && in.entry.status != stDelivered
+	if !s.reaches(i) || !in.workDirty && !in.pickDirty && !(waits && s.kept.version != in.version) {
+		return
+	}
+	switch {
+	case in.over && !m.noFence: // the store knows no home of whoever writes
+		m.change(s, i, "is refused, since it has no home", func(s *mState, in *mInstance) {
+			s.bad = badLost
+		})
+	case s.kept.epoch > in.epoch && !m.noFence:
+		m.change(s, i, "is refused, since another has the home", func(_ *mState, in *mInstance) {
+			in.mHome = mHome{closed: true}
+		})
+	case s.kept.version != in.version:
+		m.change(s, i, "finds that the store has lost something", func(s *mState, in *mInstance) {
+			in.version, in.free = s.kept.version, false
+			in.workDirty, in.pickDirty = in.entry.status != stNone, in.choice != 0
+		})
+	case in.workDirty && in.free && s.kept.entry.status == stDelivered:
+		m.change(s, i, "finds that its key is taken", func(_ *mState, in *mInstance) {
+			in.pc, in.entry, in.workDirty, in.free = pcNone, mEntry{}, false, false
+		})
+	default:
+		m.change(s, i, "writes", func(s *mState, in *mInstance) { m.write(s, in) })
+	}
+}
+
+func (m *model) write(s *mState, in *mInstance) {
+	if in.pickDirty {
+		if s.kept.sticky > in.choice {
+			s.bad = badSticky
 		}
+		s.kept.sticky = in.choice
 	}
-	after, err := e.full().Apply(full)
-	if err != nil && handoff.CodeOf(err) == handoff.CodeInternal {
-		panic("the model asks for what the table never allows: " + err.Error())
+	promise := in.workDirty && in.entry.status == stDispatching
+	if in.workDirty {
+		s.kept.entry = in.entry
 	}
-	answer := mAnswer{taken: err == nil}
-	if after.Status != "" {
-		answer.entry = mEntry{
-			status: uint8(slices.Index(mStatuses, after.Status)), outcome: uint8(slices.Index(mOutcomes, after.Outcome)),
-			owner: after.Owner[0] - '0', inherited: after.Inherited, sent: after.Attempt > 0, turn: after.Turn != "",
-			down: after.Code == handoff.CodeStoreDown,
-		}
+	const unused = 9 // there are four at most
+	if s.kept.version = unused; s.kept.sticky == 0 && (s.kept.entry.status == stNone || s.kept.entry.status == stDelivered) {
+		s.kept.version = 0
 	}
-	m.memo[asked] = answer
-	return answer
+	in.version, in.workDirty, in.pickDirty, in.free = s.kept.version, false, false, false
+	if in.pc == pcAsked {
+		in.pc, s.told = pcGranted, 0 // what was told is of what was asked before
+	}
+	if promise && !m.noWait {
+		s.replica = s.kept
+	}
 }

@@ -66,11 +66,7 @@ func (m *model) fault(s mState, i int) {
 
 // neighbour is what an instance knows of itself and the other.
 func (m *model) neighbour(s mState, i int) {
-	do := func(name string, change func(*mState, *mInstance)) {
-		t := s
-		change(&t, &t.in[i])
-		m.emit(name, i, false, t)
-	}
+	do := func(name string, how func(*mState, *mInstance)) { m.change(s, i, name, how) }
 	in, other := s.in[i], s.in[1-i]
 	silent := !other.fresh && !s.reaches(1-i)
 	if !in.holdsDead && silent && (s.reaches(i) || m.deadWithoutOwnBeats) {
@@ -114,9 +110,7 @@ func mName(id uint8) string {
 }
 
 // evict ends what an instance has of the caller.
-func (in *mInstance) evict() {
-	*in = mInstance{life: in.life, cut: in.cut, fresh: in.fresh, lapsed: in.lapsed, holdsDead: in.holdsDead}
-}
+func (in *mInstance) evict() { in.epoch, in.mHome = 0, mHome{} }
 
 // mayAct reports whether an instance gives agents anything.
 func (m *model) mayAct(in mInstance) bool { return m.noSelf || in.fresh && !in.lapsed }
@@ -124,11 +118,14 @@ func (m *model) mayAct(in mInstance) bool { return m.noSelf || in.fresh && !in.l
 // home takes the home, or lets go of it.
 func (m *model) home(s mState, i int) {
 	in, id := s.in[i], uint8(i)+1
-	if in.epoch == 0 && in.choice == 0 && s.reaches(i) && m.mayAct(in) {
+	if in.epoch == 0 && !in.over && s.reaches(i) && m.mayAct(in) {
 		// what is read of the other is younger than a pause that counts
 		free := s.kept.id == 0 || s.kept.id == id || in.holdsDead && !s.in[1-i].fresh
 		wanted := s.asked < 2 || s.chosen < 2 || in.holdsDead && s.kept.index&^(1<<i) != 0
-		if free && wanted {
+		switch {
+		case free && wanted && m.readBeforeHome && !in.open:
+			m.change(s, i, "opens the caller", func(s *mState, in *mInstance) { in.opens(s.kept) })
+		case free && wanted:
 			m.take(s, i)
 		}
 	}
@@ -137,23 +134,24 @@ func (m *model) home(s mState, i int) {
 		t.kept.index |= 1 << i
 		m.emit("is in its index", i, false, t)
 	}
-	idle := in.pc == pcNone && (in.choice == 0 || m.releaseBeforeFlush)
+	dirty := in.workDirty || in.pickDirty
+	idle := in.pc == pcNone && (!dirty || m.releaseBeforeFlush) && (in.open || in.closed || m.releaseUnread)
 	if in.epoch != 0 && idle && s.releases > 0 {
-		t := s
-		t.releases = 0
-		if s.reaches(i) && s.kept.id == id && s.kept.epoch == in.epoch {
-			if t.kept.id = 0; s.kept.entry.status == stNone || s.kept.entry.status == stDelivered {
-				t.kept.index &^= 1 << i
+		m.change(s, i, "lets go of the home", func(s *mState, in *mInstance) {
+			s.releases = 0
+			if s.reaches(i) && s.kept.id == id && s.kept.epoch == in.epoch {
+				if s.kept.id = 0; s.kept.entry.status == stNone || s.kept.entry.status == stDelivered {
+					s.kept.index &^= 1 << i
+				}
 			}
-		}
-		t.in[i].evict()
-		t.in[i].choice, t.in[i].over = in.choice, in.choice != 0
-		m.emit("lets go of the home", i, false, t)
+			if in.epoch, in.over = 0, dirty; !dirty {
+				in.mHome = mHome{}
+			}
+		})
 	}
 }
 
-// take takes a home that is free, or whose instance is held for dead: the caller is in the index first. What is open
-// there goes on here.
+// take takes a home that is free, or whose instance is held for dead: the caller is in the index first.
 func (m *model) take(s mState, i int) {
 	if s.kept.index&(1<<i) == 0 && !m.indexAfterHome {
 		t := s
@@ -170,19 +168,6 @@ func (m *model) take(s mState, i int) {
 	}
 	t.epochs++
 	t.kept.id, t.kept.epoch, in.epoch = uint8(i)+1, t.epochs, t.epochs
-	if e := t.kept.entry; e.status != stNone && e.status != stDelivered {
-		t.runs++
-		in.run = t.runs
-		t.kept.entry = m.apply(e, mStep{owner: in.run}).entry
-		switch {
-		case e.status == stCompleted:
-			in.pc, in.outcome = pcEnded, e.outcome
-		case e.turn:
-			in.pc, in.started = pcFollow, true
-		default:
-			in.pc = pcSettle
-		}
-	}
 	if !m.noWait {
 		t.replica = t.kept
 	}

@@ -4,10 +4,15 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
+	"testing"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
+	"switchboard/handoff/router"
 )
 
 // A world is a fleet on which every turn runs until it is let go, and a store.
@@ -16,20 +21,20 @@ type world struct {
 	begin chan struct{} // Set once: a turn begins when it can be received from; nil: at once
 	asks  bool          // Set once: each turn asks something
 
-	mu      sync.Mutex
-	made    int                     // Guarded by mu: threads
-	started int                     // Guarded by mu: turns
-	turns   map[string]int          // Guarded by mu: by what they were given
-	away    bool                    // Guarded by mu: the store does not answer
-	full    bool                    // Guarded by mu: it can only be read
-	entries map[string]ledger.Entry // Guarded by mu: by key
-	adopted map[string]int          // Guarded by mu: how often entries of each caller were
-	audited []handoff.AuditRecord   // Guarded by mu
+	mu       sync.Mutex
+	made     int                             // Guarded by mu: threads
+	started  int                             // Guarded by mu: turns
+	turns    map[string]int                  // Guarded by mu: by what they were given
+	followed map[handoff.TurnID]int          // Guarded by mu: how often each turn was
+	away     bool                            // Guarded by mu: the store does not answer
+	full     bool                            // Guarded by mu: it can only be read
+	kept     map[handoff.Caller]ledger.State // Guarded by mu: what it has
+	audited  []handoff.AuditRecord           // Guarded by mu
 }
 
 func newWorld() *world {
-	return &world{let: make(chan struct{}), entries: map[string]ledger.Entry{}, adopted: map[string]int{},
-		turns: map[string]int{}}
+	return &world{let: make(chan struct{}), kept: map[handoff.Caller]ledger.State{}, turns: map[string]int{},
+		followed: map[handoff.TurnID]int{}}
 }
 
 func (w *world) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
@@ -76,8 +81,11 @@ func (a agent) Start(_ context.Context, turn handoff.Turn) (handoff.TurnID, erro
 	return handoff.TurnID(fmt.Sprint("turn ", a.w.started)), nil
 }
 
-func (a agent) Follow(ctx context.Context, _ handoff.TurnID) iter.Seq2[handoff.Update, error] {
+func (a agent) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
+		a.w.mu.Lock()
+		a.w.followed[id]++
+		a.w.mu.Unlock()
 		select {
 		case <-a.w.let:
 			yield(handoff.TurnEnded{Status: handoff.TurnCompleted, Text: "Done."}, nil)
@@ -104,56 +112,67 @@ func (asker) Steer(context.Context, handoff.TurnID, []handoff.Part) error       
 func (asker) Interrupt(context.Context, handoff.TurnID) error                    { return nil }
 func (asker) Decide(context.Context, handoff.QuestionID, handoff.Decision) error { return nil }
 
-func (w *world) List(context.Context, handoff.Caller) ([]handoff.Sticky, error) { return nil, nil }
-func (w *world) Set(context.Context, handoff.Caller, handoff.Sticky) error      { return nil }
-func (w *world) Clear(context.Context, handoff.Caller, handoff.Target) error    { return nil }
-
-func (w *world) answers() error {
+// State implements [router.Store].
+func (w *world) State(_ context.Context, c handoff.Caller) (ledger.State, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.away {
-		return handoff.Fault(handoff.CodeUnreachable, "the store", "")
+		return ledger.State{}, storeAway()
 	}
-	return nil
+	return ledger.State{Version: w.kept[c].Version, Documents: maps.Clone(w.kept[c].Documents)}, nil
 }
 
-func (w *world) Advance(_ context.Context, s ledger.Step) (ledger.Entry, error) {
+// Commit implements [router.Store].
+func (w *world) Commit(_ context.Context, c handoff.Caller, b ledger.Batch) (ledger.Committed, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.away || w.full {
-		return ledger.Entry{}, handoff.Fault(handoff.CodeUnreachable, "the store", "")
+	was := w.kept[c]
+	switch {
+	case w.away || w.full:
+		return 0, storeAway()
+	case was.Version != b.Was:
+		return ledger.Outdated, nil
 	}
-	after, err := w.entries[s.Key].Apply(s)
-	if err == nil {
-		w.entries[s.Key] = after
-		if s.Adopt {
-			w.adopted[s.Caller.String()]++
+	docs := maps.Clone(b.Put)
+	for name, text := range was.Documents {
+		if _, put := docs[name]; !put && !slices.Contains(b.Drop, name) {
+			docs[name] = text
 		}
 	}
-	return after, err
+	if w.kept[c] = (ledger.State{Version: b.Now, Documents: docs}); len(docs) == 0 {
+		delete(w.kept, c)
+	}
+	return ledger.Written, nil
 }
 
-func (w *world) open(of func(handoff.Caller) bool) (open []ledger.Entry, err error) {
+// Waiting implements [Waiting].
+func (w *world) Waiting(_ context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range w.entries {
-		if of(e.Caller) && e.Status != handoff.StatusDelivered {
-			open = append(open, e)
+	if w.away {
+		return nil, storeAway()
+	}
+	left := map[handoff.Caller]ledger.State{}
+	for c, state := range w.kept {
+		for name := range state.Documents {
+			if strings.HasPrefix(name, prefix) {
+				left[c] = state
+			}
 		}
 	}
-	return open, w.answers()
+	return left, nil
 }
 
-func (w *world) Open(_ context.Context, c handoff.Caller) ([]ledger.Entry, error) {
-	return w.open(func(other handoff.Caller) bool { return other == c })
-}
+func storeAway() error { return handoff.Fault(handoff.CodeUnreachable, "the store", "") }
 
-func (w *world) OpenAll(context.Context) ([]ledger.Entry, error) {
-	return w.open(func(handoff.Caller) bool { return true })
-}
-
-func (w *world) Owned(context.Context) ([]ledger.Owned, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return nil, w.answers()
+// entriesOf returns the open work of a caller, as a store has it.
+func entriesOf(t *testing.T, store router.Store, user string) []ledger.Entry {
+	t.Helper()
+	state, err := store.State(t.Context(), grantOf(user).Caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ledger.Entries(state.Documents, func(name string) { t.Errorf("%s cannot be read", name) })
 }
 
 // goAway takes the store away, or brings it back.

@@ -91,7 +91,9 @@ func (a *copied) Start(context.Context, handoff.Turn) (handoff.TurnID, error) {
 
 func (a *copied) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handoff.Update, error] {
 	return func(yield func(handoff.Update, error) bool) {
-		yield(handoff.Started{Turn: id}, nil)
+		if !yield(handoff.Started{Turn: id}, nil) {
+			return
+		}
 		select {
 		case <-a.c.let:
 			yield(handoff.TurnEnded{Text: "done"}, nil)

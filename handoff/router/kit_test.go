@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -132,9 +131,8 @@ func live(ctx context.Context, r *Router) error {
 	defer reading.Wait()
 	reading.Go(func() {
 		for try := 0; ; try++ {
-			left, err := r.cfg.Store.State(ctx, r.cfg.Caller)
-			if err = errors.Join(err, r.cfg.Owners.Read(ctx)); err == nil {
-				r.TakeUp(ctx, &left)
+			if r.cfg.Owners.Read(ctx) == nil {
+				r.TakeUp(ctx, nil)
 				return
 			}
 			if !r.cfg.Pause(ctx, try) {

@@ -55,6 +55,7 @@ func (r *Router) step(e work.Event) {
 	for _, effect := range r.state.Step(time.Now(), e) {
 		r.perform(effect)
 	}
+	r.idle.Store(r.state.Idle())
 }
 
 // start begins a job, which ends soon after its context. It returns false if it will never run, because the process
@@ -122,8 +123,9 @@ func (r *Router) Run(ctx context.Context) error {
 	for _, do := range early {
 		r.begin(do)
 	}
-	beat := time.NewTicker(beatEvery)
+	beat := time.NewTicker(beatEvery) // while anything may wait in the store
 	defer beat.Stop()
+	beats := true
 	due := time.NewTimer(0)
 	defer due.Stop()
 	set := time.Time{} // for which due is set
@@ -133,6 +135,13 @@ func (r *Router) Run(ctx context.Context) error {
 				due.Stop()
 			} else {
 				due.Reset(time.Until(next))
+			}
+		}
+		if busy := !r.idle.Load(); busy != beats {
+			if beats = busy; busy {
+				beat.Reset(beatEvery)
+			} else {
+				beat.Stop()
 			}
 		}
 		select {

@@ -10,20 +10,24 @@ import (
 	"switchboard/handoff/work"
 )
 
-// TakeUp takes up the work that an earlier life left: left is what the store has of the caller; nil: it has no open
-// work. Turns that run, or may run, are looked for and followed; outcomes that nobody heard go into the outbox. TakeUp
-// starts no turn. It returns when that is done or ctx ends, and waits for a store that is away.
+// TakeUp takes up the work that an earlier life left: left is what the store has of the caller; nil: TakeUp reads it.
+// Turns that run, or may run, are looked for and followed; outcomes that nobody heard go into the outbox. TakeUp starts
+// no turn. It returns when that is done or ctx ends, and waits for a store that is away.
 func (r *Router) TakeUp(ctx context.Context, left *ledger.State) {
-	defer r.takenUp.Do(func() { close(r.recovered) })
-	if left == nil {
-		return
+	take := r.open
+	if left != nil {
+		take = func(ctx context.Context) error { return r.opened(ctx, *left) }
 	}
-	for try := 0; r.opened(ctx, *left) != nil; try++ {
+	for try := 0; take(ctx) != nil; try++ {
 		if !r.cfg.Pause(ctx, try) {
 			return
 		}
 	}
+	r.LeftNothing()
 }
+
+// LeftNothing is called in place of [Router.TakeUp] if the store has no open work of the caller.
+func (r *Router) LeftNothing() { r.takenUp.Do(func() { close(r.recovered) }) }
 
 // open reads what the store has of the caller, unless that was done. An error has code [handoff.CodeStoreDown].
 func (r *Router) open(ctx context.Context) error {
@@ -37,11 +41,15 @@ func (r *Router) open(ctx context.Context) error {
 	return nil
 }
 
-// load reads what the store has of the caller.
+// load reads what the store has of the caller. It is of no use if another home may have the caller by then, since that
+// one goes on from the store.
 func (r *Router) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, work.StoreTakes)
 	defer cancel()
 	state, err := r.cfg.Store.State(ctx, r.cfg.Caller)
+	if err == nil {
+		err = r.act(func() error { return nil })
+	}
 	if err != nil {
 		r.cfg.Log.Warn("a caller is not read", zap.String("principal", r.cfg.Caller.Principal), zap.Error(err))
 		ask(r, &work.Opened{Err: err})

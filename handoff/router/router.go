@@ -77,6 +77,7 @@ type Router struct {
 
 	prefetches prefetches   // safe by itself
 	doing      atomic.Int32 // what is being done that may not be open yet
+	idle       atomic.Bool  // the state is idle since the newest step
 
 	mail     chan letter   // to the loop
 	finished chan func()   // from each job that has ended: what is done then, or nil
@@ -141,6 +142,7 @@ func NewRouter(cfg Config) *Router {
 	r.prefetches.byKey = map[string]*prefetch{}
 	of := func(handoff.Caller) *Router { return r }
 	r.state, r.Service = work.New(r.knows()), Service{of, of}
+	r.idle.Store(true)
 	if cfg.Store != nil {
 		r.recovered = make(chan struct{})
 	}
@@ -220,7 +222,7 @@ func (r *Router) sums() work.Sums { return *ask(r, &work.Sums{}) }
 // page listens, every outcome was heard, and nothing is left to be written.
 func (r *Router) Idle() bool {
 	listeners, _ := r.pages.Load()
-	return r.doing.Load() == 0 && listeners == 0 && r.sums().Idle
+	return r.doing.Load() == 0 && listeners == 0 && r.idle.Load()
 }
 
 // Handoffs returns a caller's handoffs, newest first. Before [Router.TakeUp] has read the work of an earlier life, it

@@ -58,14 +58,10 @@ func (x *common) home(t *testing.T, user string) home {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
-	left, err := x.store.State(ctx, c)
-	if err == nil {
-		err = x.owners.Read(ctx)
-	}
-	if err != nil {
+	if err := x.owners.Read(ctx); err != nil {
 		t.Fatal(err)
 	}
-	r.TakeUp(ctx, &left)
+	r.TakeUp(ctx, nil)
 	grant := handoff.Grant{Caller: c, Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 4}}
 	return home{client{r, grant, t}, sync.OnceFunc(func() { stop(); <-done })}
 }

@@ -199,10 +199,10 @@ func (s *State) forgetHeard(h *Handoff) {
 	}
 }
 
-// notFree: the key is one of the past, so the request is another one.
+// notFree: the key is one of the past, or of work that was not known when it was asked, so the request is another one.
 func (s *State) notFree(h *Handoff) {
 	h.doc.closed = true
-	fault := handoff.Fault(handoff.CodeTakenOver, "", "its key is one of the past")
+	fault := handoff.Fault(handoff.CodeTakenOver, "", "its key is that of earlier work")
 	switch {
 	case !h.wait.sent.by.IsZero():
 		h.wait.sent = pending{}

@@ -38,7 +38,14 @@ func (o *Opened) apply(s *State) {
 		return
 	}
 	for _, e := range ledger.Entries(o.State.Documents, s.cfg.Bad) {
-		if s.byKey[e.Key] == "" && e.Status != handoff.StatusDelivered {
+		switch h := s.find(s.byKey[e.Key]); {
+		case h != nil && h.doc.free && e.Free(): // it was asked for since, and replaces what never began
+			h.doc.clear, h.doc.free = true, false
+		case h != nil && !h.doc.free, e.Status == handoff.StatusDelivered:
+		default:
+			if h != nil {
+				h.doc.taken = true
+			}
 			s.restore(e, o.Bodies[e.Key])
 		}
 	}

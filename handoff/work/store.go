@@ -59,6 +59,7 @@ type document struct {
 	closed   bool           // nothing more is written
 	known    bool           // there is a document, or may be one, or is to be one
 	free     bool           // the key must not be in the past
+	taken    bool           // work that was not known when it was asked has the key
 	clear    bool           // what an earlier handoff with the key has left is dropped first
 	sent     bool           // it was in a batch, so the store may have it
 	request  bool           // the same for its whole request
@@ -211,6 +212,10 @@ func (s *State) commit() {
 	for bytes := 0; len(k.dirty) > 0 && len(k.sent.of) < maxAtOnce && bytes < maxTexts; {
 		h := k.dirty[0]
 		k.dirty = k.dirty[1:]
+		if h.doc.taken {
+			s.notFree(h)
+			continue
+		}
 		bytes += s.batch(&b, h)
 		if k.single {
 			break

@@ -1,18 +1,31 @@
 package work
 
 import (
+	"slices"
 	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
 )
 
+// Idle reports whether everything is in the store, nobody attends, and every outcome was heard.
+func (s *State) Idle() bool {
+	if len(s.listeners) > 0 || len(s.questions) > 0 || !s.stored() {
+		return false
+	}
+	for _, h := range slices.Backward(s.all) { // the newest is open if any is, mostly
+		if h.open || h.State != handoff.StatusDelivered {
+			return false
+		}
+	}
+	return true
+}
+
 // Sums asks what there is, for gauges and for whoever ends a home. All fields but Server and Since are results.
 type Sums struct {
 	Server string    // "": none
 	Since  time.Time // when that was lost
 
-	Idle      bool // everything is in the store, nobody attends, and every outcome was heard
 	Beginning bool // some work has not reached its agent yet
 	Working   bool // work on the server has not ended
 	Waiting   int  // number of works that wait for the server
@@ -23,11 +36,7 @@ type Sums struct {
 func (e *Sums) apply(s *State) {
 	e.States = map[handoff.Status]int{}
 	e.Questions = len(s.questions)
-	e.Idle = len(s.listeners) == 0 && len(s.questions) == 0 && s.stored()
 	for _, h := range s.all {
-		if h.open || h.State != handoff.StatusDelivered {
-			e.Idle = false
-		}
 		if h.State != handoff.StatusDelivered {
 			e.States[h.State]++
 		}

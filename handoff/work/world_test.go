@@ -272,7 +272,7 @@ func (l *life) read(err error) {
 				Prompt: texts[ledger.PartPrompt], Text: texts[ledger.PartText], Did: texts[ledger.PartDid],
 				Request: texts[ledger.PartRequest],
 			}
-			if l.byKey[e.Key] == "" {
+			if h := l.find(l.byKey[e.Key]); h == nil || h.doc.free && !e.Free() {
 				l.has[e.ClientID], l.former[e.ClientID] = e, true
 			}
 		}
