@@ -137,9 +137,7 @@ func TestTraces(t *testing.T) {
     resolve fact=resolved_thread
     attach fact=attached
     start fact=started
-      dispatch
     follow fact=turn_completed
-    write outcome fact=written
   say told=heard
 `; got != want {
 		t.Errorf("by voice:\n%swant\n%s", got, want)
@@ -149,9 +147,7 @@ func TestTraces(t *testing.T) {
     resolve fact=resolved_new
     create fact=attached
     start fact=started
-      dispatch
     follow fact=turn_completed
-    write outcome fact=written
 `; got != want {
 		t.Errorf("over HTTP:\n%swant\n%s", got, want)
 	}

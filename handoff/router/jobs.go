@@ -46,11 +46,14 @@ func (r *Router) do(ctx context.Context, l *life, j work.Job) (then func()) {
 	case work.Reconnect:
 		r.reconnect(ctx, l, j, d)
 	}
-	span.End(handoff.CodeOf(d.Err))
-	if j.Kind == work.Join { // it has looked
+	if j.Kind == work.Join || d.Fact != "" { // the state has it already
+		span.End(handoff.CodeOf(d.Err), "fact", d.Fact)
 		return nil
 	}
-	return func() { r.step(d) }
+	return func() {
+		r.step(d)
+		span.End(handoff.CodeOf(d.Err), "fact", d.Fact)
+	}
 }
 
 // resolve finds the server, and what may be known of the thread; it reads the session with which the request goes on.
@@ -199,7 +202,8 @@ func (r *Router) follow(ctx context.Context, j work.Job, d *work.Done) {
 			d.Err = handoff.AsError(err)
 			return
 		}
-		if ask(r, &work.Update{ID: j.ID, N: j.N, Update: u}).Over {
+		if of := ask(r, &work.Update{ID: j.ID, N: j.N, Update: u}); of.Over {
+			d.Fact = of.Fact
 			return
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"switchboard/handoff"
@@ -186,25 +185,6 @@ func (s *shelf) Find(_ context.Context, c handoff.Caller, key string) (ledger.En
 	}
 	e, err := ledger.DecodeEntry(row)
 	return e, err == nil, err
-}
-
-// entries returns what is kept of all work, whether it is history or not, by key.
-func (s *shelf) entries(t *testing.T, c handoff.Caller) map[string]ledger.Entry {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := map[string]ledger.Entry{}
-	for _, e := range ledger.Entries(s.ofLocked(c).state.Documents, func(name string) { t.Error(name) }) {
-		all[e.Key] = e
-	}
-	for key, row := range s.ofLocked(c).past {
-		e, err := ledger.DecodeEntry(row)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[key] = e
-	}
-	return all
 }
 
 // body returns the whole words of a key.

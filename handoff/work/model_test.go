@@ -46,7 +46,6 @@ type run struct {
 	asked []handoff.RunID
 	path  []string
 	left  int // faults
-	stops int
 }
 
 func begin(p plan) *run {

@@ -256,8 +256,9 @@ func (l GateLease) Missed(at handoff.Attached) bool {
 	return !l.Elsewhere && l.Last != "" && l.Last != at.Newest && l.Last != at.Running
 }
 
-// Done is what came of a job.
+// Done is what came of a job. Fact is a result: what that means for the handoff, for the trace; "": nothing.
 type Done struct {
+	Fact     string
 	ID       string
 	N        int
 	Target   handoff.Target      // resolve: the canonical names
@@ -287,6 +288,7 @@ func (d *Done) apply(s *State) {
 	}
 	fact, fault := s.done(h, h.kind, d)
 	if fact != phase.FactNothing {
+		d.Fact = fact.String()
 		s.apply(h, fact, fault)
 	}
 }
@@ -305,12 +307,14 @@ func (l *Look) apply(s *State) {
 	}
 }
 
-// Update is an update of the turn that a job follows. Over is a result: the turn has ended, or the job was replaced.
+// Update is an update of the turn that a job follows. Over and Fact are results: the turn has ended, or the job was
+// replaced; Fact is as in [Done].
 type Update struct {
 	ID     string
 	N      int
 	Update handoff.Update
 	Over   bool
+	Fact   string
 }
 
 func (u *Update) apply(s *State) {
@@ -322,6 +326,7 @@ func (u *Update) apply(s *State) {
 	fact, fault := s.update(h, u.Update)
 	u.Over = fact != phase.FactNothing || h.job != u.N
 	if fact != phase.FactNothing && h.job == u.N {
+		u.Fact = fact.String()
 		s.apply(h, fact, fault)
 	}
 }
