@@ -81,7 +81,7 @@ func TestSimulatedHandoff(t *testing.T) {
 	}
 	said := map[string]int{}
 	n := 0
-	rtctest.Eventually(t, "five events", func() bool {
+	rtctest.Eventually(t, "both to be confirmed", func() bool {
 		for _, e := range router.heard() {
 			switch e.(type) {
 			case handoff.Quiet, handoff.Hint:
@@ -95,9 +95,9 @@ func TestSimulatedHandoff(t *testing.T) {
 			}
 			n++
 		}
-		return n >= 5
+		return said["early"] > 0 && said["late"] > 0
 	})
-	if said["early"] != 1 || said["late"] != 1 {
+	if said["early"] != 1 || said["late"] != 1 || n < 5 {
 		t.Errorf("confirmed %v", said)
 	}
 }

@@ -44,9 +44,9 @@ func (r *Router) open(ctx context.Context) error {
 // load reads what the store has of the caller. It is of no use if another home may have the caller by then, since that
 // one goes on from the store.
 func (r *Router) load(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, work.StoreTakes)
-	defer cancel()
-	state, err := r.cfg.Store.State(ctx, r.cfg.Caller)
+	limited, cancel := context.WithTimeout(ctx, work.StoreTakes)
+	state, err := r.cfg.Store.State(limited, r.cfg.Caller)
+	cancel()
 	if err == nil {
 		err = r.act(func() error { return nil })
 	}
@@ -65,7 +65,9 @@ func (r *Router) opened(ctx context.Context, state ledger.State) error {
 		if r.past == nil || e.Unkept {
 			continue
 		}
-		body, _, err := r.past.Body(ctx, r.cfg.Caller, e.Key)
+		limited, cancel := context.WithTimeout(ctx, work.StoreTakes) // each: there may be many
+		body, _, err := r.past.Body(limited, r.cfg.Caller, e.Key)
+		cancel()
 		if err != nil {
 			r.cfg.Log.Warn("whole words are not read", zap.String("handoff", e.ClientID), zap.Error(err))
 			o.Err = handoff.Because(handoff.CodeUnreachable, "the store", err)

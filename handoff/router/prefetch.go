@@ -50,6 +50,9 @@ func (v Service) Prefetch(g handoff.Grant, key string, t handoff.Target) {
 		return
 	}
 	if !r.start(func(ctx context.Context) { r.attachAhead(ctx, g, key, p) }) {
+		p.err = handoff.Fault(handoff.CodeShutdown, "", "")
+		close(p.resolved)
+		close(p.ready)
 		r.prefetches.drop(key, p)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"switchboard/handoff/phase"
 )
 
-// Idle reports whether everything is in the store, nobody attends, and every outcome was heard.
+// Idle reports whether everything is in the store, nobody attends, every outcome was heard, and nothing is paused.
 func (s *State) Idle() bool {
 	if len(s.listeners) > 0 || len(s.questions) > 0 || !s.stored() {
 		return false
 	}
 	for _, h := range slices.Backward(s.all) { // the newest is open if any is, mostly
-		if h.open || h.State != handoff.StatusDelivered {
+		if h.open || h.Paused || h.State != handoff.StatusDelivered {
 			return false
 		}
 	}
