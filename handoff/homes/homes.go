@@ -44,11 +44,10 @@ const recovering = 16
 
 // Bounds of idle homes. When there are maxHomes or more, those end that have been idle longest; the store has all of
 // their state for when the caller comes back. A home stays while a request is served in it or something is being done,
-// and for awayFor after its last use, unless there is a crowd: one backend can name any number of callers.
+// and for awayFor after its last use, unless there are half as many again: one backend can name any number of callers.
 const (
 	maxHomes = 1000
 	awayFor  = 10 * time.Minute
-	crowd    = maxHomes * 3 / 2
 	// endSomeEvery is the least time between two looks at all homes.
 	endSomeEvery = time.Second
 )
@@ -60,6 +59,8 @@ type Homes struct {
 	config    router.Config // Set once: of every home's router, without Caller
 	cluster   *cluster      // Set once; nil: there is one instance
 	recovered chan struct{} // closed once the work of an earlier life is taken up
+
+	most int // Set once: the constant maxHomes; tests have fewer
 
 	running sync.WaitGroup // the homes that run
 
@@ -94,7 +95,7 @@ func (h *home) away(now time.Time, least time.Duration) bool {
 // Counts are shared by all homes, and made if they are nil. Homes do nothing before [Homes.Run].
 func New(each router.Config) *Homes {
 	each = each.WithDefaults()
-	s := &Homes{config: each, recovered: make(chan struct{}), homes: map[handoff.Caller]*home{}}
+	s := &Homes{config: each, most: maxHomes, recovered: make(chan struct{}), homes: map[handoff.Caller]*home{}}
 	s.Service = router.NewService(s.of, s.home)
 	if each.Store == nil {
 		s.read = true
@@ -250,10 +251,10 @@ func (s *Homes) routerEnded(h *home) {
 // endSomeLocked ends idle homes when there are too many: several at once, since finding them is slow.
 func (s *Homes) endSomeLocked(now time.Time) {
 	least, again := awayFor, s.endSome
-	if len(s.homes) >= crowd {
+	if len(s.homes) >= s.most*3/2 {
 		least, again = 0, s.endAny
 	}
-	if len(s.homes) < maxHomes || now.Before(again) {
+	if len(s.homes) < s.most || now.Before(again) {
 		return
 	}
 	away := map[handoff.Caller]*home{}
@@ -265,10 +266,10 @@ func (s *Homes) endSomeLocked(now time.Time) {
 	first := slices.SortedFunc(maps.Keys(away), func(x, y handoff.Caller) int {
 		return away[x].usedAt.Compare(away[y].usedAt)
 	})
-	for _, c := range first[:min(len(first), maxHomes/4)] {
+	for _, c := range first[:min(len(first), s.most/4)] {
 		s.dropLocked(away[c])
 	}
-	if len(first) >= maxHomes/4 {
+	if len(first) >= s.most/4 {
 		return
 	}
 	if s.endSome = now.Add(endSomeEvery); least == 0 {
