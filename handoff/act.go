@@ -15,6 +15,7 @@ const (
 	ActGive                  // give work, add words to it, choose or archive the session in use
 	ActGiveNext              // give work that begins after other work
 	ActAside                 // ask a side question
+	ActWatch                 // follow work that somebody else began
 	ActMove                  // order work that waits
 	ActStop                  // stop work
 	ActDecline               // say no to a question of an agent
@@ -42,6 +43,7 @@ var needs = [...]need{
 	ActGive:       {tools: []string{"codex"}},
 	ActGiveNext:   {tools: []string{"queue_next", "codex"}},
 	ActAside:      {tools: []string{"run_on_server", "codex"}},
+	ActWatch:      {tools: []string{"watch", "codex"}},
 	ActMove:       {tools: []string{"queue_next"}},
 	ActStop:       {tools: []string{"stop_work"}},
 	ActDecline:    {tools: []string{"answer_agent"}},

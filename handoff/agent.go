@@ -28,6 +28,7 @@ type Attached struct {
 
 	// Workspace is the thread's directory on its server. Files outside of it are not the thread's own.
 	Workspace string
+	Worktree  *Worktree // that the thread is in; nil: none that Switchboard made
 	// VoiceApprovals is the highest risk that may be approved by voice there: "none", "low" or "medium".
 	VoiceApprovals string
 }
@@ -80,11 +81,11 @@ type Bystander interface {
 	Watch(ctx context.Context, turn TurnID) iter.Seq2[Update, error]
 }
 
-// A Replier can answer a question of kind [QuestionInput] in words. A question with several [Ask]s is answered by as
-// many lines. [CodeMalformed] means that the words do not fit. The caller of Reply ensures that an answer to an Ask for
-// a secret was typed, never said.
+// A Replier can answer a question in words: with the answers to each of its fields, as [Question.Read] returns them.
+// [CodeMalformed] means that they do not fit. The caller of Reply ensures that an answer to an Ask for a secret was
+// typed, never said.
 type Replier interface {
-	Reply(ctx context.Context, id QuestionID, words string) error
+	Reply(ctx context.Context, id QuestionID, answers [][]string) error
 }
 
 // A Forker copies a thread, also one that another program has open, up to and including the turn last; "" copies all of
@@ -117,6 +118,8 @@ type Registered struct {
 	Others []string
 	// VoiceApprovals is the highest risk that may be approved by voice there: "none", "low" or "medium".
 	VoiceApprovals string
+	Unwatched      bool // work that others began there is not followed
+	Private        bool // turns that others begin there do not show: it is a program of our own
 	EndsWithUs     bool // its work ends when this process ends or loses it: a child, a simulator, an agent of ours
 }
 

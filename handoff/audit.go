@@ -53,6 +53,9 @@ type AuditRecord struct {
 // asked, the turn, and the whole description of the act. Questions that differ in any of these have different hashes.
 func CommandHash(q Question, server string) string {
 	act := []any{server, q.Connection, q.Turn, q.Kind, q.Text, q.Command, q.Cwd, q.Changes, q.Beyond}
+	if q.URL != "" || q.Picks() {
+		act = append(act, q.URL, fmt.Sprint(q.Asks))
+	}
 	return hash(fmt.Sprintf("%q", act))
 }
 
@@ -95,4 +98,5 @@ type Notice struct {
 	Server   string
 	Title    string // of the session; may be empty
 	Text     string // sentences for a person
+	Failed   bool   // with [NoticeOutcome]: it failed, or nobody knows how it ended
 }

@@ -46,6 +46,7 @@ type ServerInfo struct {
 	Next      string   `json:"next,omitempty"`    // the one thing to do about it
 	Projects  []string `json:"projects,omitempty"`
 	Simulated bool     `json:"simulated,omitempty"`
+	Watchable bool     `json:"watchable,omitempty"` // what others begin there shows, and may be watched
 	Version   string   `json:"version,omitempty"`
 	Note      string   `json:"note,omitempty"`    // what its agents may do, in a sentence
 	Working   []string `json:"working,omitempty"` // titles of sessions that run a turn now
@@ -84,6 +85,7 @@ type SessionInfo struct {
 	Age       string        `json:"age"` // "5 minutes ago"
 	Status    SessionStatus `json:"status"`
 	API       bool          `json:"api,omitempty"` // a program made it with /v1/responses
+	Worktree  *Worktree     `json:"worktree,omitempty"`
 }
 
 // ServerProblem is the error of a server that did not answer.

@@ -29,6 +29,7 @@ const (
 	CodeOutdated         Code = "outdated"
 	CodeUnreachable      Code = "unreachable"
 	CodeBusy             Code = "busy"
+	CodeIdle             Code = "idle"
 	CodeRefused          Code = "refused"
 	CodeUnsupported      Code = "unsupported"
 	CodeJoined           Code = "joined"
@@ -86,7 +87,7 @@ func (c Code) Unbegun() bool {
 	case CodeUnknownServer, CodeAmbiguousServer, CodeUnknownSession, CodeAmbiguousSession, CodeSessionGone,
 		CodeSessionArchived, CodeSessionInUse, CodeSessionMismatch, CodeSessionElsewhere, CodeTokenRefused, CodeOutdated,
 		CodeUnreachable, CodeUnsupported, CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed,
-		CodeTooLarge, CodeConflict, CodeTooDeep:
+		CodeTooLarge, CodeConflict, CodeTooDeep, CodeIdle:
 		return true
 	}
 	return c.Asks()
@@ -145,6 +146,9 @@ var Vocabulary = map[Code]Meaning{
 	},
 	CodeBusy: {
 		"The session on %s is still working.", "Wait for its result; nothing new was started.", http.StatusConflict, 0,
+	},
+	CodeIdle: {
+		"Nothing runs in the session %s right now.", "Read the session, or give it work.", http.StatusConflict, 0,
 	},
 	CodeRefused:     {"%s refused that.", "What it said is shown with the work.", http.StatusForbidden, 0},
 	CodeUnsupported: {"%s can't do that.", "Do without it; nothing was run.", http.StatusNotImplemented, 0},
@@ -421,6 +425,11 @@ const (
 	WhyNoWords = "it takes no words by voice"
 	WhyLong    = "it is too long to be said whole"
 	WhyPerson  = "a person has to decide it each time"
+	WhyLink    = "it asks to open a link, which is shown there"
 
 	WhyNoApprove = "this key may not answer for you"
+	WhyTheirs    = "whether work that somebody else began may be stopped"
 )
+
+// WhyNoMode is why an agent refuses all work: a clause about its machine, for [Error.Why].
+const WhyNoMode = "its agent has no mode that asks"

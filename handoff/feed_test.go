@@ -11,22 +11,22 @@ import (
 func TestFeedResumes(t *testing.T) {
 	var f handoff.Feed
 	for i := range 10 {
-		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Delta: fmt.Sprint(i)})
+		f.Publish(handoff.PageEvent{Kind: handoff.PageDelta, Delta: fmt.Sprint(i)})
 	}
 	l, missed, complete := f.Listen(7)
 	defer l.Stop()
 	if !complete || len(missed) != 3 || missed[0].ID != 8 {
 		t.Fatalf("missed %v, complete %t", missed, complete)
 	}
-	f.Publish(handoff.PageEvent{Kind: handoff.EventServers})
-	if e := <-l.Events; e.ID != 11 || e.Kind != handoff.EventServers {
+	f.Publish(handoff.PageEvent{Kind: handoff.PageServers})
+	if e := <-l.Events; e.ID != 11 || e.Kind != handoff.PageServers {
 		t.Fatalf("got %+v", e)
 	}
 	if _, _, complete := f.Listen(99); complete {
 		t.Error("an id of another life counts as complete")
 	}
 	for range handoff.FeedBacklog {
-		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta})
+		f.Publish(handoff.PageEvent{Kind: handoff.PageDelta})
 	}
 	if _, missed, complete := f.Listen(3); complete || len(missed) != handoff.FeedBacklog {
 		t.Errorf("the backlog does not reach back: complete %t, %d missed", complete, len(missed))
@@ -35,7 +35,7 @@ func TestFeedResumes(t *testing.T) {
 		t.Errorf("last %d", f.Last())
 	}
 	for n := range 3 * handoff.FeedBacklog { // also where old events are let go
-		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta})
+		f.Publish(handoff.PageEvent{Kind: handoff.PageDelta})
 		_, missed, complete := f.Listen(f.Last() - handoff.FeedBacklog)
 		if !complete || len(missed) != handoff.FeedBacklog || missed[0].ID != f.Last()-handoff.FeedBacklog+1 ||
 			missed[handoff.FeedBacklog-1].ID != f.Last() {
@@ -51,7 +51,7 @@ func TestFeedDropsTheSlow(t *testing.T) {
 	quick, _, _ := f.Listen(0)
 	defer quick.Stop()
 	for range handoff.FeedQueue + 1 {
-		f.Publish(handoff.PageEvent{Kind: handoff.EventDelta})
+		f.Publish(handoff.PageEvent{Kind: handoff.PageDelta})
 		<-quick.Events
 	}
 	n := 0

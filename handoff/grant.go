@@ -113,12 +113,11 @@ func (g Grant) MayJoin(other Grant) bool {
 
 // Limits bound what one caller, and what one key, may use. Zero is no limit.
 type Limits struct {
-	Calls             int // calls open at the same time
-	MinutesPerDay     int // minutes in calls, in a day of UTC
-	HandoffsPerMinute int
-
-	DollarsPerDay  float64 // what the voice model may cost, in a day of UTC
-	DollarsPerCall float64 // the same in one call
+	Calls             int     `yaml:"calls"`           // calls open at the same time
+	MinutesPerDay     int     `yaml:"minutes_per_day"` // minutes in calls, in a day of UTC
+	HandoffsPerMinute int     `yaml:"handoffs_per_minute"`
+	DollarsPerDay     float64 `yaml:"dollars_per_day"`  // what the voice model may cost, in a day of UTC
+	DollarsPerCall    float64 `yaml:"dollars_per_call"` // the same in one call
 }
 
 // AllowsServer reports whether a server may be used, by its canonical name.

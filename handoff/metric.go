@@ -4,13 +4,11 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 )
 
-// A Metric is a number or a distribution of times for operators. Packages yield their metrics from a method Metrics()
-// iter.Seq[Metric], which waits for nothing but a lock. Only the edge knows the format on the wire.
+// A Metric is a number for operators. Packages yield their metrics from a method Metrics() iter.Seq[Metric], which
+// waits for nothing but a lock. Only the edge knows the format on the wire.
 //
 // Names follow Prometheus: "switchboard_", the thing, its unit, and "_total" for counters. All metrics of one name have
 // the same Help.
@@ -18,8 +16,7 @@ type Metric struct {
 	Name   string
 	Help   string // what is counted, as a sentence
 	Labels []MetricLabel
-	Value  float64        // if Times is nil
-	Times  *TimesSnapshot // a distribution of times; nil: the metric is a number
+	Value  float64
 }
 
 // A MetricLabel distinguishes metrics of one name. Its values are few, and known from the code or the configuration:
@@ -97,89 +94,6 @@ func (t *Tally[K]) Metrics(name, help, label string, more ...string) iter.Seq[Me
 			if !yield(NewMetric(name, help, counts[word], append([]string{label, string(word)}, more...)...)) {
 				return
 			}
-		}
-	}
-}
-
-// Times is a histogram of times. It is safe for concurrent use.
-type Times struct {
-	bounds []time.Duration // Set once: ascending
-
-	mu        sync.Mutex
-	counts    []uint64      // Guarded by mu: by bucket, not cumulative; the last one has the times above all bounds
-	sum       time.Duration // Guarded by mu
-	exemplars []Exemplar    // Guarded by mu: the newest of each bucket; nil: nothing was traced
-}
-
-// An Exemplar is one observed time, and its trace.
-type Exemplar struct {
-	Trace string // its id, 32 hexadecimal digits; "": none
-	Took  time.Duration
-	At    time.Time
-}
-
-// A TimesSnapshot is a [Times] at one moment.
-type TimesSnapshot struct {
-	Bounds []time.Duration // ascending
-	Counts []uint64        // number of times up to each bound, cumulative
-	Count  uint64          // number of all times
-	Sum    time.Duration
-
-	Exemplars []Exemplar // one for each bound and one above all of them, or nil
-}
-
-// NewTimes returns an empty histogram with these upper bounds, which must ascend.
-func NewTimes(bounds ...time.Duration) *Times {
-	return &Times{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
-}
-
-// Observe adds a time. A negative one, from a clock that was set back, counts as 0.
-func (t *Times) Observe(d time.Duration) { t.ObserveIn("", d) }
-
-// ObserveIn adds a time that was measured in a span, whose W3C traceparent is parent. If the trace is recorded, the
-// time is an exemplar.
-func (t *Times) ObserveIn(parent string, d time.Duration) {
-	d = max(d, 0)
-	i, _ := slices.BinarySearch(t.bounds, d)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.counts[i]++
-	t.sum += d
-	if trace := recordedTrace(parent); trace != "" {
-		if t.exemplars == nil {
-			t.exemplars = make([]Exemplar, len(t.counts))
-		}
-		t.exemplars[i] = Exemplar{trace, d, time.Now()}
-	}
-}
-
-// recordedTrace returns the trace id of a traceparent, or "" if its spans are not recorded.
-func recordedTrace(parent string) string {
-	parts := strings.Split(parent, "-") // version, trace, span, flags
-	if len(parts) != 4 || parts[3] != "01" {
-		return ""
-	}
-	return parts[1]
-}
-
-// Metric returns the histogram as a metric, with labels as for [NewMetric].
-func (t *Times) Metric(name, help string, labels ...string) Metric {
-	s := &TimesSnapshot{Bounds: t.bounds}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, n := range t.counts {
-		s.Count += n
-		s.Counts = append(s.Counts, s.Count)
-	}
-	s.Counts, s.Sum, s.Exemplars = s.Counts[:len(t.bounds)], t.sum, slices.Clone(t.exemplars)
-	return Metric{Name: name, Help: help, Labels: labelsOf(labels), Times: s}
-}
-
-// Metrics yields the histogram, with labels as for [NewMetric], unless it is empty.
-func (t *Times) Metrics(name, help string, labels ...string) iter.Seq[Metric] {
-	return func(yield func(Metric) bool) {
-		if m := t.Metric(name, help, labels...); m.Times.Count > 0 {
-			yield(m)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -33,24 +32,10 @@ func TestTally(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
-	times := NewTimes(time.Millisecond, time.Second)
-	for _, d := range []time.Duration{-time.Hour, 0, time.Millisecond, time.Millisecond + 1, time.Second, time.Minute} {
-		times.Observe(d)
-	}
-	got := times.Metric("switchboard_x_seconds", "Help.", "leg", "webrtc", "server", "bigpc")
-	want := Metric{
-		Name: "switchboard_x_seconds", Help: "Help.", Labels: []MetricLabel{{"leg", "webrtc"}, {"server", "bigpc"}},
-		Times: &TimesSnapshot{
-			Bounds: []time.Duration{time.Millisecond, time.Second}, Counts: []uint64{3, 5}, Count: 6,
-			Sum: 2*time.Millisecond + 1 + time.Second + time.Minute,
-		},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+func TestNewMetric(t *testing.T) {
+	want := Metric{Name: "x", Help: "y", Labels: []MetricLabel{{"leg", "webrtc"}, {"server", "bigpc"}}, Value: 7}
+	if diff := cmp.Diff(want, NewMetric("x", "y", 7, "leg", "webrtc", "server", "bigpc")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-	if m := NewTimes().Metric("x", "y"); m.Times.Count != 0 || m.Times.Sum != 0 || len(m.Times.Counts) != 0 {
-		t.Errorf("an empty one: %+v", m.Times)
 	}
 	if m := NewMetric("x", "y", uint64(math.MaxUint64)); m.Value != math.MaxUint64 || m.Labels != nil {
 		t.Errorf("a large one: %+v", m)

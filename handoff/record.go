@@ -40,6 +40,7 @@ const (
 	WhyAdded     = "added"     // earlier work of theirs runs there and took the words
 	WhyAside     = "aside"     // a side question, in a thread of which nothing is kept
 	WhyMerged    = "merged"    // a turn of somebody else began there at the same moment and took the words
+	WhyWatched   = "watched"   // somebody else began the turn, and the caller asked to have it followed
 )
 
 // A Record is one handoff as the page and the API show it.
@@ -50,13 +51,14 @@ type Record struct {
 	ThreadID   string       `json:"thread_id,omitempty"`
 	TurnID     TurnID       `json:"-"` // once the agent has acknowledged it
 	Title      string       `json:"title,omitempty"`
-	Why        string       `json:"why,omitempty"`  // named, continued or new
-	Into       string       `json:"into,omitempty"` // with [WhyAdded]: the work that took the words
-	From       *RecordFrom  `json:"from,omitempty"` // with [WhyNew]: the session elsewhere that goes on in this one
+	Why        string       `json:"why,omitempty"`      // named, continued or new
+	Into       string       `json:"into,omitempty"`     // with [WhyAdded]: the work that took the words
+	Worktree   *Worktree    `json:"worktree,omitempty"` // that its session is in; nil: none of its own
+	From       *RecordFrom  `json:"from,omitempty"`     // with [WhyNew]: the session elsewhere that goes on in this one
 	Prompt     string       `json:"prompt"`
 	Key        string       `json:"-"`                // of the grant that gave it; "": not known
 	Client     string       `json:"client,omitempty"` // the program that asked, by its own name; "": a person
-	Parent     RunID        `json:"parent,omitempty"` // the work whose agent asked for this; "": none
+	Parent     ID           `json:"parent,omitempty"` // the work whose agent asked for this; "": none
 	Waits      string       `json:"waits,omitempty"`  // not begun yet: the work before it is "ours" or "theirs"
 	Place      int          `json:"place,omitempty"`  // with Waits: place in the queue, once that was reordered; 0: last
 	State      Status       `json:"state"`
@@ -68,14 +70,17 @@ type Record struct {
 	EndsWithUs bool         `json:"-"` // see [Registered]
 	// Undelivered are words that were added to the work and that the agent never got, because the turn ended.
 	Undelivered []string       `json:"undelivered,omitempty"`
-	Items       []RecordItem   `json:"items,omitempty"`   // what the agent did, oldest first, the newest 200
-	Tested      Tests          `json:"-"`                 // how its last run of tests ended; see Tests
-	Usage       *Usage         `json:"usage,omitempty"`   // tokens so far; nil: the agent did not say
-	Answers     []RecordAnswer `json:"answers,omitempty"` // to its questions, oldest first, the newest 50
-	Unkept      bool           `json:"-"`                 // it is forgotten once its outcome was heard
-	Paused      bool           `json:"paused,omitempty"`  // not begun: the caller is asked about it; see NotBegun
-	WentOn      bool           `json:"went_on,omitempty"` // it was paused, and other work was begun in its place
+	Goal        Goal           `json:"goal,omitempty"`     // how the goal of its session stands, if it worked for one
+	Items       []RecordItem   `json:"items,omitempty"`    // what the agent did, oldest first, the newest 200
+	LeftOut     int            `json:"left_out,omitempty"` // older items, which are not kept
+	Tested      Tests          `json:"-"`                  // how its last run of tests ended; see Tests
+	Usage       *Usage         `json:"usage,omitempty"`    // tokens so far; nil: the agent did not say
+	Answers     []RecordAnswer `json:"answers,omitempty"`  // to its questions, oldest first, the newest 50
+	Unkept      bool           `json:"-"`                  // it is forgotten once its outcome was heard
+	Paused      bool           `json:"paused,omitempty"`   // not begun: the caller is asked about it; see NotBegun
+	WentOn      bool           `json:"went_on,omitempty"`  // it was paused, and other work was begun in its place
 	CreatedAt   time.Time      `json:"created_at"`
+	StartedAt   *time.Time     `json:"started_at,omitempty"` // when it was first seen to run; nil: not known, or not begun
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
 }
 
@@ -122,6 +127,14 @@ func (r Record) Tests() Tests {
 	return TestsOf(r.Items)
 }
 
+// Since returns when the work began, or if that is not known, when it was asked for.
+func (r Record) Since() time.Time {
+	if r.StartedAt != nil {
+		return *r.StartedAt
+	}
+	return r.CreatedAt
+}
+
 // Declined reports whether the last question of the work was declined, or nobody answered it in time.
 func (r Record) Declined() bool {
 	n := len(r.Answers)
@@ -151,6 +164,7 @@ type RecordError struct {
 	Message string `json:"message"`
 	Next    string `json:"next,omitempty"`
 	Detail  string `json:"detail,omitempty"`
+	Why     string `json:"why,omitempty"` // a clause about the machine, see [Error.Why]
 }
 
 // RecordItem is an [Item] in the API.
@@ -159,10 +173,12 @@ type RecordItem struct {
 	Kind   ItemKind `json:"kind"`
 	Text   string   `json:"text"`
 	Output string   `json:"output,omitempty"`
+	Cut    bool     `json:"cut,omitempty"` // a part of the output, of the text or of the diffs is not there
 	Exit   *int     `json:"exit,omitempty"`
 	State  string   `json:"state"` // running, done, failed
 
 	Changes []FileChange `json:"changes,omitempty"` // of an edit
+	By      string       `json:"by,omitempty"`      // the subagent that did it; "": the agent itself
 }
 
 // A RecordAnswer says who answered a question of the agent, how and when. It never has the words of an answer, which
@@ -191,13 +207,14 @@ type RecordQuestion struct {
 	Changes   []string     `json:"changes,omitempty"`
 	Decisions []Decision   `json:"decisions"`
 	Words     bool         `json:"words,omitempty"`   // it is answered in words
-	Asks      []Ask        `json:"asks,omitempty"`    // what is asked, one by one; as many lines answer it
+	Asks      []Ask        `json:"asks,omitempty"`    // what is asked, one by one; as many answers, or lines, answer it
 	Voice     bool         `json:"voice"`             // a yes, or the answer in words, may also be said in a call
 	Tap       string       `json:"tap,omitempty"`     // why it can only be answered on the page; "": also by voice
 	Beyond    string       `json:"beyond,omitempty"`  // what a yes would allow beyond this one act
 	There     string       `json:"there,omitempty"`   // why a yes counts only on the machine itself; "": none is known
 	Person    bool         `json:"person,omitempty"`  // a person has to decide it on the page, each time anew
 	Program   string       `json:"program,omitempty"` // of a copy: the program that has the session open; "": not known
+	URL       string       `json:"url,omitempty"`     // the page that a person is asked to open
 	Risk      string       `json:"risk,omitempty"`    // of allowing it: low, medium or high; "": there is nothing to allow
 	Asked     time.Time    `json:"asked"`
 	// GivesUp is when it is declined unless somebody answers. If declining fails, it stays open longer.
@@ -234,26 +251,26 @@ type RecordSticky struct {
 	Since    time.Time `json:"since"`
 }
 
-// An EventKind says what a [PageEvent] carries.
-type EventKind string
+// A PageKind says what a [PageEvent] carries.
+type PageKind string
 
 // The kinds of events on a caller's feed.
 const (
-	EventHandoff  EventKind = "handoff"  // a whole record; replaces the one with the same id
-	EventItem     EventKind = "item"     // one item of a handoff; replaces the one with the same id
-	EventDelta    EventKind = "delta"    // text to append to an item
-	EventDropped  EventKind = "dropped"  // an item is withdrawn
-	EventQuestion EventKind = "question" // a question is open
-	EventClosed   EventKind = "closed"   // a question is no longer open
-	EventSticky   EventKind = "sticky"   // the sticky sessions changed; read them again
-	EventCleared  EventKind = "cleared"  // finished work was hidden or shown again; read the time up to which it is hidden
-	EventServers  EventKind = "servers"  // the health of the fleet changed; read it again
+	PageHandoff  PageKind = "handoff"  // a whole record; replaces the one with the same id
+	PageItem     PageKind = "item"     // one item of a handoff; replaces the one with the same id
+	PageDelta    PageKind = "delta"    // text to append to an item
+	PageDropped  PageKind = "dropped"  // an item is withdrawn
+	PageQuestion PageKind = "question" // a question is open
+	PageClosed   PageKind = "closed"   // a question is no longer open
+	PageSticky   PageKind = "sticky"   // the sticky sessions changed; read them again
+	PageCleared  PageKind = "cleared"  // finished work was hidden or shown again; read the time up to which it is hidden
+	PageServers  PageKind = "servers"  // the health of the fleet changed; read it again
 )
 
 // A PageEvent is one event of a caller's feed. The ID grows by one with each event of the feed.
 type PageEvent struct {
 	ID       uint64          `json:"-"`
-	Kind     EventKind       `json:"kind"`
+	Kind     PageKind        `json:"kind"`
 	Handoff  string          `json:"handoff,omitempty"`
 	Record   *Record         `json:"record,omitempty"`
 	Item     *RecordItem     `json:"item,omitempty"`

@@ -8,7 +8,7 @@ import (
 )
 
 // An Update is something a turn reports: [Started], [ItemStarted], [Delta], [ItemDone], [ItemDropped],
-// [Question], [QuestionClosed], [Usage] or [TurnEnded].
+// [Question], [QuestionClosed], [Usage], [GoesOn] or [TurnEnded].
 type Update interface{ agentUpdate() }
 
 // Started says that the turn was seen running.
@@ -52,6 +52,10 @@ type ItemDropped struct{ ItemID string }
 // QuestionClosed says that a question was answered, here or elsewhere, or withdrawn.
 type QuestionClosed struct{ ID QuestionID }
 
+// GoesOn says that the agent has ended a turn, and goes on by itself with the goal of the session. It is the same work:
+// what follows comes under the id of the turn that was started.
+type GoesOn struct{}
+
 // TurnEnded is the last update of a turn.
 type TurnEnded struct {
 	Status TurnStatus
@@ -63,7 +67,19 @@ type TurnEnded struct {
 	// Undelivered are the words of steers that were accepted, and that the agent never got because the turn ended, in
 	// their order.
 	Undelivered []string
+	Goal        Goal // how the goal of the session stands, if the turn worked for one
 }
+
+// Goal is how the goal of a session stands when the work for it has ended.
+type Goal string
+
+// How a goal can stand. "": there is none, or it is not known.
+const (
+	GoalComplete Goal = "complete"
+	GoalBlocked  Goal = "blocked"
+	GoalPaused   Goal = "paused"
+	GoalLimited  Goal = "limited" // what may be used for it is used up
+)
 
 // TurnStatus is how a turn ended.
 type TurnStatus int
@@ -98,9 +114,11 @@ type Item struct {
 	// Arguments are what a tool was called with, as JSON; "" when they are not known or longer than 64 KiB.
 	Arguments string
 	Output    string       // a command's output so far, at most 64 KiB, its end kept
+	Cut       bool         // the output has no beginning any more
 	Exit      *int         // a command's exit code
 	Changes   []FileChange // of an edit, file by file
 	Failed    bool
+	By        string // the subagent that did it, by its name; "": the agent of the turn
 }
 
 // MaxDiff bounds the diffs that are kept of one edit, in bytes, all files together.
@@ -155,14 +173,8 @@ type Question struct {
 	There      string // why a yes counts only on its machine, as a clause; "": none is known
 	Person     bool   // the agent wants a person to decide this act, each time anew: never by voice or a program
 	Program    string // of [QuestionCopy]: the program that has the session open; "": not known
+	URL        string // the page that a person is asked to open: a yes says that they did, or will; it takes a tap
 	Asked      time.Time
-}
-
-// An Ask is one part of a question that is answered in words.
-type Ask struct {
-	Text    string   `json:"text"`
-	Options []string `json:"options,omitempty"` // answers that are offered; others may be given
-	Secret  bool     `json:"secret,omitempty"`  // the answer is typed on the page, never said
 }
 
 // Secret reports whether an answer to the question must not be said aloud.
@@ -210,6 +222,7 @@ func (ItemDropped) agentUpdate()    {}
 func (Question) agentUpdate()       {}
 func (QuestionClosed) agentUpdate() {}
 func (Usage) agentUpdate()          {}
+func (GoesOn) agentUpdate()         {}
 func (TurnEnded) agentUpdate()      {}
 
 // Bounds of an act that is said as a whole. A voice model shortens longer ones, and people do not listen to them.

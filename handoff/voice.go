@@ -6,13 +6,13 @@ import "time"
 // never blocks; it may be called from any goroutine, and does nothing after the call has ended. [Said] confirms what
 // was said.
 type Voice interface {
-	Events() <-chan Event
+	Events() <-chan VoiceEvent
 	Say(Utterance)
 }
 
-// An Event is something that happened in a call: [Hint], [FunctionCall], [Spoke], [Heard], [Quiet], [Said], [Voiced]
-// or [CallEnded].
-type Event interface{ voiceEvent() }
+// A VoiceEvent is something that happened in a call: [Hint], [FunctionCall], [Spoke], [Heard], [Quiet], [Said],
+// [Voiced] or [CallEnded].
+type VoiceEvent interface{ voiceEvent() }
 
 // Hint is a function call of ours that is still being written. It may never become a [FunctionCall]: nothing
 // may be run because of it. Hints are dropped first when events queue up.
@@ -98,7 +98,7 @@ type Utterance struct {
 	CallID string // of the function call that it answers; "": it is a message
 	Text   string // the output of the function call, as JSON, or the message
 	Floor  Floor
-	Tells  []string // ids of the runs whose outcome it tells; for tests and logs of what is said
+	Tells  []string // ids of the handoffs whose outcome it tells; for tests and logs of what is said
 	// Plain says that no words of agents are in it, beyond names and titles: a response to it may go on with what the
 	// caller asked for. After any other utterance, only new words of the caller ask for anything.
 	Plain bool

@@ -177,7 +177,7 @@ func (p *fakeProvider) open() int {
 var allOurs = []string{"weather", "codex", "list_servers", "read_session", "status", "remain_silent", "run_on_server"}
 
 // works answers each request early and tells its result.
-func works(v handoff.Voice, e handoff.Event) {
+func works(v handoff.Voice, e handoff.VoiceEvent) {
 	if r, ok := e.(handoff.FunctionCall); ok {
 		id := r.CallID[max(0, len(r.CallID)-10):] // as short as the router's
 		v.Say(handoff.Utterance{ID: "early-" + id, CallID: r.CallID, Text: `{"status":"started"}`,
@@ -267,7 +267,7 @@ func TestAttachRefused(t *testing.T) {
 // router reuses the id of an utterance.
 func TestAttachLost(t *testing.T) {
 	router := &listener{}
-	router.on = func(v handoff.Voice, e handoff.Event) {
+	router.on = func(v handoff.Voice, e handoff.VoiceEvent) {
 		if r, ok := e.(handoff.FunctionCall); ok && !strings.Contains(r.Arguments, "never") {
 			v.Say(handoff.Utterance{ID: "a-" + r.CallID[len(r.CallID)-10:], CallID: r.CallID, Text: `{"status":"started"}`})
 			v.Say(handoff.Utterance{ID: "s1", Text: "All tests pass.", Floor: handoff.FloorAsk})
@@ -287,7 +287,7 @@ func TestAttachLost(t *testing.T) {
 	p.until("call_n")
 	rtctest.Eventually(t, "the request", func() bool {
 		return slices.ContainsFunc(router.heard(),
-			func(e handoff.Event) bool { r, ok := e.(handoff.FunctionCall); return ok && r.CallID == "call_n" })
+			func(e handoff.VoiceEvent) bool { r, ok := e.(handoff.FunctionCall); return ok && r.CallID == "call_n" })
 	})
 	p.cut()
 	_ = p.caller.SetReadDeadline(time.Now().Add(patience))
@@ -330,7 +330,7 @@ func tagsOf(all []string) (tags []string) {
 func TestAttachSpoken(t *testing.T) {
 	now := make(chan simulator.Event, 1)
 	router := &listener{}
-	router.on = func(v handoff.Voice, e handoff.Event) {
+	router.on = func(v handoff.Voice, e handoff.VoiceEvent) {
 		if w, ok := e.(handoff.Heard); ok && w.Text == "push it" {
 			v.Say(handoff.Utterance{ID: "question", Text: "May it push?", Floor: handoff.FloorAsk})
 		}
@@ -351,7 +351,7 @@ func TestAttachSpoken(t *testing.T) {
 		}
 		set = gjson.GetBytes(event, "session.audio.input.transcription.model").Exists()
 	}
-	expect := func(what string, is func(handoff.Event) bool) (found handoff.Event) {
+	expect := func(what string, is func(handoff.VoiceEvent) bool) (found handoff.VoiceEvent) {
 		rtctest.Eventually(t, what, func() bool {
 			for _, e := range router.heard() {
 				if found == nil && is(e) {
@@ -362,12 +362,12 @@ func TestAttachSpoken(t *testing.T) {
 		})
 		return found
 	}
-	words := func(text string) func(handoff.Event) bool {
-		return func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Text == text && !w.Typed }
+	words := func(text string) func(handoff.VoiceEvent) bool {
+		return func(e handoff.VoiceEvent) bool { w, ok := e.(handoff.Heard); return ok && w.Text == text && !w.Typed }
 	}
 	now <- simulator.Hear{Text: "push it", For: 50 * time.Millisecond}
 	expect("the words", words("push it"))
-	said := expect("the question", func(e handoff.Event) bool { _, ok := e.(handoff.Said); return ok }).(handoff.Said)
+	said := expect("the question", func(e handoff.VoiceEvent) bool { _, ok := e.(handoff.Said); return ok }).(handoff.Said)
 	if said.ID != "question" || said.Cut || said.At.IsZero() || !strings.Contains(said.Text, "Yes or no?") {
 		t.Errorf("said %+v", said)
 	}
@@ -378,7 +378,7 @@ func TestAttachSpoken(t *testing.T) {
 	}
 	writes(t, p.caller, "yes, push")
 	if typed := expect("what was typed",
-		func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Typed }).(handoff.Heard); !typed.Loose {
+		func(e handoff.VoiceEvent) bool { w, ok := e.(handoff.Heard); return ok && w.Typed }).(handoff.Heard); !typed.Loose {
 		t.Error("what any program of the call can have typed counts as the caller's")
 	}
 }

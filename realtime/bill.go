@@ -122,16 +122,15 @@ type parting struct {
 	ask string         // the ask that tells the caller; "": not asked yet
 }
 
-// Partings are the sentences said when the money of a call is used up, and when the minutes of the day nearly are. If
-// one is "", the voice model finds its own words.
+// Partings are the sentences said when the money of a call is used up, and when the minutes of the day nearly are.
 type Partings struct{ Money, Minute string }
 
-// inWords returns the instruction to say something in these words; "" leaves the words to the model.
-func inWords(words string) string {
-	if words == "" {
-		return ""
-	}
-	return " Say it like this: " + handoff.Encode(words)
+// toSay returns a message with words to be said, and an instruction.
+func toSay(words, note string) string {
+	return handoff.Encode(struct {
+		Say  string `json:"say"`
+		Note string `json:"note"`
+	}{words, note})
 }
 
 // part ends the call after the model has told the caller, in one sentence.
@@ -143,9 +142,8 @@ func (c *Call) part(why *handoff.Error, words string) {
 		c.parting.why = why
 		c.alarms[alarmParting].at = time.Now().Add(partingLimit)
 		c.saying.say(handoff.Utterance{ID: partingID, Floor: handoff.FloorAsk,
-			Text: "The money that may be spent on calls is used up, and this call ends. Tell the caller so in one short " +
-				"sentence, which is your last, and that work which runs goes on and is told in the next call. Call no tool." +
-				inWords(words)})
+			Text: toSay(words, "The money that may be spent on calls is used up, and this call ends. Tell the caller so, in "+
+				"these words or fewer, which are your last. Call no tool.")})
 	})
 }
 

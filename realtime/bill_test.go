@@ -220,7 +220,7 @@ func TestMoneyInALanguage(t *testing.T) {
 		over := l.meter()
 		l.buy("r1", tenth)
 		synctest.Wait()
-		if sent := strings.Join(l.model.sent(), "\n"); !strings.Contains(sent, `Say it like this: \"Das Geld ist aufgebraucht.\"`) {
+		if sent := strings.Join(l.model.sent(), "\n"); !strings.Contains(sent, `\"say\":\"Das Geld ist aufgebraucht.\"`) {
 			t.Errorf("the model got %s", sent)
 		}
 		<-l.ended

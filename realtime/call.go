@@ -35,19 +35,19 @@ const (
 // utterance by the goroutine that called [Call.Say], both within [Call.do]; the loop handles everything else. What
 // needs all owners is a method of the call.
 type Call struct {
-	core                          // Guarded by mu; owned by run once the call has ended
-	createdAt time.Time           // Set once
-	grant     handoff.Grant       // Set once
-	events    chan handoff.Event  // closed by run
-	again     chan struct{}       // holds one token while the loop should look again
-	stop      chan *handoff.Error // takes the first reason to end; nil: somebody hung up
-	over      atomic.Bool         // the loop has ended, and nothing is said any more
-	past      chan struct{}       // closed when the loop has ended; cause is set before
-	pass      *admission          // Set once, by serve
-	model     string              // Guarded by mu: the voice model's name, as the model said last
-	besides   int                 // Guarded by the registry's mu: sockets beside the client
-	wished    bool                // Owned by run: somebody hung up on purpose
-	atEnd     func()              // Set once, by serve: stores how the call ended, before its client is told; or nil
+	core                              // Guarded by mu; owned by run once the call has ended
+	createdAt time.Time               // Set once
+	grant     handoff.Grant           // Set once
+	events    chan handoff.VoiceEvent // closed by run
+	again     chan struct{}           // holds one token while the loop should look again
+	stop      chan *handoff.Error     // takes the first reason to end; nil: somebody hung up
+	over      atomic.Bool             // the loop has ended, and nothing is said any more
+	past      chan struct{}           // closed when the loop has ended; cause is set before
+	pass      *admission              // Set once, by serve
+	model     string                  // Guarded by mu: the voice model's name, as the model said last
+	besides   int                     // Guarded by the registry's mu: sockets beside the client
+	wished    bool                    // Owned by run: somebody hung up on purpose
+	atEnd     func()                  // Set once, by serve: stores how the call ended, before its client is told; or nil
 
 	mu      sync.Mutex
 	awaits  awaits // Guarded by mu, as all below; owned by run once the call has ended
@@ -123,9 +123,9 @@ func (n *counts) add(o counts) {
 
 // awaits are what the loop waits for, beside the end of the call. The loop works with a copy.
 type awaits struct {
-	alarm         time.Time     // when its timer rings; zero: the timer is off
-	client, model leg           // the legs whose ends it waits for; nil: none yet
-	first         handoff.Event // the next event for the router, taken out of pending; nil: none
+	alarm         time.Time          // when its timer rings; zero: the timer is off
+	client, model leg                // the legs whose ends it waits for; nil: none yet
+	first         handoff.VoiceEvent // the next event for the router, taken out of pending; nil: none
 }
 
 func newCall(
@@ -138,7 +138,7 @@ func newCall(
 	own, guide := tools(grant)
 	c := &Call{
 		core:      core{logs: log, id: id, ids: events.NewNames()},
-		createdAt: time.Now(), grant: grant, events: make(chan handoff.Event), again: make(chan struct{}, 1),
+		createdAt: time.Now(), grant: grant, events: make(chan handoff.VoiceEvent), again: make(chan struct{}, 1),
 		past: make(chan struct{}), stop: make(chan *handoff.Error, 1),
 	}
 	c.mask = mask.New(c.ids, own, guide)
@@ -162,7 +162,7 @@ func newCall(
 }
 
 // Events implements [handoff.Voice].
-func (c *Call) Events() <-chan handoff.Event { return c.events }
+func (c *Call) Events() <-chan handoff.VoiceEvent { return c.events }
 
 // Say implements [handoff.Voice].
 func (c *Call) Say(u handoff.Utterance) {
@@ -369,7 +369,7 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 			set = w.alarm
 			timer.Reset(time.Until(set))
 		}
-		var events chan<- handoff.Event
+		var events chan<- handoff.VoiceEvent
 		if w.first != nil {
 			events = c.events
 		}

@@ -163,7 +163,7 @@ func TestBusyRouterMissesNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := make(chan struct{})
 		s := newStage(t)
-		s.router.on = func(handoff.Voice, handoff.Event) { <-busy }
+		s.router.on = func(handoff.Voice, handoff.VoiceEvent) { <-busy }
 		s.open(freshSession)
 		for i := range eventQueue {
 			if i < 9 {

@@ -91,7 +91,7 @@ func TestKindsOfModelsInABrowser(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t)
-			h.router.on = func(v handoff.Voice, e handoff.Event) {
+			h.router.on = func(v handoff.Voice, e handoff.VoiceEvent) {
 				if call, ok := e.(handoff.FunctionCall); ok {
 					v.Say(handoff.Utterance{ID: "a", CallID: call.CallID, Text: "{}", Floor: handoff.FloorAsk})
 				}

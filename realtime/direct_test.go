@@ -127,7 +127,7 @@ func TestDirect(t *testing.T) {
 	rtctest.Eventually(t, "what was written", func() bool {
 		return slices.ContainsFunc(
 			router.heard(),
-			func(e handoff.Event) bool { w, ok := e.(handoff.Heard); return ok && w.Text == "yes" && w.Loose },
+			func(e handoff.VoiceEvent) bool { w, ok := e.(handoff.Heard); return ok && w.Text == "yes" && w.Loose },
 		)
 	})
 	// The end of the call here is its end there.
@@ -231,7 +231,7 @@ func TestTypedAsTheSocketIsLost(t *testing.T) {
 		}
 	}, func(http.ResponseWriter, *http.Request) {}))
 	says := func() error { return front.Say(t.Context(), someone, "rtc_1", "item_1", "fix it") }
-	if err := says(); err == nil || handoff.AsError(err).Code != handoff.CodeNotFound {
+	if err := says(); handoff.CodeOf(err) != handoff.CodeNotFound {
 		t.Fatalf("words that were lost: %v", err)
 	}
 	rtctest.Eventually(t, "the words to be taken", func() bool { return says() == nil })
@@ -317,19 +317,15 @@ func TestSayIsForDirectCalls(t *testing.T) {
 		"an id too long":  {someone, id, strings.Repeat("i", 33), "yes", handoff.CodeMalformed},
 		"who may, at all": {someone, id, "item_1", "hello", ""},
 	} {
-		code := handoff.Code("")
-		if err := p.front.Say(t.Context(), try.grant, try.id, try.item, try.text); err != nil {
-			code = handoff.AsError(err).Code
-		}
+		code := handoff.CodeOf(p.front.Say(t.Context(), try.grant, try.id, try.item, try.text))
 		if code != try.want {
 			t.Errorf("%s: %q, want %q", what, code, try.want)
 		}
 	}
 	h := newHouse(t)
 	h.call("")
-	if err := h.front.Say(t.Context(), someone, h.front.Calls(someone)[0].ID, "item_1", "yes"); handoff.AsError(
-		err,
-	).Code != handoff.CodeNotFound {
+	err := h.front.Say(t.Context(), someone, h.front.Calls(someone)[0].ID, "item_1", "yes")
+	if handoff.CodeOf(err) != handoff.CodeNotFound {
 		t.Errorf("a call through here: %v", err)
 	}
 }

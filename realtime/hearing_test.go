@@ -206,8 +206,8 @@ func TestVoiced(t *testing.T) {
 		from := time.Now()
 		s.wait(300 * time.Millisecond)
 		s.fromModel(done("r1", "", "completed", words), began("r2", ""), done("r2", "", "completed"))
-		want := []handoff.Event{handoff.Voiced{Text: "Yes, go ahead.", From: from}}
-		got := slices.DeleteFunc(s.router.heard(), func(e handoff.Event) bool { _, is := e.(handoff.Voiced); return !is })
+		want := []handoff.VoiceEvent{handoff.Voiced{Text: "Yes, go ahead.", From: from}}
+		got := slices.DeleteFunc(s.router.heard(), func(e handoff.VoiceEvent) bool { _, is := e.(handoff.Voiced); return !is })
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v, not %+v", got, want)
 		}

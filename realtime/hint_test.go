@@ -168,7 +168,7 @@ func TestWhatABusyRouterMisses(t *testing.T) {
 func TestEventsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCall(someone, ours, "rtc_test", newWire(), newWire(), nopLog())
-		told := make(chan handoff.Event, 1)
+		told := make(chan handoff.VoiceEvent, 1)
 		go func() { told <- <-c.Events() }()
 		synctest.Wait()
 		c.awaits.first = handoff.Said{ID: "1"} // which the loop is about to offer

@@ -100,10 +100,10 @@ func (w *wire) sent() []string {
 // listener is a router that keeps the events that it gets.
 type listener struct {
 	mu     sync.Mutex
-	events []handoff.Event                    // Guarded by mu
-	voice  handoff.Voice                      // Guarded by mu
-	grant  handoff.Grant                      // Guarded by mu
-	on     func(handoff.Voice, handoff.Event) // Guarded by mu once a call runs
+	events []handoff.VoiceEvent                    // Guarded by mu
+	voice  handoff.Voice                           // Guarded by mu
+	grant  handoff.Grant                           // Guarded by mu
+	on     func(handoff.Voice, handoff.VoiceEvent) // Guarded by mu once a call runs
 }
 
 func (l *listener) Serve(_ context.Context, g *handoff.Grant, v handoff.Voice) error {
@@ -132,7 +132,7 @@ func (l *listener) speaks(t *testing.T, language string) {
 	})
 }
 
-func (l *listener) heard() []handoff.Event {
+func (l *listener) heard() []handoff.VoiceEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.events
@@ -297,9 +297,9 @@ func (s *stage) wantSent(w *wire, want string) []string {
 
 // wantHeard checks the events that the router got since the last check: requests, words and confirmations. Times are
 // only compared if they are given.
-func (s *stage) wantHeard(want ...handoff.Event) {
+func (s *stage) wantHeard(want ...handoff.VoiceEvent) {
 	s.t.Helper()
-	var got []handoff.Event
+	var got []handoff.VoiceEvent
 	for _, e := range s.router.heard() {
 		switch e.(type) {
 		case handoff.Quiet, handoff.Spoke, handoff.Hint:
@@ -316,7 +316,7 @@ func (s *stage) wantHeard(want ...handoff.Event) {
 }
 
 // timeless removes the time from an event if the wanted one has none.
-func timeless(got, want handoff.Event) handoff.Event {
+func timeless(got, want handoff.VoiceEvent) handoff.VoiceEvent {
 	switch w := want.(type) {
 	case handoff.Said:
 		if g, ok := got.(handoff.Said); ok && w.At.IsZero() {

@@ -202,7 +202,7 @@ func TestHangupBeforeTheAnswerIsRead(t *testing.T) {
 func TestSaidOverWebRTC(t *testing.T) {
 	h := newHouse(t)
 	said := make(chan handoff.Said, 2)
-	h.router.on = func(v handoff.Voice, e handoff.Event) {
+	h.router.on = func(v handoff.Voice, e handoff.VoiceEvent) {
 		switch e := e.(type) {
 		case handoff.Quiet:
 			v.Say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk}) // again and again, and said once

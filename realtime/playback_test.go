@@ -286,7 +286,7 @@ func TestShareOfWhatWasCut(t *testing.T) {
 					`"content":[{"type":"output_audio","transcript":"`+words+`"}]}`))
 				want := handoff.Said{ID: "n", At: s.began.Add(3 * time.Second), Cut: true, Text: words, Share: c.share,
 					Made: c.status == "completed"}
-				if heard := s.router.heard(); !slices.Contains(heard, handoff.Event(want)) {
+				if heard := s.router.heard(); !slices.Contains(heard, handoff.VoiceEvent(want)) {
 					t.Errorf("%+v, not %+v", heard, want)
 				}
 				s.close()

@@ -248,9 +248,8 @@ func (p *admission) meter(ctx context.Context, c *Call) {
 		case left <= lastMinute && !told:
 			told = true
 			c.Say(handoff.Utterance{ID: "last-minute", Floor: handoff.FloorAsk,
-				Text: "About one minute is left of the time for calls today; then this call ends. " +
-					"Work that runs goes on, and its results will be told in the next call. Tell the caller so, in one short " +
-					"sentence." + inWords(p.quota.partings(c.grant.Language).Minute)})
+				Text: toSay(p.quota.partings(c.grant.Language).Minute, "The time for calls is nearly used up today; then this call "+
+					"ends. Tell the caller so, in these words or fewer.")})
 		}
 		next := min(meterStep, max(left, time.Second))
 		if left > lastMinute {

@@ -117,7 +117,9 @@ func TestMinutes(t *testing.T) {
 		b.set(true) // it is away for a while: the call goes on
 		time.Sleep(15 * time.Second)
 		b.set(false)
-		said := func() bool { return strings.Contains(strings.Join(s.model.sent(), "\n"), "one minute is left") }
+		said := func() bool {
+			return strings.Contains(strings.Join(s.model.sent(), "\n"), "time for calls is nearly used up")
+		}
 		if said() {
 			t.Error("told too early")
 		}

@@ -122,7 +122,7 @@ func offer(walls chan<- time.Duration, left time.Duration) {
 // before, each request has one output and is asked once, and the client sees one session without an error.
 func TestWalls(t *testing.T) {
 	rtctest.NoLeaks(t)
-	router := &listener{on: func(v handoff.Voice, e handoff.Event) {
+	router := &listener{on: func(v handoff.Voice, e handoff.VoiceEvent) {
 		if r, ok := e.(handoff.FunctionCall); ok {
 			v.Say(handoff.Utterance{ID: "a" + r.CallID[5:9], CallID: r.CallID, Floor: handoff.FloorAsk,
 				Text: `{"status":"started","server":"bigpc","say":"It has started on bigpc."}`})

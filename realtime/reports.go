@@ -18,10 +18,10 @@ const (
 )
 
 // reports are the queued events for the router, oldest first.
-type reports []handoff.Event
+type reports []handoff.VoiceEvent
 
 // report queues an event for the router.
-func (k *core) report(e handoff.Event) {
+func (k *core) report(e handoff.VoiceEvent) {
 	if full := k.pending.add(e, &k.counts); full {
 		k.end(handoff.Fault(handoff.CodeOverloaded, "the call", "events"))
 	}
@@ -32,9 +32,9 @@ func (k *core) report(e handoff.Event) {
 
 // add queues an event and reports whether that exceeds the bounds. A hint replaces an older one of the same function
 // call. Dropped events are counted in n.
-func (q *reports) add(e handoff.Event, n *counts) (full bool) {
+func (q *reports) add(e handoff.VoiceEvent, n *counts) (full bool) {
 	if h, ok := e.(handoff.Hint); ok {
-		older := slices.IndexFunc(*q, func(p handoff.Event) bool {
+		older := slices.IndexFunc(*q, func(p handoff.VoiceEvent) bool {
 			old, ok := p.(handoff.Hint)
 			return ok && old.CallID == h.CallID
 		})
@@ -56,7 +56,7 @@ func (q *reports) add(e handoff.Event, n *counts) (full bool) {
 }
 
 // crowded reports whether there is no room for one more event.
-func (q *reports) crowded(e handoff.Event) bool {
+func (q *reports) crowded(e handoff.VoiceEvent) bool {
 	bytes := weight(e)
 	for _, p := range *q {
 		bytes += weight(p)
@@ -65,7 +65,7 @@ func (q *reports) crowded(e handoff.Event) bool {
 }
 
 // weight returns the bytes of text in an event.
-func weight(e handoff.Event) int {
+func weight(e handoff.VoiceEvent) int {
 	switch e := e.(type) {
 	case handoff.Hint:
 		return len(e.Partial)
@@ -84,7 +84,7 @@ func weight(e handoff.Event) int {
 // thin makes room for an event. It drops hints and outdated Quiet events first, then the words of the caller, then
 // their oldest Spoke events. The newest Spoke events stay: a "yes" must never look like the caller's last word if it
 // was not.
-func (q *reports) thin(e handoff.Event, n *counts) {
+func (q *reports) thin(e handoff.VoiceEvent, n *counts) {
 	newest := len(*q) // index of the newest Quiet: the older ones are outdated
 	for i, p := range slices.Backward(*q) {
 		if _, ok := p.(handoff.Quiet); ok {
@@ -93,7 +93,7 @@ func (q *reports) thin(e handoff.Event, n *counts) {
 		}
 	}
 	i := -1
-	*q = slices.DeleteFunc(*q, func(p handoff.Event) bool {
+	*q = slices.DeleteFunc(*q, func(p handoff.VoiceEvent) bool {
 		i++
 		switch p.(type) {
 		case handoff.Hint:
@@ -107,7 +107,7 @@ func (q *reports) thin(e handoff.Event, n *counts) {
 	if !q.crowded(e) {
 		return
 	}
-	*q = slices.DeleteFunc(*q, func(p handoff.Event) bool {
+	*q = slices.DeleteFunc(*q, func(p handoff.VoiceEvent) bool {
 		_, words := p.(handoff.Heard)
 		if words {
 			n.unheard++
@@ -123,7 +123,7 @@ func (q *reports) thin(e handoff.Event, n *counts) {
 			spoke++
 		}
 	}
-	*q = slices.DeleteFunc(*q, func(p handoff.Event) bool {
+	*q = slices.DeleteFunc(*q, func(p handoff.VoiceEvent) bool {
 		if _, ok := p.(handoff.Spoke); ok {
 			spoke--
 			return spoke >= keptSpokes

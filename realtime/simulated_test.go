@@ -58,7 +58,7 @@ func writes(t *testing.T, client *websocket.Conn, text string) {
 }
 
 func TestSimulatedHandoff(t *testing.T) {
-	router := &listener{on: func(v handoff.Voice, e handoff.Event) {
+	router := &listener{on: func(v handoff.Voice, e handoff.VoiceEvent) {
 		if r, ok := e.(handoff.FunctionCall); ok {
 			v.Say(handoff.Utterance{ID: "early", CallID: r.CallID, Text: `{"status":"started"}`, Floor: handoff.FloorUnlessSpoke})
 			v.Say(handoff.Utterance{ID: "late", Text: "All tests pass.", Floor: handoff.FloorAsk})
@@ -75,7 +75,7 @@ func TestSimulatedHandoff(t *testing.T) {
 	until(t, client, "One moment.")
 	until(t, client, "They pass.")
 	_ = client.Close()
-	want := []handoff.Event{
+	want := []handoff.VoiceEvent{
 		handoff.Heard{Text: "run the tests", Typed: true},
 		handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc","prompt":"run the tests"}`},
 	}

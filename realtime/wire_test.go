@@ -194,7 +194,7 @@ func hangUp(client, model *websocket.Conn) {
 
 func TestWebSocketCall(t *testing.T) {
 	h := newHouse(t)
-	h.router.on = func(v handoff.Voice, e handoff.Event) {
+	h.router.on = func(v handoff.Voice, e handoff.VoiceEvent) {
 		if r, ok := e.(handoff.FunctionCall); ok {
 			v.Say(handoff.Utterance{ID: "a-" + r.CallID, CallID: r.CallID, Text: `{"ok":true}`, Floor: handoff.FloorAsk})
 		}
@@ -367,7 +367,7 @@ func (h *house) endOf() <-chan error {
 	ended := make(chan error, 1)
 	h.router.mu.Lock()
 	defer h.router.mu.Unlock()
-	h.router.on = func(_ handoff.Voice, e handoff.Event) {
+	h.router.on = func(_ handoff.Voice, e handoff.VoiceEvent) {
 		if e, ok := e.(handoff.CallEnded); ok {
 			ended <- e.Cause
 		}
@@ -462,7 +462,7 @@ func TestWhyAWriteFails(t *testing.T) {
 func TestToolsOfTheSameName(t *testing.T) {
 	h := newHouse(t)
 	asked := make(chan handoff.FunctionCall, 4)
-	h.router.on = func(_ handoff.Voice, e handoff.Event) {
+	h.router.on = func(_ handoff.Voice, e handoff.VoiceEvent) {
 		if r, ok := e.(handoff.FunctionCall); ok {
 			asked <- r
 		}

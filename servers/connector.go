@@ -54,6 +54,7 @@ type connector struct {
 	wake        chan struct{}        // capacity 1: a token shortens the pause of run
 	dials       uint64               // Owned by run: attempts so far
 	lost        time.Time            // Owned by run: when the last connection was lost
+	checked     bool                 // Owned by run: it was found out once whether its agent can work
 	ending      bool                 // Owned by run: its end has begun, which is no change of the server
 
 	back atomic.Bool // its machine has just come back: the next attempt is no attempt at what is down
@@ -123,6 +124,10 @@ func (k *connector) run(ctx context.Context) {
 		if link != nil {
 			up := time.Now()
 			k.publish(view{health: handoff.HealthUp, link: link, version: link.Version, note: link.Note})
+			if k.spec.Joined && !k.checked && link.Check != nil { // a person waits beside it for this
+				k.checked = true
+				work.Go(func() { k.check(ctx, link) })
+			}
 			if k.watch(ctx, link) {
 				fault = &handoff.Error{
 					Code: handoff.CodeUnreachable, Subject: k.spec.Name,
@@ -159,6 +164,18 @@ func (k *connector) run(ctx context.Context) {
 		}
 		k.pause(ctx, redials.Pause(failures), link != nil && failures == 0, fault)
 		failures++
+	}
+}
+
+// check finds out whether an agent that has just joined can work, and tells of a change.
+func (k *connector) check(ctx context.Context, link *Link) {
+	ctx, cancel := context.WithTimeout(ctx, waitConnecting+listTimeout)
+	defer cancel()
+	if err := link.Check(ctx); err != nil {
+		k.log.Info("the agent cannot work yet", zap.Error(err))
+	}
+	if link.Unfit != nil && link.Unfit() != nil {
+		k.changed()
 	}
 }
 

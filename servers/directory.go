@@ -127,7 +127,7 @@ func (k *connector) info() handoff.ServerInfo {
 	v := k.now.Load()
 	info := handoff.ServerInfo{
 		Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health, Simulated: k.spec.Simulated,
-		Version: v.version, Note: v.note,
+		Version: v.version, Note: v.note, Watchable: !k.spec.private() && k.spec.Watch != unwatched,
 	}
 	fault := v.fault
 	if v.health == handoff.HealthUp {
@@ -220,7 +220,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 		result.Items = append(result.Items, handoff.SessionInfo{
 			ID: t.ID, Label: t.Label, Title: t.Title, Server: t.server, Directory: t.Dir,
 			Branch: t.Branch, Created: t.Created, Updated: t.Updated, Age: handoff.Ago(now, t.Updated),
-			Status: t.Status, API: t.API,
+			Status: t.Status, API: t.API, Worktree: handoff.WorktreeAt(t.Dir),
 		})
 	}
 	result = cut(result, q.Skip, q.Limit)
@@ -263,6 +263,9 @@ func cut(list handoff.SessionList, skip, limit int) handoff.SessionList {
 // inside reports whether a thread's directory is dir or below it. It is true if dir is "".
 func inside(have, dir string) bool {
 	dir = strings.TrimRight(dir, "/")
+	if w := handoff.WorktreeAt(have); w != nil && inside(w.Home(), dir) {
+		return true
+	}
 	return dir == "" || have == dir || strings.HasPrefix(have, dir+"/")
 }
 
@@ -309,9 +312,13 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	if fault := k.checkWithin(target.Project, text.Thread.Dir, sayable(text.Thread.Title)); fault != nil {
 		return handoff.Transcript{}, fault
 	}
+	lines := slices.Clone(text.Lines)
+	for i := range lines {
+		lines[i].Text = handoff.Plain(lines[i].Text)
+	}
 	return handoff.Transcript{
 		Server: target.Server, ID: text.Thread.ID, Title: text.Thread.Title, Status: text.Thread.Status,
-		Lines: text.Lines, More: text.More,
+		Lines: lines, More: text.More,
 	}, nil
 }
 

@@ -429,7 +429,7 @@ func TestServers(t *testing.T) {
 		slow, dead, coming := &fakeServer{slow: time.Minute}, &fakeServer{refuse: errRefused}, &fakeServer{delay: time.Hour}
 		f := run(t, Spec{Name: "bigpc", Aliases: []string{"big pc"}, Kind: "helper", Simulated: true,
 			Projects: map[string]string{"shop": "/s", "api": "/a"}, Dial: busy.dial},
-			Spec{Name: "slow", Dial: slow.dial}, Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "coming", Dial: coming.dial})
+			Spec{Name: "slow", Dial: slow.dial}, Spec{Name: "attic", Dial: dead.dial}, Spec{Name: "coming", Watch: "none", Dial: coming.dial})
 		synctest.Wait()
 		start := time.Now()
 		got := f.Servers(t.Context(), nobody)
@@ -437,10 +437,10 @@ func TestServers(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		want := []string{
-			"{bigpc [big pc] helper up    [api shop] true 0.169.0 It edits. [Auth refactor Push] []}",
-			"{slow []  up    [] false 0.169.0 It edits. [] []}",
-			"{attic []  down not_running nothing is listening there Start its agent server there. [] false   [] []}",
-			"{coming []  connecting    [] false   [] []}",
+			"{bigpc [big pc] helper up    [api shop] true false 0.169.0 It edits. [Auth refactor Push] []}",
+			"{slow []  up    [] false true 0.169.0 It edits. [] []}",
+			"{attic []  down not_running nothing is listening there Start its agent server there. [] false true   [] []}",
+			"{coming []  connecting    [] false false   [] []}",
 		}
 		for i := range want {
 			if got := fmt.Sprint(got[i]); got != want[i] {
@@ -459,7 +459,7 @@ func TestRead(t *testing.T) {
 		for limit, lines := range map[int]int{0: handoff.DefaultReadLines, 3: 3, 1000: 1000, 9999: handoff.MaxReadWhole} {
 			got, err := f.Read(t.Context(), nobody, handoff.Target{Server: "big pc", Thread: "auth"}, limit)
 			if err != nil || got.ID != idAuth || got.Title != "Auth refactor" || got.Server != "bigpc" ||
-				len(got.Lines) != lines || got.More != 3 {
+				len(got.Lines) != lines || got.Lines[0].Text != "ok" || got.More != 3 {
 				t.Errorf("limit %d: %+v, %v", limit, got, err)
 			}
 		}

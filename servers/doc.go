@@ -15,8 +15,7 @@
 // server ([Way]) and opens a connection with them. The wiring says which kinds offer it. The order of transports()
 // decides which one takes an address. A new library needs a line in libraries() of the import test.
 //
-// A kind that a machine may bring when it joins is also named in machineSpec (cmd/switchboard/machines.go) and in
-// servers/joined/host; a kind that `switchboard add` reaches by ssh, in cmd/switchboard/add_ssh.go.
+// A kind that a machine may bring when it joins has a [Kind.Joined], and is also named in servers/joined/host.
 //
 // # Signs of life
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,7 @@ type fakeServer struct {
 	unfit    atomic.Pointer[handoff.Error] // [Link.Unfit]
 	onAttach func(*fakeLink, string) (handoff.Attached, error)
 	onCreate func(*fakeLink) error
+	onCheck  func()
 	onList   func(ctx context.Context, limit int) error
 }
 
@@ -65,6 +67,9 @@ func (s *fakeServer) dial(ctx context.Context) (*Link, error) {
 
 // signedIn is [Link.Check].
 func (s *fakeServer) signedIn(context.Context) error {
+	if s.onCheck != nil {
+		s.onCheck()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.out {
@@ -156,7 +161,7 @@ func (l *fakeLink) ForeignQuestions() []ForeignQuestion {
 func (l *fakeLink) Read(_ context.Context, thread string, lines int) (Text, error) {
 	for _, t := range l.server.threads {
 		if t.ID == thread {
-			return Text{Thread: t, Lines: make([]handoff.Line, lines), More: 3}, nil
+			return Text{Thread: t, Lines: slices.Repeat([]handoff.Line{{Role: "command", Text: "\x1b[32mok\x1b[0m"}}, lines), More: 3}, nil
 		}
 	}
 	return Text{}, handoff.Fault(handoff.CodeSessionGone, thread, "")

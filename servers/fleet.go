@@ -150,6 +150,10 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 		detach(f.log, a.Agent)
 		return handoff.Attached{}, fault
 	}
+	if fault := f.checkTree(ctx, k, a); fault != nil {
+		detach(f.log, a.Agent)
+		return handoff.Attached{}, fault
+	}
 	a.Target = t
 	return k.describe(a), nil
 }
@@ -283,9 +287,10 @@ func (f *Fleet) fork(
 	return k.describe(a), nil
 }
 
-// describe adds settings of the server.
+// describe adds settings of the server, and what follows from the directory.
 func (k *connector) describe(a handoff.Attached) handoff.Attached {
 	a.VoiceApprovals = cmp.Or(k.spec.VoiceApprovals, "medium")
+	a.Worktree = handoff.WorktreeAt(a.Workspace)
 	return a
 }
 
@@ -333,5 +338,7 @@ func (f *Fleet) Registered(server string) handoff.Registered {
 		Others:         others,
 		VoiceApprovals: cmp.Or(k.spec.VoiceApprovals, "medium"),
 		EndsWithUs:     k.spec.EndsWithUs || k.spec.Simulated,
+		Unwatched:      k.spec.Watch == unwatched,
+		Private:        k.spec.private(),
 	}
 }

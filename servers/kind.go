@@ -20,9 +20,14 @@ type Kind struct {
 	New func() Settings
 	// Dial returns the dial function of a server, and its metrics, which may be nil. The Own of the spec is from New.
 	Dial func(s Spec, log *zap.Logger) (Dial, iter.Seq[handoff.Metric])
-	// Takes returns the setting, and its value, for an address that a person adds; false: this kind does not take the
-	// address. nil: it takes none.
-	Takes func(address string) (row, value string, ok bool)
+	// Takes returns the settings for what a person adds: an address, the command of an agent of this machine, or an
+	// address and a command of the agent there. chosen says that the person has named this kind, so that the command
+	// need not be a known one. It returns nil for what this kind does not take.
+	Takes func(words []string, chosen bool) []Row
+	// Joined returns the settings of an agent of a machine that joined: own, which are those of its entry, as far as
+	// the machine's owner allows them, or where own is nil those that the machine brings. nil: no machine brings agents
+	// of this kind.
+	Joined func(own Settings, a Arrived) Settings
 	// Fixed says that a server cannot be made twice in one process. A change of its entry waits for the next start.
 	Fixed bool
 	// IsThread reports whether a name has the form of a full thread id. Such a name need not be in the list of its
@@ -30,28 +35,45 @@ type Kind struct {
 	IsThread func(name string) bool
 }
 
+// A Row is a setting in the entry of a server: text, or a list.
+type Row struct {
+	Name, Text string
+	List       []string // nil: it is Text
+}
+
+// An Arrived is what a machine that joined says of one of its agents.
+type Arrived struct {
+	Dir     string // of new sessions; "": the agent's own
+	Mode    string // of its sessions; ""
+	Ceiling string // the loosest sandbox that the owner of the machine allows; "": any
+}
+
 // Settings are the settings of one kind of servers: a pointer to a struct. A field with the tag yaml is a setting of
-// that name; its tags doc and unset are its row in the table of settings. Fields are strings, numbers, booleans, lists
-// and maps of these, structs, and types that implement [encoding.TextUnmarshaler].
+// that name, and has a row in the table of web/help/3-settings.md. Fields are strings, numbers, booleans, lists and
+// maps of these, pointers to them, structs, and types that implement [encoding.TextUnmarshaler].
 type Settings interface {
 	// Rows returns pointers to the structs that the server's entry is decoded into: this one and its parts. The decoder
 	// reports unknown names and wrong types.
 	Rows() []any
 	// Check reports what else is wrong, and completes the settings.
 	Check(to Report, files Files)
-	// Describe sets the fields of a spec that follow from the settings: Dir, Host, Remote, Program, EndsWithUs,
-	// Credential and About.
+	// Describe sets the fields of a spec that follow from the settings: Dir, Host, Remote, Joined, Way, Program,
+	// EndsWithUs, Private, Credential and About.
 	Describe(s *Spec)
 }
 
 // A Spec describes one server of the fleet. Fields with a tag are settings of all kinds.
 type Spec struct {
-	Name           string            `yaml:"name"            doc:"what you call the machine"`
-	Aliases        []string          `yaml:"aliases"         doc:"what else you call it"`
-	Kind           string            `yaml:"kind"            doc:"what runs its agents"`
-	Projects       map[string]string `yaml:"projects"        doc:"names for other directories: {api: /home/me/src/api}"`
-	VoiceApprovals string            `yaml:"voice_approvals" doc:"the riskiest that you may allow by voice: none, low or medium; the rest takes a tap" unset:"medium"`
-	For            []string          `yaml:"for"             doc:"principals who may use it; for all others it is not there"                           unset:"everybody"`
+	Name           string             `yaml:"name"`
+	Aliases        []string           `yaml:"aliases"`
+	Kind           string             `yaml:"kind"`
+	Named          map[string]Project `yaml:"projects"`
+	VoiceApprovals string             `yaml:"voice_approvals"`
+	Watch          string             `yaml:"watch"` // [unwatched]; "": "named", as far as somebody asks
+	For            []string           `yaml:"for"`
+
+	Projects  map[string]string // directories by name, as Named has them
+	Worktrees map[string]bool   // projects whose new sessions begin in worktrees of their own
 
 	Own   Settings // of its kind; nil: none are needed, as if Dial is set
 	Entry string   // its text in the configuration, to find changes
@@ -59,8 +81,11 @@ type Spec struct {
 	Dir        string                   // directory of new threads; "": the server's own default
 	Host       string                   // where it runs, as people may name it; "": not known, or this machine
 	Remote     bool                     // its directories are on another machine
+	Joined     bool                     // it is an agent of a machine that joined, or waits for one
+	Way        Way                      // how it is reached; nil: its kind has no transports
 	Program    string                   // that is started here; "": none
 	EndsWithUs bool                     // its work ends with this process
+	Private    bool                     // turns that others begin there do not show
 	Credential Credential               // that we show it
 	About      handoff.Machine          // for people, without Name, Directory, VoiceApprovals and times
 	Show       func(m *handoff.Machine) // adds to About what changes; nil: nothing does
@@ -69,6 +94,18 @@ type Spec struct {
 	Dial     Dial
 	Metrics  iter.Seq[handoff.Metric] // of its kind; nil: none
 	IsThread func(name string) bool   // see [Kind]
+}
+
+// unwatched is the value of Watch with which nothing is followed that others began there.
+const unwatched = "none"
+
+// private reports whether turns that others begin there do not show.
+func (s *Spec) private() bool { return s.EndsWithUs || s.Simulated || s.Private }
+
+// A Project is a named directory of a server. In the configuration, its directory alone stands for it too.
+type Project struct {
+	Dir      string `yaml:"dir"`
+	Worktree bool   `yaml:"worktree"` // new sessions begin in a worktree of their own
 }
 
 // A Credential is the secret by which a server lets us in.

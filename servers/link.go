@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/trees"
 )
 
 // Dial opens a connection to one agent server and completes its handshake. Errors are [*handoff.Error]. The context
@@ -51,6 +52,12 @@ type Forker interface {
 type Ephemeral interface {
 	CreateEphemeral(ctx context.Context, dir string) (handoff.Attached, error)
 	ForkEphemeral(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error)
+}
+
+// A Gitter is a [Conn] that can run git on the machine of its agents. Git is a [trees.Git]: it runs only what
+// [trees.Check] allows, and changes nothing where agents may only read.
+type Gitter interface {
+	Git(ctx context.Context, dir string, args []string) (trees.Ran, error)
 }
 
 // Catalog lists and reads threads without attaching them. It is safe for concurrent use.

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -117,6 +118,38 @@ func TestUnfit(t *testing.T) {
 		}
 		if _, err := f.Test(t.Context(), nobody, "bigpc"); handoff.AsError(err).Code != handoff.CodeRefused || handoff.AsError(err).Why != refused.Detail {
 			t.Errorf("tested: %v", err)
+		}
+	})
+}
+
+// TestUnfitAtJoin: an agent that refuses every session says so as soon as its machine has joined, with the line to
+// change, before anybody gives it work. It is found out once; other servers are not asked.
+func TestUnfitAtJoin(t *testing.T) {
+	for _, joined := range []bool{true, false} {
+		t.Run(fmt.Sprint("joined ", joined), func(t *testing.T) { unfitAtJoin(t, joined) })
+	}
+}
+
+func unfitAtJoin(t *testing.T, joined bool) {
+	asked := 0
+	s := &fakeServer{}
+	s.onCheck = func() {
+		asked++
+		time.Sleep(time.Second) // it makes a session
+		s.unfit.Store(&handoff.Error{Code: handoff.CodeRefused, Subject: "mini", Why: handoff.WhyNoMode, Detail: "approval: x", Next: "Set mode: build."})
+	}
+	bubble(t, func(t *testing.T) {
+		var told atomic.Int64
+		f := runChanged(t, func() { told.Add(1) }, Spec{Name: "mini", Joined: joined, Dial: s.dial})
+		time.Sleep(2 * time.Second)
+		info := f.Known()[0]
+		if joined && (asked != 1 || info.Problem != handoff.WhyNoMode || info.Next != "Set mode: build." || told.Load() < 2) || !joined && asked != 0 {
+			t.Errorf("joined %v: asked %d times, told %d times: %+v", joined, asked, told.Load(), info)
+		}
+		s.drop()
+		time.Sleep(time.Minute)
+		if joined && asked != 1 {
+			t.Errorf("it is asked %d times", asked)
 		}
 	})
 }

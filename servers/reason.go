@@ -145,7 +145,8 @@ func (s Spec) Explain(fault *handoff.Error, since time.Time) *handoff.Error {
 	switch {
 	case explained.Reason != "":
 	case explained.Code == handoff.CodeRefused && explained.Detail != "":
-		explained.Why, explained.Next = explained.Detail, "Correct that there, or in the settings of "+s.Name+"."
+		explained.Why = cmp.Or(explained.Why, explained.Detail)
+		explained.Next = cmp.Or(explained.Next, "Correct that there, or in the settings of "+s.Name+".")
 		return &explained
 	default:
 		explained.Why, explained.Next = explained.Spoken(), explained.Meaning().Next

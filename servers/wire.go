@@ -63,26 +63,50 @@ type Transport struct {
 	Takes func(address string) (value string, ok bool)
 }
 
-// Taking returns the [Kind.Takes] of a kind with these transports.
-func Taking(transports []Transport) func(address string) (row, value string, ok bool) {
-	return func(address string) (row, value string, ok bool) {
+// Taking returns the [Kind.Takes] of a kind with these transports. runs reports whether a command starts an agent of
+// the kind.
+func Taking(transports []Transport, runs func(command []string) bool) func(words []string, chosen bool) []Row {
+	return func(words []string, chosen bool) []Row {
 		for _, t := range transports {
-			if t.Takes != nil {
-				if value, ok := t.Takes(address); ok {
-					return t.Row, value, true
-				}
+			if t.Takes == nil {
+				continue
+			}
+			value, ok := t.Takes(words[0])
+			switch there := words[1:]; {
+			case ok && len(there) == 0:
+				return []Row{{Name: t.Row, Text: value}}
+			case ok && rowsOf(t.New())[commandRow]:
+				return []Row{{Name: t.Row, Text: value}, {Name: commandRow, List: there}}
+			case ok:
+				return nil
 			}
 		}
-		return "", "", false
+		isCommand := func(t Transport) bool { return t.Row == commandRow }
+		if slices.ContainsFunc(transports, isCommand) && !strings.Contains(words[0], "://") && (chosen || runs(words)) {
+			return []Row{{Name: commandRow, List: words}}
+		}
+		return nil
 	}
+}
+
+// commandRow is the setting with the command of an agent.
+const commandRow = "command"
+
+// FromLine returns the settings of the transport of machines that joined; nil: it is not one of these.
+func FromLine(transports []Transport) Way {
+	i := slices.IndexFunc(transports, func(t Transport) bool { return t.Row == "joined" })
+	if i < 0 {
+		return nil
+	}
+	return transports[i].New()
 }
 
 // A Way is the transport of one server, with its settings.
 type Way interface {
 	// Check reports what is wrong in the settings, and completes them.
 	Check(to Report, files Files)
-	// Describe sets the fields of a spec that follow from the settings: Host, Remote, Program, EndsWithUs, Credential
-	// and About.Address.
+	// Describe sets the fields of a spec that follow from the settings: Host, Remote, Joined, Program, EndsWithUs,
+	// Credential and About.Address.
 	Describe(s *Spec)
 	// Open connects. Its errors are [*handoff.Error].
 	Open(ctx context.Context, end End) (Wire, error)

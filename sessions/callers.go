@@ -17,9 +17,9 @@ type Callers interface {
 	// Commit writes a batch whole or not at all. After an error with code unreachable it is not known whether the batch
 	// was written. After another life of the service, or another instance, has taken the caller, the code is shutdown.
 	Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (ledger.Committed, error)
-	// Waiting returns the state of each caller of this life with a document that begins with the prefix. A life that
-	// uses the store alone takes over the callers of the lives before it.
-	Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error)
+	// Waiting returns the callers of this life with a document whose name begins with the prefix. A life that uses the
+	// store alone takes over the callers of the lives before it.
+	Waiting(ctx context.Context, prefix string) ([]handoff.Caller, error)
 }
 
 // A Pages has the past of callers.
@@ -28,8 +28,8 @@ type Pages interface {
 	Past(ctx context.Context, c handoff.Caller, key string) (ledger.Past, bool, error)
 	// Page returns rows, the newest first, and where the next page begins; "" on the last page.
 	Page(ctx context.Context, c handoff.Caller, q PageQuery) (rows []ledger.Past, next string, err error)
-	// Texts returns the parts of the texts of a handoff, by name.
-	Texts(ctx context.Context, c handoff.Caller, key string) (map[string]string, error)
+	// Texts returns the parts of the texts of handoffs: by key, and then by name.
+	Texts(ctx context.Context, c handoff.Caller, keys ...string) (map[string]map[string]string, error)
 }
 
 // A PageQuery narrows a page.

@@ -45,14 +45,14 @@ func (h Archive) History(ctx context.Context, c handoff.Caller, q ledger.History
 	return page, err
 }
 
-// Body implements [ledger.History].
-func (h Archive) Body(ctx context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
-	if _, err := CallerName(c); err != nil {
-		return ledger.Body{}, false, err
+// Bodies implements [ledger.History].
+func (h Archive) Bodies(ctx context.Context, c handoff.Caller, keys ...string) (map[string]ledger.Body, error) {
+	texts, err := h.store.Texts(ctx, c, keys...)
+	bodies := map[string]ledger.Body{}
+	for key, parts := range texts {
+		bodies[key] = ledger.BodyOf(parts)
 	}
-	parts, err := h.store.Texts(ctx, c, key)
-	return ledger.Body{Prompt: parts[ledger.PartPrompt], Text: parts[ledger.PartText], Did: parts[ledger.PartDid], Request: parts[ledger.PartRequest]},
-		len(parts) > 0, err
+	return bodies, err
 }
 
 // Find implements [ledger.History].

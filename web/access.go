@@ -1,14 +1,48 @@
 package web
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
 	"switchboard/handoff"
 )
+
+// Entrance says who may come in, and where.
+type Entrance struct {
+	// Keys has at least one entry. A key with a zero Sum matches no text: its principal logs in with links.
+	Keys []Key
+	// Listen is the address of the listener, as host:port.
+	Listen string
+	// PublicURL is another address of the page (scheme and host), such as that of a proxy before it. Optional.
+	PublicURL string
+	// TrustedProxies, if it is not empty, has the only networks besides loopback that may connect.
+	TrustedProxies []netip.Prefix
+}
+
+// newAccessPolicy returns the access policy for the addresses of a configuration.
+func newAccessPolicy(e Entrance) (accessPolicy, error) {
+	host, port, err := net.SplitHostPort(e.Listen)
+	if err != nil {
+		return accessPolicy{}, fmt.Errorf("web: listen address %q: %w", e.Listen, err)
+	}
+	d := accessPolicy{host: host, port: port, proxies: e.TrustedProxies}
+	if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
+		d.host = ""
+	}
+	if e.PublicURL != "" {
+		u, err := url.Parse(e.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return accessPolicy{}, fmt.Errorf("web: public_url %q is not an http or https address", e.PublicURL)
+		}
+		d.publicScheme, d.publicHost = u.Scheme, canonicalHost(u.Host, u.Scheme)
+	}
+	return d, nil
+}
 
 // An accessPolicy decides which requests pass before their key is checked: by peer, Host and Origin. Set once.
 type accessPolicy struct {
@@ -33,10 +67,10 @@ type visitor struct {
 }
 
 func newVisitor(r *http.Request) visitor {
+	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	v := visitor{
-		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"),
-		unsafe: r.Method != http.MethodGet && r.Method != http.MethodHead ||
-			isUpgrade(r), api: isAPI(r.URL.Path), mcp: r.URL.Path == "/mcp", line: r.URL.Path == linePath,
+		tls: r.TLS != nil, host: r.Host, origins: r.Header.Values("Origin"), unsafe: changes || isUpgrade(r),
+		api: isAPI(r.URL.Path), mcp: r.URL.Path == "/mcp", line: r.URL.Path == linePath,
 	}
 	_, v.carried = carriedKey(r)
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -116,7 +150,7 @@ func (p accessPolicy) hostAllowed(v visitor) bool {
 	if port != p.port || name == "" {
 		return false
 	}
-	if name == "localhost" || p.host != "" && name == strings.ToLower(p.host) {
+	if p.ownName(name) {
 		return true
 	}
 	addr, err := netip.ParseAddr(name)
@@ -126,12 +160,17 @@ func (p accessPolicy) hostAllowed(v visitor) bool {
 	return addr.IsLoopback() || p.host == "" && addr.Unmap() == v.local
 }
 
+// ownName reports whether a host is this machine by name.
+func (p accessPolicy) ownName(host string) bool {
+	return host == "localhost" || p.host != "" && host == strings.ToLower(p.host)
+}
+
 // rebound reports whether a connection over loopback names a Host that is neither loopback nor ours, on any port: the
 // way may be a tunnel.
 func (p accessPolicy) rebound(v visitor) bool {
 	name, _ := splitHost(canonicalHost(v.host, v.scheme()), v.scheme())
 	addr, err := netip.ParseAddr(name)
-	known := name == "localhost" || p.host != "" && name == strings.ToLower(p.host) || err == nil && addr.IsLoopback()
+	known := p.ownName(name) || err == nil && addr.IsLoopback()
 	return v.local.IsLoopback() && !known && !p.isPublic(v)
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"crypto/sha256"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +14,25 @@ import (
 	"switchboard/handoff/tools"
 	"switchboard/sessions"
 )
+
+// Programs has the fronts for programs, and what lets them in. Each may be nil.
+type Programs struct {
+	Responses Mounted
+	MCP       Mounted
+	OAuth     OAuth // nil: no program elsewhere gets access
+	// MCPPipe serves MCP to a program on this machine, one message in each line, until the program closes the
+	// connection or ctx ends.
+	MCPPipe func(ctx context.Context, conn io.ReadWriteCloser, g handoff.Grant) error
+}
+
+// Mounted is a front with routes of its own behind the edge's checks, such as OpenAI's Responses API. The body of each
+// request is in memory. If its key is revoked meanwhile, the request's context ends with a cause of code
+// [handoff.CodeUnauthorized].
+type Mounted interface {
+	Patterns() []string // of its routes
+	Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) error
+	Close() // ends its streams
+}
 
 // OAuth gives access to programs elsewhere that a person allowed. Their tokens are valid at /mcp only.
 type OAuth interface {

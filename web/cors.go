@@ -25,7 +25,7 @@ var sharedHeaders = regexp.MustCompile(
 func share(w http.ResponseWriter, r *http.Request) (answered bool) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "Location, Retry-After, X-Request-Id, X-Should-Retry, Mcp-Session-Id")
+	h.Set("Access-Control-Expose-Headers", "Location, Retry-After, X-Request-Id, X-Should-Retry, Switchboard-Ignored, Mcp-Session-Id")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}

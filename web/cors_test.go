@@ -77,7 +77,7 @@ func TestAnswersElsewhereCanBeRead(t *testing.T) {
 			if got := h.Get("Access-Control-Allow-Origin"); got != want || h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%s with %s: allowed for %q", path, key, got)
 			}
-			if want != "" && h.Get("Access-Control-Expose-Headers") != "Location, Retry-After, X-Request-Id, X-Should-Retry, Mcp-Session-Id" {
+			if want != "" && h.Get("Access-Control-Expose-Headers") != "Location, Retry-After, X-Request-Id, X-Should-Retry, Switchboard-Ignored, Mcp-Session-Id" {
 				t.Errorf("%s: exposed %q", path, h.Get("Access-Control-Expose-Headers"))
 			}
 			if id := h.Get("X-Request-Id"); strings.HasPrefix(id, "req_") != (want != "") {

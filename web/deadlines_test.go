@@ -141,7 +141,7 @@ func TestStreamOutlivesDeadlines(t *testing.T) {
 			}
 			for range 3 { // as long as it takes that others are cut by each of the deadlines
 				must(t, gone(knock(t, plain, "POST /nowhere HTTP/1.1\r\nHost: "+plain+"\r\nContent-Length: 9\r\n\r\n")))
-				w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.EventServers})
+				w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.PageServers})
 				for lines.Scan() && !strings.Contains(lines.Text(), `"servers"`) {
 				}
 				if err := lines.Err(); err != nil {

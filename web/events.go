@@ -14,6 +14,12 @@ import (
 	"switchboard/handoff"
 )
 
+// Feeds returns the feed of a caller. It is the same feed as long as the caller has open work, calls or streams, and
+// for a short time after; a later feed continues with higher ids.
+type Feeds interface {
+	Feed(g handoff.Grant) *handoff.Feed
+}
+
 // Bounds of open event streams. More are refused, so that a page that does not close its streams cannot take all
 // connections.
 const (

@@ -84,7 +84,7 @@ func (s *stream) want(event, data string) sent {
 }
 
 func delta(text string) handoff.PageEvent {
-	return handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h1", ItemID: "i1", Delta: text}
+	return handoff.PageEvent{Kind: handoff.PageDelta, Handoff: "h1", ItemID: "i1", Delta: text}
 }
 
 func TestEvents(t *testing.T) {

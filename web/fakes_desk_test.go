@@ -17,7 +17,7 @@ type desk struct {
 	machines  []handoff.Machine
 	level     handoff.SpeechLevel
 	decisions []handoff.AuditRecord
-	document  sessions.Document
+	documents map[string]sessions.Document // by id
 	past      ledger.HistoryPage
 	did       []handoff.RecordItem // of the work k1 in it
 	said      []sessions.Said
@@ -32,6 +32,10 @@ func (w *world) Machines(g handoff.Grant) []handoff.Machine {
 
 func (w *world) Test(_ context.Context, g handoff.Grant, server string) (time.Duration, error) {
 	return 12 * time.Millisecond, w.called("test", g.Caller.String(), server)
+}
+
+func (w *world) RemoveWorktree(_ context.Context, g handoff.Grant, t handoff.Target) error {
+	return w.called("worktree removed", g.Caller.String(), t.Server, t.Thread)
 }
 
 func (w *world) RenameSession(_ context.Context, g handoff.Grant, t handoff.Target, name string) error {
@@ -136,7 +140,7 @@ func (w *world) Said(_ context.Context, c handoff.Caller, q sessions.SaidQuery) 
 
 func (w *world) Key() string { return strings.Repeat("A", 87) }
 
-func (w *world) Subscribe(_ context.Context, c handoff.Caller, login, endpoint, p256dh, auth string) error {
+func (w *world) Subscribe(_ context.Context, c handoff.Caller, login, endpoint, p256dh, auth string, _ handoff.Wishes) error {
 	return w.called("subscribe", c.String(), endpoint, p256dh, auth, fmt.Sprint(login != ""))
 }
 
@@ -156,16 +160,33 @@ func (w *world) Recall(context.Context, handoff.Caller) error { return nil }
 func (w *world) PutDocument(_ context.Context, d sessions.Document) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.desk.document = d
+	if w.desk.documents == nil {
+		w.desk.documents = map[string]sessions.Document{}
+	}
+	w.desk.documents[d.ID] = d
 	return w.note("put", d.Owner.String(), d.ID, string(d.Body))
 }
 
 func (w *world) Document(_ context.Context, c handoff.Caller, id string) (sessions.Document, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.desk.document, w.desk.document.ID == id && w.desk.document.Owner == c, w.note("document", c.String(), id)
+	d, there := w.desk.documents[id]
+	return d, there && d.Owner == c, w.note("document", c.String(), id)
 }
 
 func (w *world) DropDocument(context.Context, handoff.Caller, string) (bool, error) {
 	return false, nil
+}
+
+// closed ends a question that was answered: a page that asks for all again gets it no more.
+func (w *world) closed(id handoff.QuestionID, err error, answer func() error) error {
+	if answer != nil {
+		err = answer()
+	}
+	if err == nil {
+		w.change(func(w *world) {
+			w.questions = slices.DeleteFunc(w.questions, func(q handoff.RecordQuestion) bool { return q.ID == id })
+		})
+	}
+	return err
 }

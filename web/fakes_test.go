@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -34,7 +35,7 @@ type world struct {
 	sessions    handoff.SessionList                   // Guarded by mu
 	transcr     handoff.Transcript                    // Guarded by mu
 	asked       []string                              // Guarded by mu: what was called, with its arguments
-	answered    []handoff.RunID                       // Guarded by mu: whose promise reached who asked
+	answered    []handoff.ID                          // Guarded by mu: whose promise reached who asked
 	unread      error                                 // Guarded by mu: why work from before a restart is not known
 	fail        error                                 // Guarded by mu: what every call returns
 	limited     bool                                  // Guarded by mu: nobody may give work
@@ -50,7 +51,7 @@ type world struct {
 	endRead     bool                                  // Guarded by mu: a login ends right after it was read
 	desk        desk                                  // Guarded by mu
 	archived    []handoff.SessionInfo                 // Guarded by mu
-	happened    []handoff.RunKind                     // Guarded by mu: to the only run
+	happened    []handoff.EventKind                   // Guarded by mu: to the only run
 }
 
 func newWorld() *world {
@@ -102,6 +103,7 @@ func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (h
 	defer w.mu.Unlock()
 	how := map[handoff.Mode]string{
 		handoff.ModeNow: "start", handoff.ModeNext: "start next", handoff.ModeAside: "start aside",
+		handoff.ModeWatch: "watch",
 	}[req.Mode]
 	at := req.Key + req.Target.Server + string(req.Instead)
 	if req.From != (handoff.Target{}) {
@@ -116,30 +118,30 @@ func (w *world) Steer(_ context.Context, c handoff.Grant, id string, req handoff
 
 // Follow yields what happened after an event, and then waits for nothing more than the end of ctx, unless it is over.
 func (w *world) Follow(
-	ctx context.Context, g handoff.Grant, id handoff.RunID, after uint64,
-) iter.Seq2[handoff.RunEvent, error] {
-	return func(yield func(handoff.RunEvent, error) bool) {
+	ctx context.Context, g handoff.Grant, id handoff.ID, after uint64,
+) iter.Seq2[handoff.Event, error] {
+	return func(yield func(handoff.Event, error) bool) {
 		w.mu.Lock()
 		_ = w.note("follow", g.Caller.String(), string(id), strconv.FormatUint(after, 10))
 		happened := w.happened
 		w.mu.Unlock()
 		for i, kind := range happened {
-			e := handoff.RunEvent{
-				Run: id, Seq: uint64(i + 1), Record: handoff.Record{ID: string(id), Server: "bigpc"}, Kind: kind,
+			e := handoff.Event{
+				ID: id, Seq: uint64(i + 1), Record: handoff.Record{ID: string(id), Server: "bigpc"}, Kind: kind,
 			}
 			if e.Seq > after && !yield(e, nil) {
 				return
 			}
-			if _, over := kind.(handoff.RunEnded); over {
+			if _, over := kind.(handoff.EventEnded); over {
 				return
 			}
 		}
 		<-ctx.Done()
-		yield(handoff.RunEvent{}, ctx.Err())
+		yield(handoff.Event{}, ctx.Err())
 	}
 }
 
-func (w *world) HeardForGood(_ context.Context, g handoff.Grant, id handoff.RunID) error {
+func (w *world) HeardForGood(_ context.Context, g handoff.Grant, id handoff.ID) error {
 	return w.called("heard", g.Caller.String(), string(id))
 }
 
@@ -155,8 +157,9 @@ func (w *world) Handoff(c handoff.Grant, id string) (handoff.Record, error) {
 	return handoff.Record{}, handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 }
 
-func (w *world) Stop(_ context.Context, c handoff.Grant, id string) error {
-	return w.called("stop", c.Caller.String(), id)
+func (w *world) Stop(_ context.Context, c handoff.Grant, id string, of handoff.StopOf) error {
+	how := map[handoff.StopOf]string{handoff.StopTheirs: "stop theirs", handoff.StopWatching: "stop watching"}[of]
+	return w.called(cmp.Or(how, "stop"), c.Caller.String(), id)
 }
 
 func (w *world) Move(_ context.Context, c handoff.Grant, id, before string) error {
@@ -178,20 +181,14 @@ func (w *world) Decide(_ context.Context, c handoff.Grant, id handoff.QuestionID
 	}
 	err, answer := w.note(by...), w.onDecide
 	w.mu.Unlock()
-	if answer != nil {
-		return answer()
-	}
-	return err
+	return w.closed(id, err, answer)
 }
 
-func (w *world) Reply(_ context.Context, c handoff.Grant, id handoff.QuestionID, words string) error {
+func (w *world) Reply(_ context.Context, c handoff.Grant, id handoff.QuestionID, reply handoff.Reply) error {
 	w.mu.Lock()
-	err, answer := w.note("reply", c.Caller.String(), string(id), words), w.onDecide
+	err, answer := w.note("reply", c.Caller.String(), string(id), worded(reply)), w.onDecide
 	w.mu.Unlock()
-	if answer != nil {
-		return answer()
-	}
-	return err
+	return w.closed(id, err, answer)
 }
 
 func (w *world) Stickies(_ context.Context, c handoff.Grant) ([]handoff.RecordSticky, error) {
@@ -389,8 +386,9 @@ func (f *testFeed) listening() int {
 // config is a complete configuration over a world.
 func config(w *world, listen string) Config {
 	return Config{
-		Router: w, Store: w, Fleet: w, Front: w, Calls: w, Levels: w, Decisions: w, Push: w, Joining: w, Owner: "owner", Listen: listen,
-		Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)},
+		Router: w, Store: w, Fleet: w, Decisions: w, Push: w, VoiceFront: VoiceFront{Front: w, Calls: w, Levels: w},
+		Ownership: Ownership{Joining: w, Owner: "owner"},
+		Entrance:  Entrance{Listen: listen, Keys: []Key{NewKey("owner", ownerKey), NewKey("other", otherKey)}},
 	}
 }
 

@@ -2,6 +2,8 @@ package web
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,7 +11,36 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
+	"switchboard/sessions"
 )
+
+// Stickies has the session in use on each server. A server is "bigpc", or "bigpc/api" for a project.
+type Stickies interface {
+	Stickies(ctx context.Context, g handoff.Grant) ([]handoff.RecordSticky, error)
+	ClearSticky(ctx context.Context, g handoff.Grant, server string) error
+	PutSticky(ctx context.Context, g handoff.Grant, server, thread, title string) error
+}
+
+// Machines describes and tests the servers, and manages the sessions there.
+type Machines interface {
+	Machines(g handoff.Grant) []handoff.Machine
+	Test(ctx context.Context, g handoff.Grant, server string) (took time.Duration, err error)
+	Shelf
+}
+
+// Shelf archives and renames sessions, and removes their worktrees.
+type Shelf interface {
+	Archive(ctx context.Context, g handoff.Grant, t handoff.Target, on bool) error
+	RenameSession(ctx context.Context, g handoff.Grant, t handoff.Target, name string) error
+	// RemoveWorktree removes the worktree of a session and its branch, unless something would be lost.
+	RemoveWorktree(ctx context.Context, g handoff.Grant, t handoff.Target) error
+}
+
+// Fleet is the machines and the sessions on them.
+type Fleet interface {
+	handoff.Directory
+	Machines
+}
 
 // list is the form of every list.
 type list[T any] struct {
@@ -37,6 +68,7 @@ type fleet struct {
 
 	instances func() []InstanceInfo // Set once; nil for a single instance
 	owner     machines              // Set once: decides who may see the instances
+	documents sessions.Documents    // Set once
 }
 
 func (f fleet) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -55,11 +87,56 @@ func (f fleet) servers(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	if f.instances != nil && f.owner.mayManage(r, g) == nil {
 		instances = f.instances()
 	}
+	result := found.(tools.ServersResult)
 	return writeJSON(w, http.StatusOK, struct {
 		tools.ServersResult
+		Colours   map[string]int `json:"colours"` // of the page, by machine
 		Voice     VoiceInfo      `json:"voice"`
 		Instances []InstanceInfo `json:"instances,omitempty"`
-	}{found.(tools.ServersResult), voice, instances})
+	}{result, f.colours(r.Context(), g.Caller, result.Items), voice, instances})
+}
+
+const (
+	// coloursID is the id of the document with the colours of a caller's machines: JSON, by name.
+	coloursID = "page: the colours of machines"
+	// colourCount is how many colours the page has.
+	colourCount = 6
+)
+
+// colours returns the colour of each machine, a number below [colourCount], the same on every device and from then on.
+// A new machine gets one that the fewest others have.
+func (f fleet) colours(ctx context.Context, c handoff.Caller, all []handoff.ServerInfo) map[string]int {
+	had := map[string]int{}
+	d, there, err := f.documents.Document(ctx, c, coloursID)
+	if there {
+		_ = json.Unmarshal(d.Body, &had) // what cannot be read is given anew
+	}
+	var used [colourCount]int
+	now := map[string]int{}
+	for _, s := range all {
+		if n, known := had[s.Name]; known && n >= 0 && n < colourCount {
+			now[s.Name] = n
+			used[n]++
+		}
+	}
+	fresh := there && time.Until(d.Ends) > sessions.HistoryFor/2
+	for _, s := range all {
+		if _, known := now[s.Name]; known {
+			continue
+		}
+		n := slices.Index(used[:], slices.Min(used[:]))
+		now[s.Name], had[s.Name], fresh = n, n, false
+		used[n]++
+	}
+	if err != nil || fresh || c.Nameless() || len(all) == 0 {
+		return now
+	}
+	if len(had) > 2*len(all)+colourCount { // machines that are gone are forgotten at last
+		had = now
+	}
+	_ = f.documents.PutDocument(ctx, sessions.Document{Owner: c, ID: coloursID, Body: []byte(handoff.Encode(had)),
+		Ends: time.Now().Add(sessions.HistoryFor)}) // without it, the next one does
+	return now
 }
 
 func (f fleet) sessions(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -125,6 +202,12 @@ func (f fleet) testMachine(w http.ResponseWriter, r *http.Request, g handoff.Gra
 func (f fleet) archive(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	t := handoff.Target{Server: r.PathValue("server"), Thread: r.PathValue("thread")}
 	return done(w, f.machines.Archive(r.Context(), g, t, r.Method == http.MethodPost))
+}
+
+// removeWorktree removes the worktree of a session.
+func (f fleet) removeWorktree(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	t := handoff.Target{Server: r.PathValue("server"), Thread: r.PathValue("thread")}
+	return done(w, f.machines.RemoveWorktree(r.Context(), g, t))
 }
 
 // rename gives a session a name.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 // routeCases are requests, what of them reaches the world, and what is answered.
@@ -19,7 +20,7 @@ var routeCases = []struct {
 	status                   int
 	answer                   string // a part of the answer
 }{
-	{"servers", "GET", "/fleet/servers", "", "servers owner", 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"say":"bigpc is ready.","voice":{"simulated":true,"model":"simulated","chips":[]}}`},
+	{"servers", "GET", "/fleet/servers", "", "servers owner;document owner " + coloursID + ";put owner " + coloursID + ` {"bigpc":0}`, 200, `{"items":[{"name":"bigpc","kind":"codex","health":"up"}],"say":"bigpc is ready.","colours":{"bigpc":0},"voice":{"simulated":true,"model":"simulated","chips":[]}}`},
 	{"sessions", "GET", "/fleet/sessions?server=bigpc&query=auth&limit=5", "",
 		`sessions owner {"Server":"bigpc","Text":"auth","Limit":5};handoffs owner`, 200, `{"items":[],"say":"I found no sessions."}`},
 	{"older sessions", "GET", "/fleet/sessions?skip=40", "", `sessions owner {"Server":"","Text":"","Limit":10,"Skip":40};handoffs owner`, 200, `"items"`},
@@ -35,6 +36,9 @@ var routeCases = []struct {
 	{"move", "POST", "/fleet/handoffs/h2/move", `{"before":"h1"}`, "move owner h2 h1", 204, ""},
 	{"move to the end", "POST", "/fleet/handoffs/h2/move", `{}`, "move owner h2 ", 204, ""},
 	{"stop", "POST", "/fleet/handoffs/h1/stop", "", "stop owner h1", 204, ""},
+	{"stop theirs", "POST", "/fleet/handoffs/h1/stop?sure=true", "", "stop theirs owner h1", 204, ""},
+	{"stop watching", "POST", "/fleet/handoffs/h1/stop?watching=true", "", "stop watching owner h1", 204, ""},
+	{"stop both", "POST", "/fleet/handoffs/h1/stop?watching=true&sure=true", "", "", 400, "either"},
 	{"questions", "GET", "/fleet/questions", "", "questions owner", 200, `{"items":[]}`},
 	{"accept", "POST", "/fleet/questions/q1", `{"decision":"accept"}`, "decide owner q1 accept", 204, ""},
 	{"accept for the session", "POST", "/fleet/questions/q1", `{"decision":"accept_for_session"}`,
@@ -91,7 +95,7 @@ var routeCases = []struct {
 		`{"server":"laptop","from_server":"bigpc","from_thread_id":"t-1","prompt":"x"}`,
 		"start from bigpc t-1 for owner laptop  x", 202, `{"id":"h1"`},
 	{"give work some day", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","mode":"later"}`, "", 400,
-		"mode is now, next or aside"},
+		"mode is now, next, aside or watch"},
 	{"give work with more", "POST", "/fleet/handoffs", `{"server":"bigpc","prompt":"x","sandbox":"none"}`, "", 400,
 		"malformed"},
 	{"give too much", "POST", "/fleet/handoffs", `{"prompt":"` + strings.Repeat("a", maxRun) + `"}`, "", 413, "too_large"},
@@ -183,7 +187,7 @@ func TestCallersAreApart(t *testing.T) {
 	for _, path := range []string{"/fleet/handoffs", "/fleet/questions", "/fleet/sticky", "/fleet/servers"} {
 		ask(s, "GET", path, "", func(r *http.Request) { r.Header.Set("Authorization", "bearer "+otherKey) })
 	}
-	want := []string{"handoffs other", "questions other", "stickies other", "servers other"}
+	want := []string{"handoffs other", "questions other", "stickies other", "servers other", "document other " + coloursID}
 	if got := w.log(); !slices.Equal(got, want) {
 		t.Errorf("asked %q, want %q", got, want)
 	}
@@ -256,5 +260,36 @@ func TestInstances(t *testing.T) {
 			strings.Contains(body, "instances") != row.told {
 			t.Errorf("%s: %d %s", row.name, rec.Code, body)
 		}
+	}
+}
+
+// TestColours: a machine keeps its colour whatever comes and goes, a new one gets one that few others have, and the
+// store has them.
+func TestColours(t *testing.T) {
+	w := newWorld()
+	s := newServer(t, w, nil)
+	colours := func(names ...string) string {
+		w.servers = nil
+		for _, name := range names {
+			w.servers = append(w.servers, handoff.ServerInfo{Name: name})
+		}
+		var got struct{ Colours json.RawMessage }
+		must(t, json.Unmarshal(ask(s, "GET", "/fleet/servers", "", nil).Body.Bytes(), &got))
+		return string(got.Colours)
+	}
+	for _, row := range []struct{ names, want string }{
+		{"c a", `{"a":1,"c":0}`}, {"b a c", `{"a":1,"b":2,"c":0}`}, {"d b", `{"b":2,"d":0}`}, {"c d b a", `{"a":1,"b":2,"c":0,"d":0}`},
+		{"c d b a e", `{"a":1,"b":2,"c":0,"d":0,"e":3}`},
+	} {
+		if got := colours(strings.Fields(row.names)...); got != row.want {
+			t.Errorf("%s: %s, want %s", row.names, got, row.want)
+		}
+	}
+	if n := strings.Count(strings.Join(w.log(), ";"), "put owner "+coloursID); n != 4 {
+		t.Errorf("they were written %d times", n)
+	}
+	w.desk.documents[coloursID] = sessions.Document{Owner: w.desk.documents[coloursID].Owner, ID: coloursID, Body: []byte("{")}
+	if got := colours("x"); got != `{"x":0}` {
+		t.Errorf("what cannot be read: %s", got)
 	}
 }

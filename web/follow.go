@@ -32,10 +32,10 @@ func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer cancel()
-	events := make(chan handoff.RunEvent)
+	events := make(chan handoff.Event)
 	reading.Go(func() {
 		defer close(events)
-		for e, err := range s.router.Follow(ctx, g, handoff.RunID(id), after) {
+		for e, err := range s.router.Follow(ctx, g, handoff.ID(id), after) {
 			if err != nil {
 				return
 			}
@@ -46,7 +46,7 @@ func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 			}
 		}
 	})
-	var first []handoff.RunEvent
+	var first []handoff.Event
 	if record.Outcome != "" {
 		e, more := <-events
 		if !more {
@@ -56,7 +56,7 @@ func (s *streams) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 		first = append(first, e)
 	}
 	out := s.openStream(w, "")
-	write := func(e handoff.RunEvent) bool {
+	write := func(e handoff.Event) bool {
 		line := runLineOf(e)
 		if line.Type == "question" {
 			line.Question = cmp.Or(s.offered(g, line.Question.ID), line.Question)
@@ -95,7 +95,7 @@ func pass[E any](s *streams, r *http.Request, out eventWriter, first []E, events
 	}
 }
 
-// A runLine is an event of a run as it is sent.
+// A runLine is an event of a handoff as it is sent.
 type runLine struct {
 	Type     string                  `json:"type"`
 	Record   *brief                  `json:"record,omitempty"` // its present state, without items
@@ -108,62 +108,64 @@ type runLine struct {
 	Usage    *handoff.Usage          `json:"usage,omitempty"` // of the turn, so far
 	Question *handoff.RecordQuestion `json:"question,omitempty"`
 	Closed   handoff.QuestionID      `json:"closed,omitempty"`
-	Into     handoff.RunID           `json:"into,omitempty"` // the work that took the words
+	Into     handoff.ID              `json:"into,omitempty"` // the work that took the words
 }
 
-func runLineOf(e handoff.RunEvent) runLine {
+func runLineOf(e handoff.Event) runLine {
 	var l runLine
 	switch k := e.Kind.(type) { // frequent events return early, without the record
-	case handoff.RunDelta:
+	case handoff.EventDelta:
 		l = runLine{Type: "delta", ItemID: k.ItemID, Delta: k.Text}
 		if k.At >= 0 {
 			l.At = &k.At
 		}
 		return l
-	case handoff.RunItem:
+	case handoff.EventItem:
 		return runLine{Type: "item", Item: shownItem(k.Item)}
-	case handoff.RunDoing:
+	case handoff.EventDoing:
 		return runLine{Type: "item_started", Item: &handoff.RecordItem{
 			ID: k.ID, Kind: k.Item, Text: handoff.Tail(k.Text, maxShownItem), State: "running",
 		}}
-	case handoff.RunDropped:
+	case handoff.EventDropped:
 		return runLine{Type: "dropped", ItemID: k.ItemID}
-	case handoff.RunUsage:
+	case handoff.EventUsage:
 		return runLine{Type: "usage", Usage: &k.Usage}
-	case handoff.RunSnapshot:
+	case handoff.EventSnapshot:
 		l = runLine{Type: "snapshot", Items: boundedItems(k.Items)}
 		if k.Usage != (handoff.Usage{}) {
 			l.Usage = &k.Usage
 		}
-	case handoff.RunRemark:
+	case handoff.EventRemark:
 		l = runLine{Type: "remark", Text: k.Text}
-	case handoff.RunAsked:
+	case handoff.EventAsked:
 		l = runLine{Type: "question", Question: &k.Question.Shown}
-	case handoff.RunGaveUp:
+	case handoff.EventGaveUp:
 		l = runLine{Type: "given_up", Question: &k.Question}
-	case handoff.RunAnswered:
+	case handoff.EventAnswered:
 		l = runLine{Type: "closed", Closed: k.Question}
-	case handoff.RunSteered:
+	case handoff.EventSteered:
 		l = runLine{Type: "steered", Into: k.Into}
-	case handoff.RunPlaced:
+	case handoff.EventPlaced:
 		l.Type = "placed"
-	case handoff.RunNoted:
+	case handoff.EventNoted:
 		l.Type = "noted"
-	case handoff.RunPromised:
+	case handoff.EventPromised:
 		l.Type = "promised"
-	case handoff.RunWaiting:
+	case handoff.EventWaiting:
 		l.Type = "waiting"
-	case handoff.RunJoined:
+	case handoff.EventJoined:
 		l.Type = "joined"
-	case handoff.RunSilent:
+	case handoff.EventSilent:
 		l.Type = "silent"
-	case handoff.RunLost:
+	case handoff.EventGoesOn:
+		l.Type = "goes_on"
+	case handoff.EventLost:
 		l.Type = "lost"
-	case handoff.RunTaken:
+	case handoff.EventTaken:
 		l.Type = "taken"
-	case handoff.RunEnded:
+	case handoff.EventEnded:
 		l.Type = "ended"
-	case handoff.RunYielded:
+	case handoff.EventYielded:
 		l.Type = "yielded"
 	default:
 		l.Type = "other"
@@ -180,6 +182,6 @@ func shownItem(it handoff.Item) *handoff.RecordItem {
 	}
 	return &handoff.RecordItem{
 		ID: it.ID, Kind: it.Kind, Text: handoff.Tail(it.Text, maxShownItem),
-		Output: handoff.Tail(it.Output, maxShownItem), Exit: it.Exit, State: state,
+		Output: handoff.Tail(it.Output, maxShownItem), Exit: it.Exit, State: state, By: it.By,
 	}
 }

@@ -13,15 +13,15 @@ import (
 func TestFollowWork(t *testing.T) {
 	w := newWorld()
 	w.records = []handoff.Record{{ID: "h1", Server: "bigpc"}}
-	w.happened = []handoff.RunKind{
-		handoff.RunPlaced{}, handoff.RunDoing{ID: "i1", Item: handoff.ItemCommand, Text: "go test"},
-		handoff.RunDelta{ItemID: "i1", Kind: handoff.DeltaOutput, Text: "ok"}, handoff.RunItem{
+	w.happened = []handoff.EventKind{
+		handoff.EventPlaced{}, handoff.EventDoing{ID: "i1", Item: handoff.ItemCommand, Text: "go test"},
+		handoff.EventDelta{ItemID: "i1", Kind: handoff.DeltaOutput, Text: "ok"}, handoff.EventItem{
 			Item: handoff.Item{ID: "i1", Kind: handoff.ItemCommand, Exit: new(1)},
 		},
-		handoff.RunUsage{Usage: handoff.Usage{Input: 7, Output: 3}}, handoff.RunAsked{
+		handoff.EventUsage{Usage: handoff.Usage{Input: 7, Output: 3}}, handoff.EventAsked{
 			Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q"}},
 		},
-		handoff.RunAnswered{Question: "q"}, handoff.RunSteered{Into: "h2"}, handoff.RunEnded{},
+		handoff.EventAnswered{Question: "q"}, handoff.EventSteered{Into: "h2"}, handoff.EventEnded{},
 	}
 	_, base := serve(t, w, nil)
 	heard := func(id string) int { return codeFor(t, "POST", base+"/fleet/handoffs/"+id+"/heard", "") }
@@ -68,7 +68,7 @@ func TestFollowWork(t *testing.T) {
 // server.
 func TestFollowedWorkIsBounded(t *testing.T) {
 	w := newWorld()
-	w.records, w.happened = []handoff.Record{{ID: "h1", Server: "bigpc"}}, []handoff.RunKind{handoff.RunPlaced{}}
+	w.records, w.happened = []handoff.Record{{ID: "h1", Server: "bigpc"}}, []handoff.EventKind{handoff.EventPlaced{}}
 	s, base := serve(t, w, nil)
 	var all []*stream
 	for range maxStreams {
@@ -91,8 +91,8 @@ func TestFollowedWorkIsBounded(t *testing.T) {
 func TestFollowEndedWork(t *testing.T) {
 	w := newWorld()
 	w.records = []handoff.Record{{ID: "h1", Server: "bigpc", Outcome: handoff.OutcomeResult}}
-	w.happened = []handoff.RunKind{
-		handoff.RunSnapshot{Items: []handoff.RecordItem{{ID: "i1"}}, Usage: handoff.Usage{Input: 1}}, handoff.RunEnded{},
+	w.happened = []handoff.EventKind{
+		handoff.EventSnapshot{Items: []handoff.RecordItem{{ID: "i1"}}, Usage: handoff.Usage{Input: 1}}, handoff.EventEnded{},
 	}
 	_, base := serve(t, w, nil)
 	a := followPath(t, base+"/fleet/handoffs/h1/events", "")

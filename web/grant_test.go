@@ -135,6 +135,7 @@ func TestEveryRouteAsksATool(t *testing.T) {
 		"POST /fleet/machines", "DELETE /fleet/machines/{server}", // the owner's alone, which these ask by themselves
 		"POST /fleet/machines/{server}/rename", "POST /fleet/settings/reload",
 		"GET /fleet/push", "DELETE /fleet/push", // the key of the sender, and their own browser
+		"POST /fleet/render",              // shows the caller's own words
 		"POST /fleet/handoffs",            // asks by its mode
 		"POST /fleet/handoffs/{id}/heard", // asks the work who gave it
 	}
@@ -169,7 +170,7 @@ func TestEventsOfGrantedServers(t *testing.T) {
 		event handoff.PageEvent
 		want  bool
 	}{
-		{handoff.PageEvent{Kind: handoff.EventServers}, true},
+		{handoff.PageEvent{Kind: handoff.PageServers}, true},
 		{handoff.PageEvent{Record: &handoff.Record{ID: "h1"}}, true},
 		{handoff.PageEvent{Handoff: "h1", Delta: "x"}, true},
 		{handoff.PageEvent{Record: &handoff.Record{ID: "h2"}}, false},

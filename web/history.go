@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,27 +47,40 @@ type paged[T any] struct {
 
 // history serves a caller's ended work, and what they said and heard.
 type history struct {
-	router Past // Set once
+	router Router // Set once
 	store  interface {
 		History
 		sessions.Conversations
 	} // Set once
 }
 
-// list lists ended work, the last heard first.
+// untoldMark begins the value of ?before= that continues in the work whose outcome nobody has heard; an id follows.
+const untoldMark = "untold:"
+
+// list lists ended work: first what nobody has heard of, newest first, then the last heard first.
 func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
 	limit, err := number(r, "limit", ledger.MaxHistoryPage)
 	if err != nil {
 		return err
 	}
-	query := r.URL.Query()
-	found, err := h.store.History(
-		r.Context(), g.Caller, ledger.HistoryQuery{Search: query.Get("search"), Before: query.Get("before"), Limit: limit},
-	)
+	limit = cmp.Or(limit, ledger.MaxHistoryPage)
+	search, before := r.URL.Query().Get("search"), r.URL.Query().Get("before")
+	out := paged[pastInfo]{list: listOf[pastInfo](nil)}
+	if after, among := strings.CutPrefix(before, untoldMark); among || before == "" {
+		before = ""
+		untold := h.untold(r.Context(), g, search, after)
+		out.Items = append(out.Items, untold[:min(limit, len(untold))]...)
+		if len(untold) > 0 && len(untold) >= limit {
+			out.Next = untoldMark + out.Items[limit-1].ID
+			return writeJSON(w, http.StatusOK, out)
+		}
+	}
+	found, err := h.store.History(r.Context(), g.Caller,
+		ledger.HistoryQuery{Search: search, Before: before, Limit: limit - len(out.Items)})
 	if err != nil {
 		return err
 	}
-	out := paged[pastInfo]{list: listOf[pastInfo](nil), Next: found.Next}
+	out.Next = found.Next
 	for _, e := range found.Entries {
 		if !g.AllowsServer(e.Target.Server) {
 			continue
@@ -79,12 +94,46 @@ func (h history) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	return writeJSON(w, http.StatusOK, out)
 }
 
+// untold returns the ended work that fits a search and of which nobody has heard, after the one with an id. If that one
+// was heard meanwhile, so were those after it: then it returns none.
+func (h history) untold(ctx context.Context, g handoff.Grant, search, after string) []pastInfo {
+	_ = h.router.Recall(ctx, g.Caller) // after an error, work from before a restart is missing
+	all, _ := h.router.Handoffs(g)     // after an error, the list is incomplete
+	if after != "" {
+		at := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == after })
+		if at < 0 {
+			return nil
+		}
+		all = all[at+1:]
+	}
+	words := ledger.SearchWords(search)
+	var found []pastInfo
+	for _, rec := range all {
+		text := ledger.Words(strings.Join([]string{rec.Server, rec.Project, rec.Title, rec.Prompt, rec.Spoken}, " "))
+		if rec.State != handoff.StatusCompleted || rec.Paused || rec.WentOn || rec.Unkept || !ledger.Found(text, words) {
+			continue
+		}
+		info := pastInfo{
+			ID: rec.ID, Server: rec.Server, Project: rec.Project, ThreadID: rec.ThreadID,
+			Title: handoff.Cut(rec.Title, ledger.HistoryTitle), Why: rec.Why, Client: rec.Client,
+			Prompt: handoff.Cut(rec.Prompt, ledger.HistoryPrompt), Outcome: rec.Outcome, Tests: rec.Tests(),
+			Crashed: rec.Crashed(), Spoken: handoff.Cut(rec.Spoken, ledger.HistorySpoken), At: rec.CreatedAt,
+		}
+		if rec.EndedAt != nil {
+			info.Ended = *rec.EndedAt
+		}
+		found = append(found, info)
+	}
+	return found
+}
+
 // pastWork is a piece of ended work, as far as it is kept; see [ledger.MaxBody].
 type pastWork struct {
 	Prompt  string                 `json:"prompt"`
 	Text    string                 `json:"text"`
 	Error   *handoff.RecordError   `json:"error,omitempty"`
 	Items   []handoff.RecordItem   `json:"items,omitempty"`
+	LeftOut int                    `json:"left_out,omitempty"` // as in [handoff.Record]
 	Answers []handoff.RecordAnswer `json:"answers,omitempty"`
 	Usage   *handoff.Usage         `json:"usage,omitempty"`
 	Tests   handoff.Tests          `json:"tests,omitempty"` // as in [brief]
@@ -97,12 +146,18 @@ func (h history) work(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 	if err != nil {
 		return err
 	}
+	if !ok { // nobody has heard of it
+		if rec, err = h.router.Handoff(g, r.PathValue("id")); err != nil {
+			return err
+		}
+		ok = handoff.StatusCompleted == rec.State
+	}
 	// The history does not say where older work ran.
 	if !ok || !g.AllowsServers() && (rec.Server == "" || !g.AllowsServer(rec.Server)) {
 		return handoff.Fault(handoff.CodeNotFound, "work with this id", "")
 	}
 	return writeJSON(w, http.StatusOK, pastWork{
-		Prompt: rec.Prompt, Text: rec.Text, Error: rec.Error, Items: rec.Items, Answers: rec.Answers, Usage: rec.Usage,
+		Prompt: rec.Prompt, Text: rec.Text, Error: rec.Error, Items: rec.Items, LeftOut: rec.LeftOut, Answers: rec.Answers, Usage: rec.Usage,
 		Tests: rec.Tests(), Edits: editsOf(rec.Items),
 	})
 }

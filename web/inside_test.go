@@ -52,7 +52,6 @@ func atControl(key string) func(*http.Request) {
 // and only if it is the word of that question.
 func TestTypedAtATerminal(t *testing.T) {
 	w := newWorld()
-	w.questions = []handoff.RecordQuestion{{ID: "q", Server: "bigpc", Command: "sudo reboot"}}
 	s := newServer(t, w, nil)
 	for _, tc := range []struct {
 		name, key, typed string
@@ -66,7 +65,9 @@ func TestTypedAtATerminal(t *testing.T) {
 		{"with a key", ownerKey, "sudo", s.Inside("owner"), http.StatusForbidden, ""},
 		{"from outside", ownerKey, "sudo", s, http.StatusForbidden, ""},
 	} {
-		w.change(func(w *world) { w.asked = nil })
+		w.change(func(w *world) {
+			w.asked, w.questions = nil, []handoff.RecordQuestion{{ID: "q", Server: "bigpc", Command: "sudo reboot"}}
+		})
 		body := `{"decision":"accept","typed":"` + tc.typed + `"}`
 		how := atControl(tc.key)
 		got := ask(tc.from, http.MethodPost, "/fleet/questions/q", body, func(r *http.Request) {
@@ -83,5 +84,12 @@ func TestTypedAtATerminal(t *testing.T) {
 		if got.Code != tc.want || decided != tc.decided {
 			t.Errorf("%s: %d %s, %q", tc.name, got.Code, got.Body, decided)
 		}
+	}
+	w.change(func(w *world) { w.asked = nil })
+	body := `{"decision":"accept","typed":"sudo"}`
+	got := ask(s.Inside("owner"), http.MethodPost, "/fleet/questions/gone", body, atControl(""))
+	decides := func(s string) bool { return strings.HasPrefix(s, "decide") }
+	if got.Code != http.StatusConflict || slices.ContainsFunc(w.log(), decides) {
+		t.Errorf("a word for a question that is not open: %d, %q", got.Code, w.log())
 	}
 }

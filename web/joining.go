@@ -36,16 +36,24 @@ type LogLine struct {
 	About   map[string]any `json:"about,omitempty"`
 }
 
+// Ownership has what only the owner of the service may do.
+type Ownership struct {
+	Owner   string // the principal
+	Joining Joining
+	Reload  func(context.Context) (Reloaded, error) // reads the settings again
+	// Address returns the URL that invitations from inside name.
+	Address func() string
+	// MachineLog returns the newest lines of the log that name a machine, oldest first. Nil: none.
+	MachineLog func(machine string) []LogLine
+	// Line serves the line of a machine that joined. from is the address of the request, or the zero address; known is
+	// called when the machine has proved who it is.
+	Line func(w http.ResponseWriter, r *http.Request, from netip.Addr, known func()) error
+}
+
 // machines serves what only the owner of the service may do: invite and manage machines, and reload the settings.
 type machines struct {
-	joining      Joining                                 // Set once
-	readSettings func(context.Context) (Reloaded, error) // Set once
-	access       accessPolicy                            // Set once
-	owner        string                                  // Set once: the principal
-	address      func() string                           // Set once: see [Config.Address]
-	// line is set once: see [Config.Line].
-	line func(w http.ResponseWriter, r *http.Request, from netip.Addr, known func()) error
-	log  func(machine string) []LogLine // Set once: see [Config.MachineLog]
+	Ownership              // Set once
+	access    accessPolicy // Set once
 }
 
 // logLines lists the newest lines of the log that name a machine.
@@ -54,15 +62,15 @@ func (m machines) logLines(w http.ResponseWriter, r *http.Request, g handoff.Gra
 		return err
 	}
 	var lines []LogLine
-	if m.log != nil {
-		lines = m.log(r.PathValue("server"))
+	if m.MachineLog != nil {
+		lines = m.MachineLog(r.PathValue("server"))
 	}
 	return writeJSON(w, http.StatusOK, listOf(lines))
 }
 
 // mayManage returns an error unless the grant is the owner's, from a key or a login that may do everything.
 func (m machines) mayManage(r *http.Request, g handoff.Grant) error {
-	if g.Caller != (handoff.Caller{Principal: m.owner}) || g.Servers != nil || g.Tools != nil ||
+	if g.Caller != (handoff.Caller{Principal: m.Owner}) || g.Servers != nil || g.Tools != nil ||
 		g.Approve != handoff.ApproveAll && !inside(r) {
 		return handoff.Fault(handoff.CodeNotGranted, "the machines and the settings are the owner's", "")
 	}
@@ -81,7 +89,7 @@ func (m machines) invite(w http.ResponseWriter, r *http.Request, g handoff.Grant
 		return err
 	}
 	ends := time.Now().Add(invitationLife)
-	code, err := m.joining.Invite(r.Context(), g.Caller, body.Name)
+	code, err := m.Joining.Invite(r.Context(), g.Caller, body.Name)
 	if err != nil {
 		return err
 	}
@@ -90,7 +98,7 @@ func (m machines) invite(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	case m.access.publicHost != "":
 		address = m.access.publicScheme + "://" + m.access.publicHost
 	case inside(r):
-		address = strings.TrimSuffix(m.address(), "/")
+		address = strings.TrimSuffix(m.Address(), "/")
 	default: // the address by which the owner reached us
 		address = m.access.scheme(v) + "://" + canonicalHost(r.Host, m.access.scheme(v))
 	}
@@ -104,7 +112,7 @@ func (m machines) remove(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err := m.mayManage(r, g); err != nil {
 		return err
 	}
-	return done(w, m.joining.Remove(r.Context(), g.Caller, r.PathValue("server")))
+	return done(w, m.Joining.Remove(r.Context(), g.Caller, r.PathValue("server")))
 }
 
 func (m machines) rename(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
@@ -117,7 +125,7 @@ func (m machines) rename(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err := m.mayManage(r, g); err != nil {
 		return err
 	}
-	return done(w, m.joining.Rename(r.Context(), g.Caller, r.PathValue("server"), body.Name))
+	return done(w, m.Joining.Rename(r.Context(), g.Caller, r.PathValue("server"), body.Name))
 }
 
 // reload reads the settings again.
@@ -125,7 +133,7 @@ func (m machines) reload(w http.ResponseWriter, r *http.Request, g handoff.Grant
 	if err := m.mayManage(r, g); err != nil {
 		return err
 	}
-	result, err := m.readSettings(r.Context())
+	result, err := m.Reload(r.Context())
 	return answer(w, result, err)
 }
 
@@ -134,5 +142,5 @@ func (m machines) takeLine(w http.ResponseWriter, r *http.Request, _ handoff.Gra
 	if !isUpgrade(r) {
 		return handoff.Fault(handoff.CodeMalformed, "machines that join come by WebSocket", "")
 	}
-	return m.line(w, r, m.access.from(r), func() { markKnown(r) })
+	return m.Line(w, r, m.access.from(r), func() { markKnown(r) })
 }

@@ -129,6 +129,7 @@ func TestPageLooks(t *testing.T) {
 				eval[bool](p, `(document.querySelector("[data-go=fleet]").click(), true)`)
 				p.Until(`(document.querySelector("#instances").scrollIntoView(), document.querySelector("#instances").getBoundingClientRect().top < innerHeight - 80)`)
 				p.look(size.name + "-" + scheme + "-instances")
+				p.OpenMachines()
 				p.Click("Recent sessions")
 				p.Shows("auth-refactor")
 				eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
@@ -139,6 +140,13 @@ func TestPageLooks(t *testing.T) {
 				eval[bool](p, `(document.querySelector(".session").click(), true)`)
 				p.Shows("Show earlier lines (31 or more)")
 				p.look(size.name + "-" + scheme + "-reader")
+				if scheme == "dark" { // TestPageAxe goes there in the light
+					p.Click("Close")
+					p.inPlaces(func(place string) { p.look(size.name + "-dark-" + place) })
+					p.Hit(`document.querySelector("#call-time")`)
+					p.Until(`document.querySelector("[popover]:popover-open")`)
+					p.look(size.name + "-dark-call")
+				}
 			})
 		}
 	}

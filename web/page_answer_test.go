@@ -22,6 +22,14 @@ func inWords(id handoff.QuestionID, asks ...handoff.Ask) handoff.RecordQuestion 
 	return q
 }
 
+// worded returns a reply as it came.
+func worded(r handoff.Reply) string {
+	if r.Answers != nil {
+		return handoff.Encode(r.Answers)
+	}
+	return r.Words
+}
+
 // replies are the answers in words that reached the world.
 func (w *world) replies() (out []string) {
 	for _, line := range w.log() {
@@ -39,7 +47,7 @@ func TestPageAnswersInWords(t *testing.T) {
 	w.questions = []handoff.RecordQuestion{inWords("q5", handoff.Ask{Text: "Which branch?", Options: []string{"main", "release/2.4"}})}
 	answer := make(chan error)
 	p := loggedIn(t, w, 390, 844, nil)
-	p.Click("Review")
+	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
 	for _, want := range []string{"group: bigpc asks you something", "textbox: Which branch?", "group: Answers it offers", "button: main", "button: release/2.4", "button: Send", "button: Decline"} {
 		if lines := p.Tree(); !slices.Contains(lines, want) {
@@ -69,7 +77,7 @@ func TestPageAnswersInWords(t *testing.T) {
 	answer <- handoff.Fault(handoff.CodeNotPending, "", "")
 	p.Shows("That question is no longer open.")
 	p.Until(`!document.querySelector(".question") && document.activeElement.id === "work-title"`)
-	if got := w.replies(); !slices.Equal(got, []string{"q5 dev", "q5 release/2.4"}) {
+	if got := w.replies(); !slices.Equal(got, []string{`q5 [["dev"]]`, `q5 [["release/2.4"]]`}) {
 		t.Errorf("replies: %q", got)
 	}
 }
@@ -87,9 +95,46 @@ func TestPageAnswersSeveral(t *testing.T) {
 	p.Until(`document.activeElement.type === "password" && document.querySelector(".answer-field").value === "staging"`)
 	p.Press("h", "u", "n", "\r")
 	p.Until(`!document.querySelector(".question")`)
-	if got := w.replies(); !slices.Equal(got, []string{"q6 staging\nhun"}) {
+	if got := w.replies(); !slices.Equal(got, []string{`q6 [["staging"],["hun"]]`}) {
 		t.Errorf("replies: %q", got)
 	}
+	p.quiet()
+}
+
+// TestPageAnswersForm fills a form: several of what is offered, one where nothing else counts, and one that is left
+// out. A page that is to be opened is a link, and the answer says that it was.
+func TestPageAnswersForm(t *testing.T) {
+	t.Parallel()
+	w := newScene()
+	form := inWords("q10", handoff.Ask{Text: "Which checks?", Options: []string{"lint", "tests", "e2e"}, Only: true, Many: true},
+		handoff.Ask{Text: "Where?", Options: []string{"here", "in the sandbox"}, Only: true}, handoff.Ask{Text: "Why?", Optional: true})
+	form.Text = "Before it goes on:"
+	link := w.questions[0]
+	link.ID, link.Kind, link.Command, link.Risk, link.Text, link.URL = "q11", handoff.QuestionElicitation, "", "high", "Log in at the tracker.", "https://tracker.example/login?x=1"
+	link.Asked = form.Asked.Add(time.Second)
+	w.questions = []handoff.RecordQuestion{form, link}
+	p := loggedIn(t, w, 390, 844, nil)
+	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
+	p.Shows("Before it goes on:")
+	p.axe("a form")
+	for _, press := range []string{"lint", "tests", "tests", "e2e"} {
+		p.Click(press)
+	}
+	p.Click("Send") // where is missing
+	p.Until(`document.activeElement.textContent === "here"`)
+	p.Click("here")
+	p.Click("in the sandbox")
+	p.Until(`document.querySelectorAll(".answer-offers [aria-pressed=true]").length === 3`)
+	p.Click("Send")
+	p.Until(`document.querySelectorAll(".question").length === 1`)
+	if got := w.replies(); !slices.Equal(got, []string{`q10 [["lint","e2e"],["in the sandbox"],[]]`}) {
+		t.Errorf("replies: %q", got)
+	}
+	p.Until(`document.querySelector(".question:not(.settling) .question-link a[target=_blank][rel~=noopener]").href === "https://tracker.example/login?x=1"`)
+	p.Shows("Open tracker.example")
+	p.Click("I opened it")
+	p.Until(`!document.querySelector(".question")`)
 	p.quiet()
 }
 
@@ -133,7 +178,7 @@ func TestPageTellsWhereWorkWent(t *testing.T) {
 	}
 	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelectorAll(".card").length === 4`)
-	eval[bool](p, `(document.querySelectorAll('.line-open[aria-expanded="false"]').forEach((b) => b.click()), `+frames+`)`)
+	eval[bool](p, `(document.querySelectorAll('.line-peek[aria-expanded="false"]').forEach((b) => b.click()), `+frames+`)`)
 	got := eval[[]string](p, `[...document.querySelectorAll(".card")].map((e) => e.querySelector(".pill").textContent + ": " + e.querySelector(".card-meta").textContent.split(" · ")[0])`)
 	want := []string{ // what waits stands below what it waits for, in its turn
 		"Working: done together with somebody else's work there", "Waiting: comes after somebody else's work there", "Waiting: comes after your other work there",

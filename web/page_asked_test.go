@@ -14,7 +14,7 @@ func TestPageAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	now := time.Now()
-	work := func(id, client string, parent handoff.RunID, age time.Duration) handoff.Record {
+	work := func(id, client string, parent handoff.ID, age time.Duration) handoff.Record {
 		return handoff.Record{
 			ID: id, Server: "bigpc", ThreadID: "t-" + id, Prompt: "Work " + id, Client: client, Parent: parent, Why: "new",
 			State: handoff.StatusStarted, CreatedAt: now.Add(-age),

@@ -412,3 +412,28 @@ func TestPageCallFails(t *testing.T) {
 	p.Status("bigpc and laptop are working")
 	p.quiet()
 }
+
+// A phone call takes the microphone and leaves its track muted for good: the page says so, and takes a new one.
+func TestPageTakesTheMicrophoneBack(t *testing.T) {
+	t.Parallel()
+	_, p := openCall(t, true)
+	eval[bool](p, `((real) => { window.setTimeout = (f, ms, ...rest) => real(f, ms === 1500 && window.mic ? 50 : ms, ...rest); return true; })(window.setTimeout)`)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open" && far.tracks === 1`)
+	p.Until(`document.querySelector("#mute").textContent === "Mute"`)
+	eval[bool](p, `((track) => {
+	  window.taken = track;
+	  Object.defineProperty(track, "muted", { get: () => true });
+	  Object.defineProperty(document, "hidden", { configurable: true, get: () => true }); // the phone call has the screen
+	  track.dispatchEvent(new Event("mute"));
+	  return true;
+	})(mic.getAudioTracks()[0])`)
+	p.Shows("The device took the microphone; trying to have it back.")
+	if eval[bool](p, `mic.getAudioTracks()[0] !== taken`) {
+		t.Error("a new one is asked for during the phone call")
+	}
+	eval[bool](p, `(delete document.hidden, document.dispatchEvent(new Event("visibilitychange")), true)`)
+	p.Until(`mic.getAudioTracks()[0] !== taken && taken.readyState === "ended" && document.querySelector("#mute").textContent === "Mute"`)
+	p.Until(`!document.querySelector("#status-detail").textContent.includes("microphone; trying")`)
+	p.quiet()
+}

@@ -17,7 +17,7 @@ func cardOf(id string) string { return `document.querySelector("#card-` + id + `
 func (p *tab) openLine(id string) {
 	p.T.Helper()
 	p.Until(cardOf(id) + `?.querySelector(".line-open").checkVisibility()`)
-	eval[bool](p, `(`+cardOf(id)+`.querySelector(".line-open").click(), true)`)
+	eval[bool](p, `(`+cardOf(id)+`.querySelector(".line-peek").click(), true)`)
 	p.Until(cardOf(id) + `.querySelector(".card-body").checkVisibility()`)
 }
 
@@ -91,7 +91,7 @@ func TestPageGivesMoreToWork(t *testing.T) {
 	if len(again) != 2 || again[0] != again[1] {
 		t.Errorf("pressed again it was given as %q", again)
 	}
-	p.pressIn("h1", "Stop the work")
+	p.pressIn("h1", "Stop")
 	p.Until(cardOf("h1") + `.querySelector(".pill").textContent === "Stopping…"`)
 	w.logged(t, "stop owner h1") // the card says so at once, before the service has heard
 	var did []string

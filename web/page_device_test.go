@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,7 +38,13 @@ func TestPageAddsADevice(t *testing.T) {
 	other := openTab(t, browser, 390, 844)
 	other.open(base)
 	other.Until(`document.querySelector("#login:not([hidden])")`)
-	other.Until(`document.querySelector("#login-code")?.type === "text" && document.querySelector("#login-key").type === "password"`) // a code is read as it is typed
+	other.Do(chromedp.Focus(chromedp.ID("login-key")))
+	for text, kind := range map[string]string{"bcdf ghj": "text", "swk_bcdf": "password", "BCDFGHJKM": "password", "": "password"} { // a code is read as it is typed
+		if got := eval[string](other, fmt.Sprintf(`((e) => { e.value = %q; e.dispatchEvent(new Event("input")); return e.type; })(document.querySelector("#login-key"))`, text)); got != kind {
+			t.Errorf("%q is shown as %s", text, got)
+		}
+	}
+	eval[bool](other, `((e) => { e.value = ""; e.dispatchEvent(new Event("input")); return true; })(document.querySelector("#login-key"))`)
 	other.EnterCode(strings.ToLower(code))
 	other.Until(`document.querySelector("#app:not([hidden])")`)
 	other.quiet()

@@ -84,7 +84,7 @@ func TestPageFigures(t *testing.T) {
 	for i := range 100 {
 		more := w.records[i%21]
 		more.ID, more.Prompt, more.CreatedAt, more.Items = fmt.Sprint("new", i), fmt.Sprint("One more, ", i), time.Now(), nil
-		feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: more.ID, Record: &more})
+		feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: more.ID, Record: &more})
 	}
 	p.Until(`document.querySelectorAll("#cards .card").length === 121`)
 	eval[bool](p, frames)

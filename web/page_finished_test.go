@@ -70,11 +70,11 @@ func TestPageFinishedWork(t *testing.T) {
 				t.Errorf("outcomes read %q", tones)
 			}
 			p.openLine("f4")
-			p.Until(cardOf("f4") + `.querySelector(".line-open").getAttribute("aria-expanded") === "true"`)
+			p.Until(cardOf("f4") + `.querySelector(".line-peek").getAttribute("aria-expanded") === "true"`)
 			p.Picture(fmt.Sprint("finished-open-", width))
 			p.axe("finished work")
 			p.openLine("f0")
-			eval[bool](p, `(`+cardOf("f4")+`.querySelector(".line-open").click(), true)`)
+			eval[bool](p, `(`+cardOf("f4")+`.querySelector(".line-peek").click(), true)`)
 			p.Until(`!` + cardOf("f4") + `.querySelector(".card-body").checkVisibility()`)
 
 			find := func(label, value, event, want string) {
@@ -104,7 +104,7 @@ func TestPageFinishedWork(t *testing.T) {
 func (p *tab) putsAway(w *world, base string, feed *testFeed) {
 	p.T.Helper()
 	runs := handoff.Record{ID: "r", Server: "laptop", ThreadID: "t-notes", Title: "release notes", Prompt: "Go on.", State: handoff.StatusStarted, CreatedAt: time.Now()}
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "r", Record: &runs})
 	p.Until(shownWork + `.startsWith("r+; # bigpc auth refactor; f0+")`)
 	p.Click("Clear finished")
 	p.Until(shownWork + ` === "r+"`)
@@ -116,10 +116,10 @@ func (p *tab) putsAway(w *world, base string, feed *testFeed) {
 	eval[bool](p, `(document.querySelector("#card-r").focus(), true)`)
 	waitFor(p.T, func() bool { // it was put away twice, and brought back between
 		log := strings.Join(w.log(), "\n")
-		return strings.Count(log, "put owner") == 3
+		return strings.Count(log, "put owner "+clearedID) == 3
 	})
 	runs.State, runs.Outcome, runs.Text, runs.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, "Gone on.", new(time.Now())
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "r", Record: &runs})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "r", Record: &runs})
 	p.Until(shownWork + ` === "r+"`)
 	p.Until(`document.activeElement.id === "card-r"`) // it moved, and the keyboard with it
 	w.change(func(w *world) { w.records = append([]handoff.Record{runs}, w.records...) })
@@ -169,7 +169,7 @@ func TestPagePausedWork(t *testing.T) {
 	p.Shows("Dropped.")
 	dropped := w.records[0]
 	dropped.Paused, dropped.Error = false, nil
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "f0", Record: &dropped})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "f0", Record: &dropped})
 	p.Until(shownWork + `.startsWith("# bigpc auth refactor; f0")`)
 	log := strings.Join(w.log(), "\n")
 	if !strings.Contains(log, "f0  ") || !strings.Contains(log, "stop owner f0") {

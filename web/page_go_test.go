@@ -25,7 +25,7 @@ func TestPagePalette(t *testing.T) {
 	p.look("palette")
 	p.axe("palette")
 	p.Press("\r")
-	p.Until(`document.activeElement.id === "card-h3" && location.hash === "#work/h3"`)
+	p.Until(`document.activeElement.id === "piece-title" && location.hash === "#work/h3"`)
 	open("machine mini")
 	p.Press("\r")
 	p.Until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
@@ -47,10 +47,10 @@ func TestPageAddresses(t *testing.T) {
 	p := openTab(t, startChromium(t, true), 390, 844)
 	p.loggedIn(base)
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
-	p.openLine("h3")
+	eval[bool](p, `(`+cardOf("h3")+`.querySelector(".line-open").click(), true)`)
 	p.Until(`location.hash === "#work/h3"`)
 	p.open(base + "/?again#work/h3")
-	p.Until(cardOf("h3") + `.querySelector(".card-body").checkVisibility() && document.activeElement.id === "card-h3"`)
+	p.Until(`document.querySelector("#piece .answer")?.checkVisibility() && document.activeElement.id === "piece-title"`)
 	p.open(base + "/?again#sessions/bigpc/t-auth")
 	p.Until(`document.querySelector("#reader").open`)
 	p.Shows("One test fails: a token that has expired")
@@ -83,17 +83,68 @@ func TestPageKeysGoThroughTheWork(t *testing.T) {
 	p.quiet()
 }
 
-// Where typed words go is chosen and seen beside the box, and holds for those words.
+// Where typed words go is chosen beside the box and stays chosen, also over a reload; they go straight there, past the
+// voice.
 func TestPageChoosesWhereWordsGo(t *testing.T) {
 	t.Parallel()
-	_, p := openCall(t, true)
+	w, p := openCall(t, true)
+	w.change(func(w *world) { w.stickies[0].Title = strings.Repeat("a very long title ", 9) })
+	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.PageSticky})
 	p.Until(`[...document.querySelectorAll("#say-to option")].map((o) => o.textContent).join("; ") ===
-	  "the machine I name; bigpc, in auth refactor; bigpc, in a new session; laptop, in release notes; laptop, in a new session; mini, in a new session"`)
-	eval[bool](p, `(document.querySelector("#say-to").value = "new laptop", true)`)
+	  "the voice; bigpc, in a very long title a very long title a very long…; bigpc, in a new session; laptop, in release notes; laptop, in a new session; mini, in a new session"`)
+	choose := func(value string) {
+		eval[bool](p, `((e) => { e.value = "`+value+`"; e.dispatchEvent(new Event("change")); return true; })(document.querySelector("#say-to"))`)
+	}
+	choose("bigpc")
+	p.Size(360, 740)
+	p.look("composer-long")
+	p.Size(1280, 800)
+	choose("new laptop")
 	p.types("run the tests")
-	p.Until(`far.events.some((e) => e.item?.content[0].text === "In a new session on laptop, run the tests")`)
-	p.Until(`document.querySelector("#say-to").value === ""`)
+	w.logged(t, "laptop new run the tests")
+	p.Shows("given to laptop")
+	p.types("and then the others")
+	w.logged(t, "laptop new and then the others")
+	p.open(strings.Split(eval[string](p, "location.href"), "#")[0] + "?again")
+	p.Until(`document.querySelector("#say-to").value === "new laptop" && document.querySelector("#say").placeholder === "Straight to laptop"`)
+	if eval[bool](p, `[...document.querySelectorAll(".line-mark")].some((e) => e.textContent === "given to laptop")`) != true {
+		t.Error("where the words went is not kept")
+	}
 	p.quiet()
+}
+
+// Words that are typed while Switchboard is gone wait, also before the page says that it is: those that go straight to
+// a machine, and those on the line of a call that does not know it yet.
+func TestPageHoldsWordsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newScene()
+	o := newOutage(t)
+	_, base := serveBehind(t, w, nil, o.behind)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	eval[bool](p, otherSide)
+	p.Click("Call")
+	p.Until(`far.channel?.readyState === "open"`)
+	eval[bool](p, `((real) => { window.setTimeout = (f, ms, ...rest) => real(f, ms === 1500 ? 60_000 : ms, ...rest); return true; })(window.setTimeout)`) // the page does not say it yet
+	o.begin()
+	p.Until(`reached("store.js").then(({ get }) => get().away && get().feed === "live")`)
+	p.types("Run the tests on bigpc.")
+	choose := func(value string) {
+		eval[bool](p, `((e) => { e.value = "`+value+`"; e.dispatchEvent(new Event("change")); return true; })(document.querySelector("#say-to"))`)
+	}
+	choose("new laptop")
+	p.types("run them here")
+	p.Until(`document.querySelectorAll(".line.you").length === 2`)
+	if n := eval[int](p, said); n != 0 {
+		t.Error("it is written on a line to nobody")
+	}
+	o.end()
+	p.Until(said + ` === 1`)
+	w.logged(t, "laptop new run them here")
+	p.Until(`![...document.querySelectorAll(".line-fate")].some((e) => e.checkVisibility())`)
+	if n := strings.Count(strings.Join(w.log(), ";"), "laptop new run them here"); n != 1 {
+		t.Errorf("it was given %d times", n)
+	}
 }
 
 // What is said in a call is seen live in another window of the browser, which tells nothing of it.

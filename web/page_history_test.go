@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -189,6 +190,52 @@ func TestHistoryRoutes(t *testing.T) {
 	}
 }
 
+// TestHistoryHasWhatNobodyHeard: work is history once it has ended, told or not; pages go on from one kind to the
+// other.
+func TestHistoryHasWhatNobodyHeard(t *testing.T) {
+	w := newWorld()
+	at := time.Now()
+	for _, id := range []string{"u3", "u2", "u1"} {
+		w.records = append(w.records, handoff.Record{ID: id, Server: "bigpc", Prompt: "build " + id, State: handoff.StatusCompleted, Outcome: handoff.OutcomeFailed, CreatedAt: at, EndedAt: new(at)})
+	}
+	w.records = append(w.records,
+		handoff.Record{ID: "told", Server: "bigpc", Prompt: "build", State: handoff.StatusDelivered, Outcome: handoff.OutcomeResult},
+		handoff.Record{ID: "runs", Server: "bigpc", Prompt: "build", State: handoff.StatusStarted},
+		handoff.Record{ID: "paused", Server: "bigpc", Prompt: "build", State: handoff.StatusCompleted, Paused: true})
+	w.desk.past = ledger.HistoryPage{Entries: []ledger.Entry{{Key: "k1", Facts: ledger.Facts{Target: handoff.Target{Server: "bigpc"}, Prompt: "p"}}}}
+	s := newServer(t, w, nil)
+	page := func(query string) (ids, next string) {
+		t.Helper()
+		var got struct {
+			Items []struct{ ID string }
+			Next  string
+		}
+		rec := ask(s, "GET", "/fleet/history?"+query, "", nil)
+		if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || rec.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s %v", query, rec.Code, rec.Body, err)
+		}
+		for _, item := range got.Items {
+			ids += item.ID + " "
+		}
+		return ids, got.Next
+	}
+	for _, row := range []struct{ query, ids, next string }{
+		{"", "u3 u2 u1 k1 ", ""}, {"limit=2", "u3 u2 ", "untold:u2"}, {"limit=2&before=untold:u2", "u1 k1 ", ""},
+		{"limit=3", "u3 u2 u1 ", "untold:u1"}, {"limit=3&before=untold:u1", "k1 ", ""}, {"before=untold:heard", "k1 ", ""},
+		{"before=9-k", "k1 ", ""}, {"search=U2+buil", "u2 k1 ", ""},
+	} {
+		if ids, next := page(row.query); ids != row.ids || next != row.next {
+			t.Errorf("%s: %q and then %q", row.query, ids, next)
+		}
+	}
+	if rec := ask(s, "GET", "/fleet/history/u2", "", nil); !strings.Contains(rec.Body.String(), `"prompt":"build u2"`) {
+		t.Errorf("one of them: %d %s", rec.Code, rec.Body)
+	}
+	if rec := ask(s, "GET", "/fleet/history/runs", "", nil); rec.Code != http.StatusNotFound {
+		t.Errorf("work that runs: %d %s", rec.Code, rec.Body)
+	}
+}
+
 // Help is shown as elements, and nothing of it is markup.
 func TestPageHelp(t *testing.T) {
 	t.Parallel()
@@ -198,6 +245,11 @@ func TestPageHelp(t *testing.T) {
 	p.Shows("Questions of agents come first")
 	p.Scheme("light")
 	p.look("help")
+	arrived := `document.querySelector(".help-text h3").textContent + ": " + document.activeElement.textContent`
+	p.Hit(`[...document.querySelectorAll(".help-text a")].find((e) => e.textContent === "a better one")`)
+	p.Until(arrived + ` === "How it works: Which languages does it understand?"`)
+	p.Click("Where does the sound go?")
+	p.Until(arrived + ` === "How it works: Where does the sound go?" && document.querySelector("#help .scroll").scrollTop > 1000`)
 	p.Click("When something does not work")
 	p.Shows("UDP does not get through")
 	for i := range eval[int](p, `document.querySelectorAll(".help-names button").length`) {

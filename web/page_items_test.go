@@ -43,7 +43,7 @@ func TestPageReadsWhatWorkDid(t *testing.T) {
 	p.Click("What it did (1)")
 	p.Shows("token_test.go:88: expired token accepted")
 	item := handoff.RecordItem{ID: "i4", Kind: handoff.ItemCommand, Text: "go vet ./...", State: "running"}
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h1", Item: &item})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageItem, Handoff: "h1", Item: &item})
 	p.Shows("go vet ./...")
 	if got := read(); !slices.Equal(got, []string{"h1", "h2", "h3"}) {
 		t.Errorf("read %q, want each once", got)

@@ -44,7 +44,7 @@ func TestPageJoin(t *testing.T) {
 	p.loggedIn(base)
 	p.Until(`document.querySelectorAll("#instance-list li").length === 1 && document.querySelector("#instances").hidden`)
 	several.Store(true)
-	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.EventServers})
+	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.PageServers})
 	p.Until(`document.querySelector("#instances").checkVisibility() && document.querySelector("#instances").innerText ===
 	  "Instances of Switchboard\n10.0.0.5:8090\nserves you\n10.0.0.6:8090\nis ending\nswitchboard-3.internal.example.com:8090"`)
 	p.Click("Add a machine")
@@ -73,12 +73,13 @@ func TestPageJoin(t *testing.T) {
 		Name: "studio", Machine: "studio", Joined: time.Now(), System: "linux/amd64", DiskFree: 12 << 30, NoYes: true,
 	})
 	w.mu.Unlock()
-	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.EventServers})
+	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.PageServers})
 	p.Shows("studio has joined.")
 	p.Until(`!document.querySelector("#join").open`)
 
 	named := func(name string) { eval[bool](p, `(document.querySelector("#naming-name").value = "`+name+`", true)`) }
 	open := `(document.querySelector("section[aria-labelledby=machine-studio] details.setup").open = true)`
+	p.OpenMachines()
 	eval[bool](p, open)
 	p.Shows("12 GiB")
 	p.Click("Rename studio")

@@ -51,7 +51,7 @@ func TestPageBusyDay(t *testing.T) {
 		t.Errorf("not 44 pixels high: %s", got)
 	}
 	first := eval[string](p, `((c) => [".line-machine", ".line-asked", ".line-came", ".pill", ".line-stop"].map((s) => c.querySelector(s).textContent).join("; "))(document.querySelector("#card-r1"))`)
-	if first != "laptop; Test the checkout page (1); $ go test ./...; Working; Stop the work" {
+	if first != "laptop; Test the checkout page (1); $ go test ./...; Working; Stop" {
 		t.Errorf("a line tells %q", first)
 	}
 	if drawn := eval[int](p, `document.querySelectorAll("#finished > *").length`); drawn > 100 {
@@ -76,7 +76,7 @@ func TestPageBusyDay(t *testing.T) {
 	feed := w.feed("owner")
 	for i := range 100 {
 		r := handoff.Record{ID: fmt.Sprint("n", i), Server: "bigpc", Prompt: fmt.Sprintf("More work, %d", i), State: handoff.StatusStarted, CreatedAt: time.Now()}
-		feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: r.ID, Record: &r})
+		feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: r.ID, Record: &r})
 	}
 	p.Until(`document.querySelectorAll("#cards .card").length === 145`)
 	t.Logf("stalls while 100 arrive: %v", eval[[]float64](p, `stalls`))
@@ -95,7 +95,7 @@ func TestPageLineOpens(t *testing.T) {
 	if got := eval[bool](p, cardOf("r2")+`.querySelector(".card-prompt").checkVisibility()`); got {
 		t.Error("the request is told twice")
 	}
-	eval[bool](p, `(`+cardOf("r2")+`.querySelector(".line-open").click(), true)`)
+	eval[bool](p, `(`+cardOf("r2")+`.querySelector(".line-peek").click(), true)`)
 	p.Until(`!` + cardOf("r2") + `.querySelector(".card-body").checkVisibility()`)
 	p.quiet()
 }
@@ -108,10 +108,10 @@ func TestPageAddedWordsBelongToTheirWork(t *testing.T) {
 	p := loggedIn(t, w, 1280, 800, nil)
 	cards := eval[int](p, `document.querySelectorAll(".card").length`)
 	added := handoff.Record{ID: "a1", Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: handoff.WhyAdded, Prompt: "And compare with last week.", State: handoff.StatusStarted, CreatedAt: time.Now()}
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "a1", Record: &added})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "a1", Record: &added})
 	p.Until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” on its way"`)
 	added.State, added.Outcome, added.EndedAt = handoff.StatusDelivered, handoff.OutcomeResult, new(time.Now())
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "a1", Record: &added})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "a1", Record: &added})
 	p.Until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” heard just now"`)
 	if got := eval[string](p, `document.querySelectorAll(".card").length + document.querySelector("#urgent").textContent`); !strings.HasPrefix(got, fmt.Sprint(cards)) || strings.Contains(got, "Done") {
 		t.Errorf("it is told as work of its own: %q", got)
@@ -133,7 +133,7 @@ func TestPageQueue(t *testing.T) {
 	feed := w.feed("owner")
 	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(shownWork + ` === "h1+; w0; w1"`)
-	if got := eval[string](p, `[...document.querySelectorAll(".line-stop")].map((b) => b.textContent).join()`); got != "Stop the work,Drop,Drop" {
+	if got := eval[string](p, `[...document.querySelectorAll(".line-stop")].map((b) => b.textContent).join()`); got != "Stop,Drop,Drop" {
 		t.Errorf("it offers %s", got)
 	}
 	p.openLine("w0")
@@ -158,11 +158,11 @@ func TestPageQueue(t *testing.T) {
 	w.logged(t, "Then run the slow tests.")
 	w.logged(t, "move owner h1 w1") // in its turn
 	gone := w.records[1]
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w0", Record: &gone})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "w0", Record: &gone})
 	// Words of work that had begun meanwhile are not given twice.
 	third := handoff.Record{ID: "w2", Server: "bigpc", ThreadID: "t-auth", Prompt: "And deploy.", Waits: "ours", State: handoff.StatusAccepted, CreatedAt: now.Add(time.Minute)}
 	w.change(func(w *world) { w.records = append([]handoff.Record{third}, w.records...) })
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w2", Record: &third})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "w2", Record: &third})
 	p.openLine("w1")
 	w.change(func(w *world) {
 		w.records[1].State, w.records[1].Outcome, w.records[1].EndedAt = handoff.StatusDelivered, handoff.OutcomeInterrupted, new(time.Now())

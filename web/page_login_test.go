@@ -58,7 +58,7 @@ func TestPageTabsShareAStream(t *testing.T) {
 	rename := func(title string) {
 		record := w.records[0]
 		record.Title, record.Items = title, nil
-		feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: record.ID, Record: &record})
+		feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: record.ID, Record: &record})
 	}
 	rename("renamed once")
 	first.Shows("renamed once")

@@ -168,6 +168,7 @@ func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
 	p.loggedIn(base)
 	const pills = `[...new Set([...document.querySelectorAll(".machine .pill")].map((e) => e.textContent))].join()`
 	p.Until(pills + `.includes("Working")`)
+	p.OpenMachines()
 	o.begin()
 	p.Shows("The connection to Switchboard is lost.")
 	p.Until(pills + ` === "Unknown"`)
@@ -217,7 +218,7 @@ func TestPageShowsTheLostMachine(t *testing.T) {
 		w.servers = append([]handoff.ServerInfo{{Name: fmt.Sprint("box", i), Kind: "codex", Health: handoff.HealthUp}}, w.servers...)
 	}
 	p := loggedIn(t, w, 1280, 800, nil)
-	p.Click("Show mini is offline")
+	p.Click("Show: mini is offline")
 	p.Until(`((r, box) => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)(document.querySelector("#machine-mini").closest(".machine").getBoundingClientRect(), document.querySelector("#fleet .scroll").getBoundingClientRect())`)
 	p.Until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
 	p.quiet()

@@ -24,7 +24,7 @@ func TestPageAsksToNotify(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 390, 844)
+	p := openTab(t, chromiums.StartWhole(t), 390, 844)
 	p.notifications(browser.PermissionSettingDenied)
 	p.loggedIn(base)
 	eval[bool](p, `(document.querySelector("[data-go=settings]").click(), true)`)

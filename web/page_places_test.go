@@ -33,6 +33,27 @@ func (w *world) onlyDeclined(t *testing.T) {
 	}
 }
 
+// TestPageRemovesAWorktree: a session with a worktree can lose it, after one more question.
+func TestPageRemovesAWorktree(t *testing.T) {
+	t.Parallel()
+	w := newScene()
+	name := handoff.WorktreeName("fix the upload", "1")
+	w.mu.Lock()
+	w.sessions.Items[0].Worktree = handoff.WorktreeAt("/home/me/src/api-worktrees/" + name)
+	title := w.sessions.Items[0].Title
+	w.mu.Unlock()
+	_, base := serve(t, w, nil)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.loggedIn(base)
+	p.Click("Sessions")
+	p.Until(`[...document.querySelectorAll("#sessions .row button")].filter((b) => b.textContent === "Remove worktree" && b.checkVisibility()).length === 1`)
+	p.Click("Remove the worktree of " + title)
+	p.Shows("switchboard/" + name + " goes with it")
+	p.Click("Remove worktree")
+	w.logged(t, "worktree removed owner bigpc "+w.sessions.Items[0].ID)
+	p.Shows("The worktree is removed.")
+}
+
 // The sessions of all machines: found by words, put to use and taken out of it with a way back, archived likewise.
 func TestPageSessions(t *testing.T) {
 	t.Parallel()
@@ -83,7 +104,7 @@ func TestPageSessions(t *testing.T) {
 	p.Until(`document.querySelector("#sessions .pill[data-tone=flat]").textContent === "Asks elsewhere"`)
 	p.Shows("waits for an answer where it was begun")
 	p.Click("New session")
-	p.Until(`document.activeElement.id === "say" && document.activeElement.value === "On bigpc, in a new session: "`)
+	p.Until(`document.activeElement.id === "say" && document.querySelector("#say-to").value === "new bigpc"`)
 	eval[bool](p, `(history.back(), true)`)
 	p.Until(`document.querySelector("#sessions").checkVisibility()`)
 	p.open(base + "/?again#settings")
@@ -151,6 +172,7 @@ func TestPageMachineSetup(t *testing.T) {
 		{Name: "mini", Address: "ws://127.0.0.1:4503", Start: "codex app-server --listen ws://127.0.0.1:4503", VoiceApprovals: "none", Seen: time.Now().Add(-2 * time.Hour), NextTry: time.Now().Add(10 * time.Minute)},
 	}
 	p := loggedIn(t, w, 1280, 800, nil)
+	p.OpenMachines()
 	p.Shows("Start its agent server there: codex app-server --listen ws://127.0.0.1:4503")
 	p.Shows("Behind a tunnel, use the port that it leads to.")
 	eval[bool](p, `(document.querySelectorAll(".setup").forEach((d) => { d.open = true; }), true)`)

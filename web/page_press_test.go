@@ -36,7 +36,9 @@ const pressed = `(async (action) => {
 func TestPageNotificationIsPressed(t *testing.T) {
 	t.Parallel()
 	w := newScene()
-	p := loggedIn(t, w, 1280, 800, nil)
+	_, base := serve(t, w, nil)
+	p := openTab(t, chromiums.StartWhole(t), 1280, 800)
+	p.loggedIn(base)
 	p.Do(allow(browser.PermissionTypeNotifications))
 	eval[bool](p, pushService)
 	p.Click("Settings")

@@ -14,6 +14,7 @@ const pushService = `(() => {
   PushManager.prototype.getSubscription = async () => made;
   PushManager.prototype.subscribe = async (wish) => { window.wish = wish; return (made = subscription); };
   Notification.requestPermission = async () => "granted";
+  Object.defineProperty(Notification, "permission", { get: () => "granted" });
   return true;
 })()`
 
@@ -31,11 +32,23 @@ func TestPageNotifications(t *testing.T) {
 	p.Until(box + `.checked && !` + box + `.disabled && wish.userVisibleOnly && wish.applicationServerKey.length === 87`)
 	// The worker runs: it is what shows the notification.
 	p.Until(`navigator.serviceWorker.controller`)
-	notices := eval[[]string](p, `reached("notices.js").then(({ noticeOf }) => [JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1" }), JSON.stringify({ kind: "outcome", title: "bigpc", text: "Done.", id: "h1" }), "null", "<b>"]
-	  .map(noticeOf).map((n) => [n.title, n.body, n.tag, n.data.question, n.requireInteraction, ...n.actions.map((a) => a.action)].join("|")))`)
-	want := []string{"bigpc: auth|May it push?|q1|q1|true|open|decline", "bigpc|Done.|h1||false|open", "Switchboard|Something needs you.|switchboard||false|open", "Switchboard|Something needs you.|switchboard||false|open"}
+	notices := eval[[]string](p, `reached("notices.js").then(({ noticeOf }) => [JSON.stringify({ kind: "question", title: "bigpc: auth", text: "May it push?", id: "h2", question: "q1", rings: true }), JSON.stringify({ kind: "outcome", title: "bigpc", text: "It failed.", id: "h3", rings: true, silent: true }), JSON.stringify({ kind: "outcome", title: "bigpc", text: "Done.", id: "h1" }), "null", "<b>"]
+	  .map(noticeOf).map((n) => [n.title, n.body, n.tag, n.data.question, n.requireInteraction, n.silent, n.data.at, ...n.actions.map((a) => a.action)].join("|")))`)
+	want := []string{"bigpc: auth|May it push?|q1|q1|true|false|talk/answer|answer|decline", "bigpc|It failed.|h3||false|true|talk/answer|answer",
+		"bigpc|Done.|h1||false|false|work|open", "Switchboard|Something needs you.|switchboard||false|false|work|open",
+		"Switchboard|Something needs you.|switchboard||false|false|work|open"}
 	if strings.Join(notices, ";") != strings.Join(want, ";") {
 		t.Errorf("notices: %q", notices)
+	}
+	told := strings.Count(strings.Join(w.log(), ";"), "subscribe owner")
+	eval[bool](p, `reached("notices.js").then(({ renew }) => renew())`) // as a login does that comes after another
+	if strings.Count(strings.Join(w.log(), ";"), "subscribe owner") <= told {
+		t.Error("it is not told again")
+	}
+	sent := eval[string](p, `reached("wishes.js").then(({ asSent }) => JSON.stringify([
+	  asSent({ what: "questions", from: "22:00", to: "07:00" }, -60), asSent({ what: "", from: "", to: "07:00" }), asSent({ what: "", from: "01:00", to: "05:00" }, 300), asSent({ what: "", from: "03:00", to: "03:00" })]))`)
+	if want := `[{"for":"questions","quiet":{"from":1260,"to":360}},{},{"quiet":{"from":360,"to":600}},{}]`; sent != want {
+		t.Errorf("wishes: %s", sent)
 	}
 	eval[bool](p, `(`+box+`.click(), true)`)
 	w.logged(t, "unsubscribe owner https://push.example.com/abc")

@@ -26,7 +26,7 @@ func (w *world) moved(feed *testFeed, ids ...string) {
 		for i := range w.records {
 			if at := slices.Index(ids, w.records[i].ID); at >= 0 {
 				w.records[i].Place = at + 1
-				feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: w.records[i].ID, Record: new(w.records[i])})
+				feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: w.records[i].ID, Record: new(w.records[i])})
 			}
 		}
 	})
@@ -93,13 +93,13 @@ func TestPageReordersWhatWaits(t *testing.T) {
 
 	newer := w.records[0]
 	newer.ID, newer.Prompt, newer.Place, newer.CreatedAt = "w4", "Step w4", 0, time.Now()
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w4", Record: &newer})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "w4", Record: &newer})
 	p.Until(linesOfWork + ` === "h1 w2 w3 w1 w4"`)
 
 	// What was given before h1 had its session waits for it, too.
 	early := newer
 	early.ID, early.Prompt, early.ThreadID, early.Title, early.CreatedAt = "w5", "Step w5", "", "", time.Now()
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "w5", Record: &early})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "w5", Record: &early})
 	p.openLine("w5")
 	p.pressIn("w5", "Begin now")
 	p.Shows("This stops what runs there")

@@ -119,6 +119,15 @@ func TestPageSounds(t *testing.T) {
 	if got := eval[string](p, tones); !strings.HasPrefix(got, "440,330") {
 		t.Errorf("a failure sounds as %s", got)
 	}
+	eval[bool](p, `reached("store.js").then(async ({ dispatch }) => {
+	  for (const over of [{ state: "started" }, { state: "completed", outcome: "result", ended_at: new Date().toISOString() }]) {
+	    for (const id of ["m1", "m2", "m3"]) dispatch({ type: "event", event: { kind: "handoff", record: { id, server: "bigpc", prompt: "x", created_at: new Date().toISOString(), ...over } } });
+	    await `+frames+`;
+	  }
+	  return true;
+	})`)
+	p.Until(`document.querySelector("#urgent").textContent === "3 pieces of work ended."`)
+	heard("the end of three at once", "523,659")
 	eval[bool](p, `([...document.querySelectorAll("#settings .check")].find((l) => l.textContent.startsWith("Sounds")).querySelector("input").click(), true)`)
 	again := question
 	again.ID = "q9"
@@ -187,4 +196,7 @@ func TestPageWorker(t *testing.T) {
 	p.Until(`document.querySelector("#app:not([hidden]) .machine")`)
 	eval[bool](p, `(navigator.serviceWorker.dispatchEvent(new MessageEvent("message", { data: { go: "work" } })), true)`)
 	p.Until(`location.hash === "#work"`)
+	// It rings: a call is offered, which begins by a tap.
+	eval[bool](p, `(navigator.serviceWorker.dispatchEvent(new MessageEvent("message", { data: { go: "talk/answer" } })), true)`)
+	p.Until(`document.querySelector("#confirm[open]")?.innerText.includes("Switchboard rings") && document.activeElement.textContent === "Answer"`)
 }

@@ -20,6 +20,7 @@ func TestPageLoadedDuringWork(t *testing.T) {
 	p := loggedIn(t, w, 1280, 800, nil)
 	const pill = `document.querySelector("#machine-bigpc").closest(".machine").querySelector(".pill").textContent`
 	p.Until(pill + ` === "Working"`)
+	p.OpenMachines()
 	p.Click("Recent sessions")
 	p.Shows("4 minutes ago")
 	w.mu.Lock()

@@ -50,7 +50,8 @@ func TestPageToastsCoverNothing(t *testing.T) {
 	}
 }
 
-// A message with something to press leaves by itself, too, and Escape takes the newest away.
+// A message is one line that the next one replaces. One with something to press leaves by itself, too, and Escape takes
+// it away; one that waits for an answer is there again after it.
 func TestPageToastsLeave(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -66,11 +67,13 @@ func TestPageToastsLeave(t *testing.T) {
 		p,
 		`reached("store.js").then(({ toast }) => (["Put away.", "Archived."].forEach((text) => toast(text, { action: { label: "Undo", run() {} } })), true))`,
 	)
-	p.Until(`document.querySelectorAll(".toast").length === 2 && late.length === 2`)
+	p.Until(`[...document.querySelectorAll(".toast-text")].map((e) => e.textContent).join() === "Archived."`) // one line, which replaces itself
 	p.Press("\x1b")
-	p.Until(`[...document.querySelectorAll(".toast-text")].map((e) => e.textContent).join() === "Put away."`)
-	eval[bool](p, `(late[0](), true)`)
 	p.Until(`!document.querySelector(".toast")`)
+	eval[bool](p, `reached("store.js").then(({ toast }) => (toast("Go on?", { stays: true }), toast("Put away.", { action: { label: "Undo", run() {} } }), true))`)
+	p.Until(`[...document.querySelectorAll(".toast")].filter((e) => e.checkVisibility()).map((e) => e.querySelector(".toast-text").textContent).join() === "Put away."`)
+	eval[bool](p, `(late.at(-1)(), true)`)
+	p.Until(`[...document.querySelectorAll(".toast")].filter((e) => e.checkVisibility()).map((e) => e.querySelector(".toast-text").textContent).join() === "Go on?"`) // what waits for an answer is there again
 	p.quiet()
 }
 
@@ -81,14 +84,14 @@ func TestPageLowScreen(t *testing.T) {
 	p := loggedIn(t, w, 1024, 700, nil)
 	p.Click("Machines")
 	p.Until(
-		`document.querySelector("#fleet .scroll").clientHeight > 500 && !document.querySelector("#work").checkVisibility()`,
+		`document.querySelector("#fleet .scroll").clientHeight > 480 && !document.querySelector("#work").checkVisibility()`,
 	)
 	p.Until(`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.textContent).join() === "Machines"`)
 	p.Scheme("light")
 	p.look("low-machines")
 	p.Hit(`document.querySelector("[data-go=home]")`)
 	p.Until(
-		`document.querySelector(".work .scroll").clientHeight > 500 && !document.querySelector("#fleet").checkVisibility()`,
+		`document.querySelector(".work .scroll").clientHeight > 480 && !document.querySelector("#fleet").checkVisibility()`,
 	)
 	p.Until(
 		`[...document.querySelectorAll(".places [aria-current]")].map((b) => b.firstChild.textContent).join() === "Now"`,

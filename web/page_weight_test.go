@@ -33,7 +33,9 @@ func loadReachable() {
 import * as store from "./store.js";
 import * as work from "./state-work.js";
 import * as notices from "./notices.js";
-globalThis.reached = async (name) => ({ "store.js": store, "state-work.js": work, "notices.js": notices })[name];
+import * as wishes from "./wishes.js";
+import * as saved from "./rich-markdown.js";
+globalThis.reached = async (name) => ({ "store.js": store, "state-work.js": work, "notices.js": notices, "wishes.js": wishes, "rich-markdown.js": saved })[name];
 `
 	page["main.js"] = append(slices.Clone(page["main.js"]), reached...)
 	made, err := bundler.Bundle(page)

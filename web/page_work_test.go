@@ -21,7 +21,7 @@ func TestPageLogin(t *testing.T) {
 	if at := eval[string](p, `location.href`); at != base+"/" {
 		t.Errorf("the address bar shows %s", at)
 	}
-	if focus := eval[string](p, `document.activeElement.id`); focus != "login-code" {
+	if focus := eval[string](p, `document.activeElement.id`); focus != "login-key" {
 		t.Errorf("the focus is on %q", focus)
 	}
 	p.EnterKey("nope")
@@ -54,6 +54,7 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	feed := w.feed("owner")
 	p := loggedIn(t, w, 1280, 800, withVoice)
 	p.openLine("h4")
+	p.OpenMachines()
 	for _, text := range []string{
 		"laptop asks to run git push", "git push origin release/2.4 --follow-tags", "/home/me/src/site", "Allow once",
 		"mini is not answering.", "Check that its agent server runs", "connection refused", "One test of 48 fails", "Working", "Needs you", "Failed", "Tests fail",
@@ -63,28 +64,28 @@ func TestPageShowsWhatHappens(t *testing.T) {
 	}
 	const evil = `<img src=x onerror="document.title='owned'"><b>bold</b>`
 	record := handoff.Record{ID: "h9", Server: "bigpc", Title: "auth refactor", Why: "continued", Prompt: evil, State: handoff.StatusDispatching, CreatedAt: w.records[0].CreatedAt.AddDate(0, 0, 1)}
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "h9", Record: &record})
 	p.Until(`document.querySelector(".card").id === "card-h9" && document.querySelector(".card .pill").textContent === "Working"`)
 	if got := eval[string](p, `document.querySelector(".card-prompt").textContent`); got != evil {
 		t.Errorf("the prompt reads %q", got)
 	}
 	record.State = handoff.StatusStarted
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "h9", Record: &record})
 	item := handoff.RecordItem{ID: "i1", Kind: handoff.ItemCommand, Text: "make test", State: "running"}
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h9", ItemID: "i1", Delta: "ok  one\n"})
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: "h9", ItemID: "i1", Delta: evil})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageItem, Handoff: "h9", Item: &item})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageDelta, Handoff: "h9", ItemID: "i1", Delta: "ok  one\n"})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageDelta, Handoff: "h9", ItemID: "i1", Delta: evil})
 	p.Until(`document.querySelector(".card .output")?.textContent.startsWith("ok  one\n<img")`)
 	lost := handoff.RecordItem{ID: "i2", Kind: handoff.ItemMessage, Text: "half a sentence", State: "running"}
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &lost})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageItem, Handoff: "h9", Item: &lost})
 	p.Shows("half a sentence")
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: "h9", ItemID: "i2"})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageDropped, Handoff: "h9", ItemID: "i2"})
 	p.Until(`!document.body.innerText.includes("half a sentence")`)
 	item.State, item.Exit, item.Output = "failed", new(2), "make: *** [test] Error 2\n"
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: "h9", Item: &item})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageItem, Handoff: "h9", Item: &item})
 	p.Shows("failed (exit 2)")
 	record.State, record.Outcome, record.Text = handoff.StatusCompleted, handoff.OutcomeResult, "Two tests `fail`.\n\n```\nTestA\n```\n`"+evil+"`"
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h9", Record: &record})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "h9", Record: &record})
 	p.Shows("Two tests fail.")
 	p.Until(cardOf("h9") + `.querySelector("details").open === false`)
 	p.Until(cardOf("h9") + `.querySelector(".answer .block").textContent === "TestA" && ` + cardOf("h9") + `.querySelector(".answer p code").textContent === "fail"`)
@@ -95,11 +96,11 @@ func TestPageShowsWhatHappens(t *testing.T) {
 		w.stickies = w.stickies[2:]
 		w.servers[2].Health = handoff.HealthUp
 	})
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventServers})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageSticky})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageServers})
 	p.Until(`!document.body.innerText.includes("rate limits") && !document.body.innerText.includes("Offline")`)
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Closed: "q1"})
-	p.Until(`!document.querySelector(".question") && document.title.startsWith("(1) Work failed on mini")`)
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageClosed, Closed: "q1"})
+	p.Until(`!document.querySelector(".question") && document.title === "Switchboard" && document.querySelector(".alert-name").textContent.endsWith("on mini failed")`)
 	p.quiet()
 }
 
@@ -164,7 +165,7 @@ func TestPageHidesNothingInACommand(t *testing.T) {
 	if got := eval[string](p, `document.querySelector(".question-command").textContent`); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	p.Click("Review")
+	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	p.Until(`document.querySelector(".question").checkVisibility()`)
 }
 
@@ -174,13 +175,15 @@ func TestPageStopsWork(t *testing.T) {
 	p := loggedIn(t, w, 1280, 800, nil)
 	w.change(func(w *world) { w.fail = handoff.Fault(handoff.CodeUnreachable, "bigpc", "") })
 	at := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("Fix the failing"))`
-	stop := `[...(` + at + `?.querySelectorAll(".line-stop") ?? [])].find((b) => b.textContent === "Stop the work")`
+	stop := `[...(` + at + `?.querySelectorAll(".line-stop") ?? [])].find((b) => b.textContent === "Stop")`
 	p.Until(stop)
 	eval[bool](p, `(`+stop+`.click(), true)`)
 	p.Shows("bigpc is not answering.")
 	p.Until(at + `.querySelector(".pill").textContent === "Working"`)
 	w.change(func(w *world) { w.fail = nil })
-	p.Click("Stop all work (2)")
+	p.Click("Stop all (2)")
+	p.Shows("2 pieces of work on bigpc and laptop.")
+	p.Click("Stop 2")
 	p.Until(at + `.querySelector(".pill").textContent === "Stopping…"`)
 	p.Until(`document.querySelectorAll(".line-stop[aria-disabled]").length === 2 && document.querySelectorAll(".card").length === 4`)
 	stops := func() int { return strings.Count(strings.Join(w.log(), ";"), "stop owner ") }
@@ -194,6 +197,7 @@ func TestPageFleet(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	p := loggedIn(t, w, 1280, 800, nil)
+	p.OpenMachines()
 	p.TabTo("Recent sessions")
 	p.Press("\r")
 	p.Shows("Find out why the upload test fails")
@@ -203,7 +207,7 @@ func TestPageFleet(t *testing.T) {
 	p.Shows("One test fails")
 	p.TabTo("Continue this session")
 	p.Press("\r")
-	p.Until(`document.activeElement.id === "say" && document.activeElement.value.startsWith("On bigpc, continue “Find out why")`)
+	p.Until(`document.activeElement.id === "say" && document.querySelector("#say-to").selectedOptions[0].textContent === "bigpc, in Find out why the upload test fails every third…"`)
 	p.Hit(`document.querySelectorAll(".session")[1]`) // and on another machine
 	p.Shows("One test fails")
 	p.TabTo("Continue on…")
@@ -284,7 +288,7 @@ func TestPageComesBack(t *testing.T) {
 	cut()
 	p.Shows("The connection to Switchboard is lost.")
 	record := handoff.Record{ID: "h8", Server: "bigpc", Prompt: "While you were away.", State: handoff.StatusStarted}
-	feed.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: "h8", Record: &record})
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "h8", Record: &record})
 	down.Store(false)
 	p.Shows("While you were away.")
 	p.Until(`!document.querySelector("#banner").textContent`)

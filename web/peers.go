@@ -18,6 +18,13 @@ type Peers interface {
 	Close() // ends the requests that other instances serve
 }
 
+// Several has the other instances.
+type Several struct {
+	Peers Peers // nil for a single instance
+	// Instances returns the living instances, including this one. Nil for a single instance.
+	Instances func() []InstanceInfo
+}
+
 // An InstanceInfo describes one of several living instances to the owner.
 type InstanceInfo struct {
 	ID       string `json:"id"`      // of the process

@@ -11,7 +11,7 @@ import (
 type Push interface {
 	// Key returns the public key that browsers subscribe with.
 	Key() string
-	Subscribe(ctx context.Context, c handoff.Caller, login, endpoint, p256dh, auth string) error
+	Subscribe(ctx context.Context, c handoff.Caller, login, endpoint, p256dh, auth string, wishes handoff.Wishes) error
 	Unsubscribe(ctx context.Context, c handoff.Caller, endpoint string) error
 }
 
@@ -33,6 +33,7 @@ func (p pushes) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Gran
 			P256dh string `json:"p256dh"`
 			Auth   string `json:"auth"`
 		} `json:"keys"`
+		handoff.Wishes
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (p pushes) subscribe(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	case !ok:
 		return handoff.Fault(handoff.CodeNotGranted, "notifications are asked for on the page", "")
 	}
-	return done(w, p.push.Subscribe(r.Context(), g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth))
+	return done(w, p.push.Subscribe(r.Context(), g.Caller, l.ID, body.Endpoint, body.Keys.P256dh, body.Keys.Auth, body.Wishes))
 }
 
 func (p pushes) unsubscribe(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {

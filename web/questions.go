@@ -2,11 +2,25 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"time"
 
 	"switchboard/handoff"
 )
+
+// Questions has the open questions of agents. The error for answering one that is answered, withdrawn or another
+// caller's has code [handoff.CodeNotPending].
+type Questions interface {
+	Questions(g handoff.Grant) []handoff.RecordQuestion
+	Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error
+	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, reply handoff.Reply) error
+}
+
+// Decisions reads a caller's decisions from the audit, newest first.
+type Decisions interface {
+	Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error)
+}
 
 // maxDecisions is the most decisions in one answer.
 const maxDecisions = 200
@@ -26,17 +40,19 @@ func (q questions) decide(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	var body struct {
 		Decision handoff.Decision `json:"decision"`
 		Text     string           `json:"text"`
-		Typed    string           `json:"typed"` // the second act of a person at their own terminal
+		Answers  [][]string       `json:"answers"` // to each field, in their order
+		Typed    string           `json:"typed"`   // the second act of a person at their own terminal
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
 	id := handoff.QuestionID(r.PathValue("id"))
-	if body.Text != "" && body.Decision == "" {
-		return done(w, q.open.Reply(r.Context(), g, id, body.Text))
-	}
-	if body.Text != "" {
-		return handoff.Fault(handoff.CodeMalformed, "there is either a decision or a text", "")
+	reply := handoff.Reply{Words: body.Text, Answers: body.Answers}
+	switch worded := body.Text != "" || body.Answers != nil; {
+	case worded && body.Decision == "" && (body.Text == "" || body.Answers == nil):
+		return done(w, q.open.Reply(r.Context(), g, id, reply))
+	case worded:
+		return handoff.Fault(handoff.CodeMalformed, "there is either a decision, a text, or a list of answers", "")
 	}
 	if body.Typed != "" {
 		if err := q.typed(r, g, id, body.Typed); err != nil {
@@ -52,17 +68,21 @@ func (q questions) decide(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	return done(w, q.open.Decide(r.Context(), g, id, body.Decision))
 }
 
-// typed returns an error unless a request of the user who runs the service has the second act of a question.
+// typed returns an error unless a request of the user who runs the service has the second act of an open question.
 func (q questions) typed(r *http.Request, g handoff.Grant, id handoff.QuestionID, word string) error {
 	if !atTerminal(r) {
 		return handoff.Fault(handoff.CodeNeedsTap, "a word counts only at a terminal of the user who runs Switchboard", "")
 	}
 	for _, open := range q.open.Questions(g) {
-		if open.ID == id && open.SecondAct() != word {
+		switch {
+		case open.ID != id:
+		case open.SecondAct() == word:
+			return nil
+		default:
 			return handoff.Fault(handoff.CodeMalformed, "that is not what was to be typed", "")
 		}
 	}
-	return nil
+	return handoff.Fault(handoff.CodeNotPending, "", "")
 }
 
 // atTerminal reports whether a request may come from a terminal of the user who runs the service.

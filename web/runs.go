@@ -19,8 +19,8 @@ type Runs interface {
 	tools.Giver
 	// Steer adds words to running work; they have a record of their own.
 	Steer(ctx context.Context, g handoff.Grant, id string, req handoff.Request) (handoff.Record, error)
-	// Follow yields the events of a run; see [handoff.Runs].
-	Follow(ctx context.Context, g handoff.Grant, id handoff.RunID, after uint64) iter.Seq2[handoff.RunEvent, error]
+	// Follow yields the events of a handoff; see [handoff.Handoffs].
+	Follow(ctx context.Context, g handoff.Grant, id handoff.ID, after uint64) iter.Seq2[handoff.Event, error]
 }
 
 // Queue has the order of waiting work.
@@ -38,14 +38,15 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 		FromThread string `json:"from_thread_id"`
 		Prompt     string `json:"prompt"`
 		Mode       string `json:"mode"`
-		Begin      string `json:"begin"` // the id of paused work, whose prompt and session are used
+		Worktree   bool   `json:"worktree"` // a new session begins in a worktree of its own
+		Begin      string `json:"begin"`    // the id of paused work, whose prompt and session are used
 	}
 	if err := decode(r.Body, &body); err != nil {
 		return err
 	}
 	work := tools.CodexArguments{
 		Server: body.Server, Thread: body.Thread, FromServer: body.FromServer, FromThread: body.FromThread,
-		Prompt: body.Prompt, Begin: body.Begin,
+		Prompt: body.Prompt, Worktree: body.Worktree, Begin: body.Begin,
 	}
 	args, tool := tools.Arguments(work), tools.Codex
 	switch body.Mode { // where the session has running work: into it, after it, or beside it
@@ -54,8 +55,13 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 		args, tool = tools.NextArguments{CodexArguments: work}, tools.QueueNext
 	case "aside":
 		args, tool = tools.AsideArguments{CodexArguments: work}, tools.RunOnServer
+	case "watch":
+		if body.Prompt != "" || body.Begin != "" || body.FromServer != "" {
+			return handoff.Fault(handoff.CodeMalformed, "to watch takes server and thread_id alone", "")
+		}
+		args, tool = tools.WatchArguments{Server: body.Server, Thread: body.Thread}, tools.Watch
 	default:
-		return handoff.Fault(handoff.CodeMalformed, "mode is now, next or aside", "")
+		return handoff.Fault(handoff.CodeMalformed, "mode is now, next, aside or watch", "")
 	}
 	if body.Begin != "" { // paused work begins with this tool, whatever its mode was
 		tool = tools.Codex
@@ -121,7 +127,7 @@ func (wk work) heard(w http.ResponseWriter, r *http.Request, g handoff.Grant) er
 	if record.Outcome == "" {
 		return handoff.Fault(handoff.CodeMalformed, "the work has no outcome yet", "")
 	}
-	return done(w, wk.router.HeardForGood(r.Context(), g, handoff.RunID(record.ID)))
+	return done(w, wk.router.HeardForGood(r.Context(), g, handoff.ID(record.ID)))
 }
 
 // accepted answers with the record of promised work, and its location. If the answer did not reach the client, the same
@@ -132,7 +138,7 @@ func (wk work) accepted(w http.ResponseWriter, r *http.Request, g handoff.Grant,
 		return err
 	}
 	if handoff.Written(w, r) {
-		wk.router.Answered(g, handoff.RunID(record.ID))
+		wk.router.Answered(g, handoff.ID(record.ID))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"switchboard/handoff/tools"
 )
 
-func (w *world) Answered(_ handoff.Grant, id handoff.RunID) {
+func (w *world) Answered(_ handoff.Grant, id handoff.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answered = append(w.answered, id)

@@ -71,13 +71,13 @@ type route struct {
 func (s *Server) routes(cfg Config) {
 	backend := tools.Backend{Directory: cfg.Fleet, Work: cfg.Router, Giver: cfg.Router}
 	logins := logins{&s.auth, cfg.Store, cfg.PublicURL, new(slowdown)}
-	calls := calls{cfg.Front, cfg.Calls, cfg.Levels}
+	calls := calls{cfg.VoiceFront}
 	work := work{cfg.Router, cfg.Store, backend}
 	questions := questions{cfg.Router, cfg.Decisions}
 	history := history{cfg.Router, cfg.Store}
 	pushes := pushes{cfg.Push, &s.auth}
-	joining := machines{cfg.Joining, cfg.Reload, s.access, cfg.Owner, cfg.Address, cfg.Line, cfg.MachineLog}
-	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice, cfg.Instances, joining}
+	joining := machines{cfg.Ownership, s.access}
+	fleet := fleet{backend, cfg.Fleet, cfg.Router, cfg.Router, cfg.Voice, cfg.Instances, joining, cfg.Store}
 	for _, r := range []route{
 		{"GET /{$}", accessPublic, 0, handoff.ActNone, ofFile("index.html")},
 		{"GET /page/{file}", accessPublic, 0, handoff.ActNone, ofFile("")},
@@ -119,6 +119,7 @@ func (s *Server) routes(cfg Config) {
 		{"POST /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, handoff.ActGive, fleet.archive},
 		{"POST /fleet/sessions/{server}/{thread}/rename", accessCaller, maxJSON, handoff.ActRename, fleet.rename},
 		{"DELETE /fleet/sessions/{server}/{thread}/archive", accessCaller, maxJSON, handoff.ActGive, fleet.archive},
+		{"DELETE /fleet/sessions/{server}/{thread}/worktree", accessCaller, maxJSON, handoff.ActGive, fleet.removeWorktree},
 		{"GET /fleet/sticky", accessCaller, 0, handoff.ActSessions, fleet.listStickies},
 		{"PUT /fleet/sticky/{server...}", accessCaller, maxJSON, handoff.ActGive, fleet.putSticky},
 		{"DELETE /fleet/sticky/{server...}", accessCaller, maxJSON, handoff.ActGive, fleet.clearSticky},
@@ -127,6 +128,7 @@ func (s *Server) routes(cfg Config) {
 		{"GET /fleet/handoffs", accessCaller, 0, handoff.ActRead, work.list},
 		{"POST /fleet/handoffs", accessCaller, maxRun, handoff.ActNone, work.give},
 		{"GET /fleet/handoffs/{id}", accessCaller, 0, handoff.ActRead, work.read},
+		{"GET /fleet/handoffs/{id}/items/{item}", accessCaller, 0, handoff.ActRead, work.item},
 		{"GET /fleet/handoffs/{id}/events", accessCaller, 0, handoff.ActRead, s.whileGranted(s.streams.work)},
 		{"POST /fleet/handoffs/{id}/steer", accessCaller, maxRun, handoff.ActGive, work.steer},
 		{"POST /fleet/handoffs/{id}/stop", accessCaller, maxJSON, handoff.ActStop, work.stop},
@@ -142,6 +144,7 @@ func (s *Server) routes(cfg Config) {
 
 		{"GET /fleet/history", accessCaller, 0, handoff.ActRead, history.list},
 		{"GET /fleet/history/{id}", accessCaller, 0, handoff.ActRead, history.work},
+		{"POST /fleet/render", accessCaller, maxRender, handoff.ActNone, render},
 		{"GET /fleet/conversation", accessCaller, 0, handoff.ActPersonal, history.said},
 		{"POST /fleet/conversation", accessCaller, maxSaidBody, handoff.ActPersonal, history.addSaid},
 		{"DELETE /fleet/conversation", accessCaller, maxJSON, handoff.ActPersonal, history.dropSaid},

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -12,6 +13,29 @@ import (
 	"switchboard/handoff/tools"
 	"switchboard/sessions"
 )
+
+// Work is the work of the agents. The error for an unknown id, and for one of another caller, has code
+// [handoff.CodeNotFound].
+type Work interface {
+	// Handoffs returns a caller's work, newest first. With an error the list may be incomplete.
+	Handoffs(g handoff.Grant) ([]handoff.Record, error)
+	Handoff(g handoff.Grant, id string) (handoff.Record, error)
+	Stop(ctx context.Context, g handoff.Grant, id string, of handoff.StopOf) error
+}
+
+// Outbox has the outcomes that the next call tells. HeardForGood takes one out, durably. Answered notes that who asked
+// for work has the answer to that request.
+type Outbox interface {
+	HeardForGood(ctx context.Context, g handoff.Grant, id handoff.ID) error
+	Answered(g handoff.Grant, id handoff.ID)
+}
+
+// Past has a caller's work from before a restart. After Recall, [Work] lists it, too.
+type Past interface {
+	Recall(ctx context.Context, c handoff.Caller) error
+	// Past returns a piece of work by its id in the history, and false if there is none.
+	Past(ctx context.Context, g handoff.Grant, id string) (handoff.Record, bool, error)
+}
 
 // Bounds of work in answers, in bytes unless the comment says otherwise.
 const (
@@ -116,8 +140,9 @@ func (wk work) list(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 		all = slices.DeleteFunc(all, func(rec handoff.Record) bool { return !rec.Failed() })
 	}
 	n := min(cmp.Or(limit, defaultPage), len(all))
-	page := workPage{list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n,
-		Incomplete: cmp.Or(away, unread) != nil}
+	page := workPage{
+		list: list[brief]{Items: make([]brief, 0, n)}, More: len(all) - n, Incomplete: away != nil || unread != nil,
+	}
 	for _, rec := range all[:n] {
 		page.Items = append(page.Items, listed(rec))
 	}
@@ -145,6 +170,20 @@ func (wk work) read(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	return writeJSON(w, http.StatusOK, whole{record, boundedItems(record.Items)})
 }
 
+// item serves one item of a piece of work, as far as it is kept.
+func (wk work) item(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
+	record, err := wk.router.Handoff(g, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	for _, it := range record.Items {
+		if it.ID == r.PathValue("item") {
+			return writeJSON(w, http.StatusOK, it)
+		}
+	}
+	return handoff.Fault(handoff.CodeNotFound, "step with this id", "")
+}
+
 // boundedItems encodes items within [maxItems], oldest first. The newest are whole; the others are cut.
 func boundedItems(items []handoff.RecordItem) []json.RawMessage {
 	out := make([]json.RawMessage, len(items))
@@ -157,7 +196,7 @@ func boundedItems(items []handoff.RecordItem) []json.RawMessage {
 		if left >= 0 {
 			continue
 		}
-		it.Text = handoff.Clip(it.Text, maxCutItem)
+		it.Cut, it.Text = true, handoff.Clip(it.Text, maxCutItem)
 		it.Changes = withoutDiffs(it.Changes)
 		if len(it.Output) > maxCutItem {
 			it.Output = itemCutMark + handoff.Tail(it.Output, maxCutItem)
@@ -168,7 +207,16 @@ func boundedItems(items []handoff.RecordItem) []json.RawMessage {
 }
 
 func (wk work) stop(w http.ResponseWriter, r *http.Request, g handoff.Grant) error {
-	return done(w, wk.router.Stop(r.Context(), g, r.PathValue("id")))
+	of, query := handoff.StopOurs, r.URL.Query()
+	switch sure, watching := query.Get("sure") == "true", query.Get("watching") == "true"; {
+	case sure && watching:
+		return handoff.Fault(handoff.CodeMalformed, "either the work is stopped, or the watching", "")
+	case sure:
+		of = handoff.StopTheirs
+	case watching:
+		of = handoff.StopWatching
+	}
+	return done(w, wk.router.Stop(r.Context(), g, r.PathValue("id"), of))
 }
 
 // clearedID is the id of the document with the time until which a caller's finished work is hidden on the page.
@@ -209,7 +257,7 @@ func (wk work) setCleared(w http.ResponseWriter, r *http.Request, g handoff.Gran
 	if err := wk.documents.PutDocument(r.Context(), d); err != nil {
 		return err
 	}
-	wk.router.Feed(g).Publish(handoff.PageEvent{Kind: handoff.EventCleared})
+	wk.router.Feed(g).Publish(handoff.PageEvent{Kind: handoff.PageCleared})
 	return done(w, nil)
 }
 

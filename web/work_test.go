@@ -133,7 +133,7 @@ func TestFeedLeavesItemsOut(t *testing.T) {
 	rec.Items = []handoff.RecordItem{
 		{ID: "i1", Kind: handoff.ItemCommand, Text: "ls"}, {ID: "i2", Kind: handoff.ItemMessage, Text: "All good.\n"},
 	}
-	text, err := json.Marshal(wireEvent(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: rec.ID, Record: &rec}))
+	text, err := json.Marshal(wireEvent(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: rec.ID, Record: &rec}))
 	must(t, err)
 	var got struct {
 		Kind, Handoff string

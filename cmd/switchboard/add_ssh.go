@@ -15,8 +15,6 @@ import (
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/acp"
-	"switchboard/servers/codex"
 	"switchboard/servers/transport"
 )
 
@@ -29,24 +27,10 @@ const (
 // errNotAdded is the error of add when the machine cannot be used; what is missing was printed before.
 var errNotAdded = errors.New("nothing was added: do that, and add it again")
 
-// overSSH returns the ssh transport of a server, and false if the server is reached in another way.
-func overSSH(s servers.Spec) (*transport.SSH, bool) {
-	switch own := s.Own.(type) {
-	case *codex.Config:
-		way, ok := own.Way.(*transport.SSH)
-		return way, ok
-	case *acp.Config:
-		if way, ok := own.Way.(*transport.SSHAgent); ok {
-			return way.SSH(), true
-		}
-	}
-	return nil, false
-}
-
 // checkSSH checks step by step whether a machine can be used by ssh, and prints each step; the first failure ends it.
 // With install, it copies this program there first.
-func checkSSH(ctx context.Context, s servers.Spec, way *transport.SSH, install bool, stdout io.Writer) error {
-	d := &doctor{out: stdout}
+func checkSSH(ctx context.Context, s servers.Spec, remote transport.RemoteWay, install bool, stdout io.Writer) error {
+	d, way := &doctor{out: stdout}, remote.SSH()
 	end := servers.End{Server: s.Name, Log: zap.NewNop()}
 	fail := func(about string, err error) error {
 		d.mendError(about, s.Explain(servers.DialFault(s.Name, err), time.Time{}), "")
@@ -66,18 +50,11 @@ func checkSSH(ctx context.Context, s servers.Spec, way *transport.SSH, install b
 			return fail("ssh", err)
 		}
 	}
-	missing := func(reason handoff.Reason) error {
-		return &handoff.Error{Code: handoff.CodeUnreachable, Detail: "codex", Reason: reason}
+	if program, fault := remote.Lacks(there); fault != nil {
+		return fail(program, fault)
 	}
-	about := "agent"
-	switch {
-	case s.Kind == acp.Name && there.Switchboard == "":
-		return fail("switchboard", missing(handoff.ReasonSwitchboardMissing))
-	case s.Kind == codex.Name && there.Codex == "":
-		return fail("codex", missing(handoff.ReasonAgentMissing))
-	case s.Kind == codex.Name:
+	if there.Codex != "" {
 		d.ok("codex", "%s", there.Codex)
-		about = "app-server"
 	}
 	if there.Switchboard == "" {
 		d.ok("switchboard", "is not there, and need not be; with it (--install), what its owner allows holds")
@@ -91,16 +68,16 @@ func checkSSH(ctx context.Context, s servers.Spec, way *transport.SSH, install b
 	began := time.Now()
 	link, err := dial(ctx)
 	if err != nil {
-		return fail(about, err)
+		return fail("agent", err)
 	}
 	_, err = link.Catalog.List(ctx, 1)
 	if handoff.CodeOf(err) == handoff.CodeUnsupported { // not every agent lists its sessions
 		err = nil
 	}
 	if err = errors.Join(err, link.Conn.Close()); err != nil {
-		return fail(about, err)
+		return fail("agent", err)
 	}
-	d.ok(about, "%s %s answers, in %s", s.Kind, link.Version, time.Since(began).Round(time.Millisecond))
+	d.ok("agent", "%s %s answers, in %s", s.Kind, link.Version, time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

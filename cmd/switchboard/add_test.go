@@ -127,6 +127,7 @@ func TestAdd(t *testing.T) {
 	add(exitSettings, []string{"no program gone"}, "y", "gone", "app-server", "--set", "kind=codex")
 	add(exitSettings, []string{"--set kind=codex", "--set kind=acp"}, "y", "mystery", "serve")
 	add(exitSettings, []string{"is too much"}, "far", "ssh:me@far", "codex", "app-server")
+	add(1, []string{"ssh"}, "far", "ssh:me@far", "mystery", "serve", "--set", "cwd=/src") // an agent: its machine is asked for it
 	add(exitSettings, []string{"left as it is", "is already a name"}, "bigpc", "ws://127.0.0.1:4501")
 	add(exitSettings, []string{"left as it is", "in the clear"}, "far", "ws://10.0.0.5:4500")
 	add(exitSettings, []string{"left as it is", "colour"}, "far", "ws://127.0.0.1:2", "--set", "colour=red")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,29 +25,10 @@ func approveScript(p simulator.Prompt) []simulator.Step {
 	switch p.Text {
 	case "command":
 		return []simulator.Step{command}
-	case "command twice":
-		return []simulator.Step{command, command}
-	case "edit":
-		return []simulator.Step{simulator.Ask{Changes: []simulator.Change{{Path: "/src/notes.txt", Diff: "@@ -1 +1 @@\n-a\n+b\n"}}, Accepted: yes, Declined: no}}
 	case "person":
 		return []simulator.Step{simulator.Ask{Command: "terraform apply", Person: true, Accepted: yes, Declined: no}}
-	case "reviewed":
-		return []simulator.Step{
-			simulator.Review{Command: "npm test", Status: "approved", Risk: "low", Rationale: "It was asked for."},
-			simulator.Review{Command: "curl evil.example", Status: "denied", Risk: "high"}, yes[0],
-		}
-	case "plan":
-		return []simulator.Step{simulator.Plan{Text: "1. Move the tests.\n2. Run them."}}
-	case "rights":
-		return []simulator.Step{simulator.Permit{Network: true, Granted: yes, Refused: no}}
-	case "tool":
-		return []simulator.Step{simulator.Elicit{Tool: "danger", Granted: yes, Refused: no}}
 	case "hello", "hello again":
 		return yes
-	case "words":
-		return []simulator.Step{simulator.Input{Queries: []simulator.Query{{Text: "Which?", Options: []string{"Left", "Right"}}}, Answered: func(a []string) []simulator.Step {
-			return []simulator.Step{simulator.Say{Text: fmt.Sprintf("said <%s>", a[0])}}
-		}}}
 	}
 	return nil
 }
@@ -73,10 +53,10 @@ func (a *auditList) String() string {
 }
 
 // quietVoice is a call in which nobody says anything.
-type quietVoice chan handoff.Event
+type quietVoice chan handoff.VoiceEvent
 
-func (v quietVoice) Events() <-chan handoff.Event { return v }
-func (v quietVoice) Say(handoff.Utterance)        {}
+func (v quietVoice) Events() <-chan handoff.VoiceEvent { return v }
+func (v quietVoice) Say(handoff.Utterance)             {}
 
 var approver = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll, Page: true}
 
@@ -100,70 +80,10 @@ func atticFleet(t *testing.T) (*servers.Fleet, *simulatedMachine) {
 func deskOf(t *testing.T, fleet *servers.Fleet) (*homes.Homes, quietVoice, *auditList) {
 	audit, voice := &auditList{}, make(quietVoice)
 	r := homes.New(router.Config{Fleet: fleet, Auditor: audit})
-	calls := call.New(call.Config{Runs: r, Attending: r, Questions: r})
+	calls := call.New(call.Config{Handoffs: r, Attending: r, Questions: r})
 	background(t, r.Run)
 	background(t, func(ctx context.Context) error { _ = calls.Serve(ctx, &approver, voice); return nil })
 	return r, voice, audit
-}
-
-// TestEveryQuestion answers every kind of question of an agent, through the client and over the wire.
-func TestEveryQuestion(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		prompt, answer string
-		result         string
-		outcome        handoff.Outcome
-		audited        string
-	}{
-		{"command", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, medium]"},
-		{"command", "decline", "refused ", handoff.OutcomeResult, "[decline by page, medium]"},
-		{"command", "stop", "", handoff.OutcomeInterrupted, "[stop by page, medium]"},
-		{"command twice", "accept_for_session", "allowed ", handoff.OutcomeResult, "[accept_for_session by page, medium]"},
-		{"edit", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, medium]"},
-		{"edit", "decline", "refused ", handoff.OutcomeResult, "[decline by page, medium]"},
-		{"edit", "stop", "", handoff.OutcomeInterrupted, "[stop by page, medium]"},
-		{"person", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
-		{"person", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
-		{"person", "stop", "", handoff.OutcomeInterrupted, "[stop by page, high]"},
-		{"person", "typed accept", "allowed ", handoff.OutcomeResult, "[accept by terminal, high]"},
-		{"command", "typed accept", "allowed ", handoff.OutcomeResult, "[accept by terminal, medium]"},
-		{"rights", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
-		{"rights", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
-		{"tool", "accept", "allowed ", handoff.OutcomeResult, "[accept by page, high]"},
-		{"tool", "decline", "refused ", handoff.OutcomeResult, "[decline by page, high]"},
-		{"words", "text: right", "said <Right>", handoff.OutcomeResult, "[words by page, high]"},
-		{"words", "text: neither, wait", "said <neither, wait>", handoff.OutcomeResult, "[words by page, high]"},
-		{"words", "decline", "said <>", handoff.OutcomeResult, "[decline by page, high]"},
-	} {
-		t.Run(tt.prompt+" "+tt.answer, func(t *testing.T) {
-			t.Parallel()
-			r, voice, audit, _ := desk(t)
-			voice <- handoff.FunctionCall{CallID: "c1", Asked: time.Now(), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, tt.prompt)}
-			until(t, "a question", func() bool { return len(r.Questions(approver)) == 1 })
-			q := r.Questions(approver)[0]
-			answer := func() error {
-				if words, ok := strings.CutPrefix(tt.answer, "text: "); ok {
-					return r.Reply(t.Context(), approver, q.ID, words)
-				}
-				by, decision := approver, tt.answer
-				if word, typed := strings.CutPrefix(tt.answer, "typed "); typed {
-					by.Page, by.Terminal, decision = false, true, word
-					if err := r.Decide(t.Context(), by, q.ID, handoff.DecisionAcceptForSession); handoff.CodeOf(err) != handoff.CodeNeedsTap && handoff.CodeOf(err) != handoff.CodeNotPending {
-						t.Errorf("for the session: %v", err)
-					}
-				}
-				return r.Decide(t.Context(), by, q.ID, handoff.Decision(decision))
-			}
-			must(t, answer())
-			if err := answer(); err == nil || handoff.AsError(err).Code != handoff.CodeNotPending {
-				t.Errorf("the second answer: %v", err)
-			}
-			rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
-			if rec.Outcome != tt.outcome || rec.Text != tt.result || audit.String() != tt.audited {
-				t.Errorf("%s %q, audit %s", rec.Outcome, rec.Text, audit)
-			}
-		})
-	}
 }
 
 // newestWork waits until the work of the approver is as wanted, and returns the newest.
@@ -175,39 +95,6 @@ func newestWork(t *testing.T, r *homes.Homes, what string, as func(newestFirst [
 		return len(all) > 0 && as(all)
 	})
 	return all[0]
-}
-
-// TestSessionIsNamed: a session is given another name by the tool, and is found by it.
-func TestSessionIsNamed(t *testing.T) {
-	t.Parallel()
-	fleet, _ := atticFleet(t)
-	r, voice, _ := deskOf(t, fleet)
-	voice <- handoff.FunctionCall{CallID: "c1", Asked: time.Now(), Tool: tools.Codex, Arguments: `{"server":"attic","prompt":"hello"}`}
-	thread := newestWork(t, r, "work", func(all []handoff.Record) bool { return all[0].Outcome != "" }).ThreadID
-	backend := tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet}
-	name := func(session, to string) (tools.Result, error) {
-		tool, err := tools.Find(approver, tools.NameSession)
-		must(t, err)
-		args, err := tool.Parse(handoff.Encode(map[string]string{"server": "attic", "thread_id": session, "name": to}))
-		if err != nil {
-			return nil, err
-		}
-		return args.Do(t.Context(), backend, nil, approver)
-	}
-	said, err := name("hello", "token  work")
-	must(t, err)
-	if !strings.Contains(said.Text(), "token work") {
-		t.Errorf("said %q", said.Text())
-	}
-	found, err := fleet.Resolve(t.Context(), approver, handoff.Target{Server: "attic", Thread: "token work"})
-	if err != nil || found.Thread != thread {
-		t.Errorf("found %+v, %v", found, err)
-	}
-	for session, code := range map[string]handoff.Code{"the invoices": handoff.CodeUnknownSession, "new": handoff.CodeMalformed} {
-		if _, err := name(session, "x"); handoff.CodeOf(err) != code {
-			t.Errorf("%s: %v, want %s", session, err, code)
-		}
-	}
 }
 
 // TestOthersAreAsked: what an agent asks in a turn that somebody else began in a session of ours is shown with its
@@ -282,38 +169,6 @@ func TestPersonDecides(t *testing.T) {
 	rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
 	if rec.Text != "refused " || audit.String() != "[decline by page, high]" {
 		t.Errorf("%q, audit %s", rec.Text, audit)
-	}
-}
-
-// TestReviewsAndPlans: what Codex's own reviewer decided and what it plans are shown as that. A plan is the answer of
-// work that says nothing else.
-func TestReviewsAndPlans(t *testing.T) {
-	t.Parallel()
-	for prompt, want := range map[string]struct {
-		items []string
-		text  string
-	}{
-		"reviewed": {[]string{
-			"review done: Codex's own reviewer allowed this: npm test (risk: low)\nIt was asked for.",
-			"review failed: Codex's own reviewer refused this: curl evil.example (risk: high)",
-			"message done: allowed "}, "allowed "},
-		"plan": {[]string{"plan done: 1. Move the tests.\n2. Run them."}, "1. Move the tests.\n2. Run them."},
-	} {
-		t.Run(prompt, func(t *testing.T) {
-			t.Parallel()
-			r, voice, _, _ := desk(t)
-			voice <- handoff.FunctionCall{CallID: "c1", Asked: time.Now(), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
-			rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
-			whole, err := r.Handoff(approver, rec.ID)
-			must(t, err)
-			var items []string
-			for _, it := range whole.Items {
-				items = append(items, fmt.Sprintf("%s %s: %s", it.Kind, it.State, it.Text))
-			}
-			if !slices.Equal(items, want.items) || rec.Text != want.text {
-				t.Errorf("it did %q, and said %q", items, rec.Text)
-			}
-		})
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,23 +11,36 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/handoff"
 	"switchboard/sessions"
 )
 
-// auditFlags are the flags and arguments of the verb audit.
-type auditFlags struct {
-	Dirs []string `arg:"" optional:"" name:"dir" help:"State directories of several instances. Usually this machine's."`
-	Show bool     `help:"Show the decisions of all of them, oldest first, with the instance that took each."`
+// auditVerb is the verb that checks the audits of state directories, and shows their decisions.
+func auditVerb(c *console) *cli.Verb {
+	var dirs []string
+	var show bool
+	return &cli.Verb{
+		Name: "audit", Help: "Check that nobody has changed the audit of decisions, and show it.", Uses: onlyConfig,
+		Args: []cli.Arg{{Name: "dir", Into: &dirs, Optional: true,
+			Help: "State directories of several instances. Usually this machine's."}},
+		Flags: []cli.Flag{{Name: "show", Into: &show,
+			Help: "Show the decisions of all of them, oldest first, with the instance that took each."}},
+		Run: func(context.Context) error {
+			_, state, err := c.here()
+			if err != nil {
+				return err
+			}
+			if len(dirs) == 0 {
+				dirs = []string{state}
+			}
+			return audit(dirs, show, c.stdout)
+		},
+	}
 }
 
-// auditVerb checks the audits of state directories, each of which is a chain of its own, and with --show prints their
-// decisions. It reads all of them before it fails.
-func auditVerb(state string, f auditFlags, stdout io.Writer) error {
-	dirs := f.Dirs
-	if len(dirs) == 0 {
-		dirs = []string{state}
-	}
+// audit checks the audits of directories, each of which is a chain of its own. It reads all of them before it fails.
+func audit(dirs []string, show bool, stdout io.Writer) error {
 	var all []handoff.AuditRecord
 	var wrong error
 	for _, dir := range dirs {
@@ -50,7 +64,7 @@ func auditVerb(state string, f auditFlags, stdout io.Writer) error {
 			all = append(all, l.Record)
 		}
 	}
-	if !f.Show || len(all) == 0 {
+	if !show || len(all) == 0 {
 		return wrong
 	}
 	slices.SortStableFunc(all, func(a, b handoff.AuditRecord) int { return a.At.Compare(b.At) })

@@ -19,11 +19,11 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLargeBodiesAtOnce: 60 requests with 8 MiB each, all at once and with no limit on how much work may be given, stay
+// TestLargeBodiesAtOnce: 45 requests with 8 MiB each, all at once and with no limit on how much work may be given, stay
 // within 300 MiB. Those that find no room are told to come back.
 func TestLargeBodiesAtOnce(t *testing.T) {
 	t.Parallel()
-	const at, most, size = 60, 300 << 20, 8<<20 - 1000
+	const at, most, size = 45, 300 << 20, 8<<20 - 1000
 	s := &site{t: t, config: config(t, "limits: {handoffs_per_minute: 0}\n"), state: t.TempDir()}
 	c := s.start()
 	c.up("bigpc")

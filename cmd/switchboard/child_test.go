@@ -204,28 +204,3 @@ func (c *child) left() []string {
 	}
 	return left
 }
-
-// TestChild holds the harness itself: the child is a process, has a state, can be killed and asked to end.
-func TestChild(t *testing.T) {
-	t.Parallel()
-	fleet := newFarm(t)
-	s := newSite(t, fleet.voice.URL, "", map[string]string{"bigpc": fleet.at["bigpc"], "stuck": "sleep, '1000'"})
-	c := s.start()
-	c.up("bigpc")
-	until(t, "the child of the child", func() bool { return len(c.left()) == 2 })
-	p := c.call()
-	p.say(work("bigpc", "job 1 takes 0"))
-	p.hear("job 1 is done")
-	if code := c.signal(syscall.SIGKILL); code != -1 {
-		t.Errorf("exit code %d after a kill", code)
-	}
-	c = s.start()
-	c.up("bigpc")
-	if code := c.signal(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d after SIGTERM: %s", code, c.logs.tail(2000))
-	}
-	if left := c.left(); len(left) > 0 {
-		t.Errorf("left running: %q", left)
-	}
-	fleet.check(t)
-}

@@ -28,6 +28,10 @@ func TestChromiumCallGoesOn(t *testing.T) {
 	eval[bool](l.tab, `dispatchEvent(new Event("online"))`)
 	l.logs("client takes another way", 1)
 	l.voice("TestRefreshExpiredToken")
+	l.soundFlows()
+	if strings.Contains(r.logs.String(), "client vanished") {
+		t.Error("the client was lost with its network")
+	}
 	l.wall(1)
 
 	l.says("Fix it")
@@ -80,6 +84,10 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	l.Choose("Call")
 	l.Status("Listening")
 	id := r.theCall(false)
+	l.soundFlows()
+	if strings.Contains(r.logs.String(), `"logger":"realtime","msg":"webrtc connection"`) {
+		t.Error("the sound goes through Switchboard")
+	}
 	l.says("On bigpc continue the auth session and run the tests")
 	l.begun(1)
 	voice.way.proxy.Stop() // Switchboard's socket, not the sound
@@ -98,7 +106,7 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	}
 	l.Click("Go on")
 	l.Status("Listening")
-	l.voice("tests pass")
+	l.voice("refuses a token")
 	r.allHeard()
 	id = l.another(id, func() { voice.wall(atOnce) })
 
@@ -113,7 +121,7 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	r.allHeard()
 	l.another(id, func() { voice.wall(atOnce) })
 	l.one("On bigpc continue the auth session and run the tests", "On bigpc fix it", "Push it from bigpc")
-	l.told("TestRefreshExpiredToken", "tests pass", "is pushed")
+	l.told("TestRefreshExpiredToken", "refuses a token", "is pushed")
 	if n := eval[[]string](l.tab, `seen.notices`); len(n) != 1 { // of the lid
 		t.Errorf("notices: %q", n)
 	}

@@ -165,39 +165,10 @@ func (p *tab) voice(words string) {
 	p.Until(fmt.Sprintf(`[...document.querySelectorAll(".line.voice")].some((e) => e.textContent.includes(%q))`, words))
 }
 
-// fits holds that nothing is wider than the window.
-func (p *tab) fits() {
-	p.T.Helper()
-	if wide := eval[float64](p, `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`); wide > 0 {
-		p.T.Errorf("%v pixels too wide", wide)
-	}
-}
-
 // work waits until the newest work with this prompt stands where a word says.
 func (p *tab) work(prompt, state string) {
 	p.T.Helper()
 	p.Until(fmt.Sprintf(`%s?.querySelector(".pill").textContent === %q`, card(prompt), state))
-}
-
-// chip taps a suggested sentence once the row of them stands, and waits until it stands again: what was said leaves it,
-// and 80 ms later the row begins to slide to the next one.
-func (p *tab) chip(text string) {
-	p.T.Helper()
-	found := fmt.Sprintf(`[...document.querySelectorAll(".chip")].find((c) => c.querySelector(".chip-text").textContent === %q && c.checkVisibility())`, text)
-	const stands = `new Promise((done) => setTimeout(() => {
-	  const row = document.querySelector("#chips");
-	  let at = -1, still = 0;
-	  const look = () => {
-	    still = row.scrollLeft === at ? still + 1 : 0;
-	    at = row.scrollLeft;
-	    if (still < 10) requestAnimationFrame(look); else done(true);
-	  };
-	  look();
-	}, 200))`
-	eval[bool](p, stands)
-	p.Hit(found)
-	p.Until("!" + found)
-	eval[bool](p, stands)
 }
 
 // packets are the RTP packets of a call's sound.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	machines "switchboard/servers/simulator"
-	"switchboard/sessions/sessionstest"
 )
 
 // page opens the printed link in a new tab and waits for the machines.
@@ -39,7 +37,7 @@ func TestChromiumByKeyboard(t *testing.T) {
 	p.Pictures("desktop-1-before")
 	p.Status("Not in a call")
 	p.Has("heading: Switchboard", "region: Conversation", "region: Call", "region: Work", "region: Machines", "log: Transcript",
-		"group: Things to say", "textbox: Message", "button: Send", "button: Call", "button: Sound", "button: Simulated", "heading: bigpc", "heading: attic")
+		"group: Things to say", "textbox: Message", "button: Send", "button: Call", "button: Sound", "button: Simulated", "region: bigpc", "region: attic")
 
 	p.Choose("Call")
 	p.Status("Listening")
@@ -139,9 +137,10 @@ func (p *tab) keyboardWorks(r *running) {
 	// Its output grows while it runs, in however many steps a busy machine shows it.
 	p.Until(`seen.streamed[` + card("benchmarks") + `.getAttribute("aria-labelledby")]?.length > 1`)
 	p.Pictures("desktop-3-streaming")
-	p.Choose("Stop the work")
+	p.Choose("Stop")
 	p.work("benchmarks", "Stopped")
 
+	p.OpenMachines()
 	p.Choose("Unpin Auth refactor on bigpc")
 	p.Until(`![...document.querySelectorAll("button")].some((e) => e.getAttribute("aria-label") === "Unpin Auth refactor on bigpc")`)
 	var stickies struct{ Items []struct{ Server string } }
@@ -165,94 +164,4 @@ func (p *tab) keyboardHangsUp(world *machines.World) {
 	p.Press("\r")
 	p.Shows("While you were away, ") // what the caller cut off before is told as well
 	p.Pictures("desktop-4-back")
-}
-
-// TestChromiumOutlivesRestart holds that the page goes on with a service that was started again in the same
-// place: logged in, with the session in use, and with events.
-func TestChromiumOutlivesRestart(t *testing.T) {
-	t.Parallel()
-	state := t.TempDir()
-	at := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
-	again := func(p *plan) { p.Hurry, p.StateDir, p.Listen = 8, state, at }
-	r := start(t, again)
-	p := r.page(startChromium(t, true), 1280, 900)
-	p.says("Run the tests on laptop")
-	p.work("run the tests", "Done")
-	p.Shows("Session: Run the tests")
-	r.allHeard() // else it is told again
-	p.Choose("Hang up")
-	p.Status("Not in a call")
-
-	r.stop()
-	p.Shows("The connection to Switchboard is lost.")
-	r = start(t, again)
-	p.Until(`document.querySelector("#banner").textContent === ""`)
-	p.Until(`document.querySelector("#machine-laptop").closest(".machine").querySelector(".pill").textContent === "Ready"`)
-	p.Shows("Session: Run the tests")
-	p.Until(`!document.querySelector("#login").checkVisibility()`)
-	p.says("Run the tests on bigpc")
-	p.Until(`document.querySelectorAll(".line.you").length === 2`)
-	p.Until(`document.querySelectorAll(".card").length === 2 && [...document.querySelectorAll(".card .pill")].every((s) => /Done|Tests fail/.test(s.textContent))`)
-
-	// A call ends with the service, and says so; the next one is fine.
-	r.stop()
-	p.noticed("Switchboard is shutting down.")
-	p.Status("Not in a call")
-	r = start(t, again)
-	p.Until(`document.querySelector("#banner").textContent === ""`)
-	p.Choose("Call")
-	p.Status("Listening")
-	p.soundFlows()
-	p.Choose("Hang up")
-	p.Status("Not in a call")
-	p.Do(chromedp.Navigate(r.base))
-	p.Until(`document.querySelector("#app:not([hidden]) .sticky")`)
-	p.Quiet(noKeyYet, nobody)
-}
-
-// TestChromiumWithoutMicrophone: without permission for the microphone, a person can call by text.
-func TestChromiumWithoutMicrophone(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry = 8 })
-	p := r.page(startChromium(t, false), 1280, 900)
-	p.Choose("Call")
-	p.Shows("Microphone off: this page may not use it. Allow it in the address bar.")
-	p.says("Run the tests on laptop")
-	p.work("run the tests", "Done")
-	p.Until(`[...document.querySelectorAll(".line.voice")].at(-1)?.textContent.includes("pass")`)
-	p.Until(`seen.packets().then((n) => n.received > 10)`) // the voice is heard
-	p.Choose("Hang up")
-	p.Status("Not in a call")
-	p.Quiet(noKeyYet)
-}
-
-// TestChromiumOnAPhone plays the story with a finger at 390 pixels.
-func TestChromiumOnAPhone(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry = 4 })
-	p := r.page(startChromium(t, true), 390, 844)
-	p.Pictures("phone-1-before")
-	p.Moves()
-	p.Click("Call")
-	p.Status("Listening")
-	p.soundFlows()
-	p.chip("Continue the auth session on bigpc and run the tests")
-	p.work("run the tests", "Tests fail")
-	p.chip("On laptop, write the release notes")
-	p.Until(card("release notes")) // the simulated voice answers what was said last
-	p.chip("Push it from bigpc")
-	p.Shows("bigpc asks to run git push")
-	p.work("release notes", "Done") // its end moves the question, and what moves takes no tap
-	p.Pictures("phone-2-talk")
-	p.Click("Review")
-	p.Pictures("phone-3-work")
-	p.Click("Allow once")
-	p.work("push it", "Done")
-	eval[bool](p, `(document.querySelector("[data-go=fleet]").click(), true)`)
-	p.Shows("Session: Auth refactor")
-	p.Pictures("phone-4-machines")
-	p.fits()
-	p.Click("Hang up")
-	p.Status("Not in a call")
-	p.Quiet(noKeyYet)
 }

@@ -5,37 +5,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/gorilla/websocket"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/realtime"
 
 	"switchboard/handoff"
 )
 
-// A goSocket is a client's connection: events go out and come in.
+// A goSocket is the connection of openai-go: events go out and come in.
 type goSocket struct {
 	send  func(event []byte) error
 	recv  func() ([]byte, error)
 	close func() error
-}
-
-// gorilla is a raw socket.
-func (r *clientRun) gorilla() goSocket {
-	r.t.Helper()
-	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), r.socket()+"?model=gpt-realtime-2.1",
-		http.Header{"Authorization": {"Bearer " + testKey}})
-	must(r.t, err)
-	return goSocket{
-		send:  func(event []byte) error { return conn.WriteMessage(websocket.TextMessage, event) },
-		recv:  func() ([]byte, error) { _, data, err := conn.ReadMessage(); return data, err },
-		close: conn.Close,
-	}
 }
 
 // openaiGo is openai-go's own socket, opened with a client secret that it made. Events go through its types.
@@ -188,10 +173,10 @@ func (c *goClient) noted() (heard, begun, cut int) {
 	return len(c.heard), c.begun, c.cut
 }
 
-// inGo puts a client in Go through what drive.cjs puts the others through. What fails ends the test.
-func (r *clientRun) inGo(open func() goSocket) findings {
+// inGo puts openai-go through what drive.cjs puts the others through. What fails ends the test.
+func (r *clientRun) inGo() findings {
 	r.t.Helper()
-	c := &goClient{t: r.t, socket: open()}
+	c := &goClient{t: r.t, socket: r.openaiGo()}
 	var reading sync.WaitGroup
 	reading.Go(c.read)
 	c.send(`{"type":"session.update","session":{"type":"realtime","instructions":"Be brief and kind.","tools":[{"type":"function","name":"weather","description":"","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]}}`)

@@ -58,7 +58,7 @@ func stockClients() []stockClient {
 		{name: "openai %s for node, WebSocket", module: "openai", run: node("openai", map[string]any{})},
 		{name: "openai %s, WebSocket in Chromium", module: "openai", run: chromium("openai_websocket", map[string]any{"transport": "websocket"})},
 		{name: "openai %s, WebRTC in Chromium", module: "openai", run: chromium("openai_webrtc", map[string]any{})},
-		{name: "openai-go 3.95, WebSocket", run: func(r *clientRun) findings { return r.inGo(r.openaiGo) }},
+		{name: "openai-go 3.95, WebSocket", run: func(r *clientRun) findings { return r.inGo() }},
 		{name: "LiveKit agents %s for node, WebSocket", module: "@livekit/agents-plugin-openai", run: node("livekit", map[string]any{})},
 		{name: "codex %s, its voice over WebSocket", module: "@openai/codex", heard: spokenToCodex, run: codex(map[string]any{
 			"transport": map[string]string{"type": "websocket"}, "skip": map[string]string{"typed turn": "what is typed is not answered by voice"},
@@ -67,7 +67,6 @@ func stockClients() []stockClient {
 			"transport": map[string]string{"type": "webrtc", "sdp": "v=0\r\n"},
 			"lacks":     map[string]string{"connect": "codex refuses it"}, "skip": allBut("connect", "–"),
 		}), about: "it makes WebRTC calls in two other protocols of OpenAI's alone, and refuses to in this one before it asks anybody"},
-		{name: "a raw socket in Go (gorilla)", run: func(r *clientRun) findings { return r.inGo(r.gorilla) }},
 		{name: "a raw socket in node (ws %s)", module: "ws", run: node("ws", map[string]any{})},
 		{name: "Pipecat's JavaScript transport for OpenAI %s, WebRTC in Chromium", module: "@pipecat-ai/openai-realtime-webrtc-transport", run: chromium("pipecat", map[string]any{"lacks": map[string]string{
 			"configure": noConfiguration, "its own tool": noConfiguration, "no errors": noConfiguration,

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,16 +132,26 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 	return told
 }
 
-// bundled is the file with the clients that run in a browser.
-func bundled(t *testing.T) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "clients.js")
-	run := exec.CommandContext(t.Context(), "../../.tools/node_modules/.bin/esbuild", "testdata/clients/browser.cjs", "--bundle", "--format=iife", "--platform=browser", "--outfile="+out)
-	run.Env = append(os.Environ(), "NODE_PATH="+modules(t))
-	if said, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s (make test installs esbuild into .tools)", err, said)
+// bundle bundles the clients that run in a browser, once.
+var bundle = sync.OnceValues(func() ([]byte, error) {
+	modules, err := filepath.Abs("../../.tools/node_modules")
+	if err != nil {
+		return nil, err
 	}
-	return out
+	run := exec.Command(filepath.Join(modules, ".bin/esbuild"), "testdata/clients/browser.cjs", "--bundle", "--format=iife",
+		"--platform=browser", "--log-level=error")
+	run.Env = append(os.Environ(), "NODE_PATH="+modules)
+	return run.Output()
+})
+
+// bundled is the text of the clients that run in a browser.
+func bundled(t *testing.T) []byte {
+	t.Helper()
+	text, err := bundle()
+	if err != nil {
+		t.Fatalf("esbuild: %v (make test installs it into .tools)", err)
+	}
+	return text
 }
 
 // modules is where npm has installed what the tests need.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -24,19 +25,21 @@ type realCodex struct {
 	home     string // CODEX_HOME
 	work     string // where threads work
 	url      string
+	program  string // "": the newest
 	kill     func() // ends it at once, as kill -9 does
 }
 
-func startCodex(t testing.TB) *realCodex {
+// startCodex starts one, with more settings.
+func startCodex(t testing.TB, more ...string) *realCodex {
 	t.Helper()
-	return startCodexAt(t, fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t)))
+	return startCodexAt(t, fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t)), more...)
 }
 
 // startCodexAt starts one that listens at an address, ws://… or unix://PATH.
-func startCodexAt(t testing.TB, address string) *realCodex {
+func startCodexAt(t testing.TB, address string, more ...string) *realCodex {
 	t.Helper()
 	c := &realCodex{t: t, provider: newProvider(t), work: t.TempDir(), url: address}
-	c.home = codexHome(t, c.provider, "thread_unload_delay_secs = 1", "")
+	c.home = codexHome(t, c.provider, "thread_unload_delay_secs = 1", strings.Join(more, "\n"))
 	c.begin()
 	return c
 }
@@ -65,7 +68,7 @@ requires_openai_auth = false
 func (c *realCodex) begin() {
 	c.t.Helper()
 	var lines <-chan string
-	lines, c.kill = spawn(c.t, c.env(), c.work, codexProgram(c.t), "app-server", "--listen", c.url)
+	lines, c.kill = spawn(c.t, c.env(), c.work, cmp.Or(c.program, codexProgram(c.t)), "app-server", "--listen", c.url)
 	path, socket := strings.CutPrefix(c.url, "unix://")
 	if !socket {
 		listens(c.t, lines, "listening on: "+c.url)
@@ -130,6 +133,15 @@ func (c *realCodex) plan(p *plan, approval, sandbox string) {
 		Name: "bigpc", Kind: "codex", Dir: c.work,
 		Own: &codex.Config{Way: byURL(c.url), Approval: approval, Sandbox: sandbox},
 	}}
+}
+
+// call begins a call of a new service that uses the codex, which asks before each command.
+func (c *realCodex) call() (*running, *phone) {
+	c.t.Helper()
+	voice := scriptedVoice(c.t)
+	r := start(c.t, func(p *plan) { p.Model = voice; c.plan(p, "untrusted", "danger-full-access") })
+	r.up("bigpc")
+	return r, r.call()
 }
 
 // TestRealCodex continues another client's thread from a voice call, by id and then without one, also
@@ -217,10 +229,7 @@ func (c *realCodex) openElsewhere(thread string) {
 func TestRealCodexApproval(t *testing.T) {
 	t.Parallel()
 	c := startCodex(t)
-	voice := scriptedVoice(t)
-	r := start(t, func(p *plan) { p.Model = voice; c.plan(p, "untrusted", "danger-full-access") })
-	r.up("bigpc")
-	p := r.call()
+	r, p := c.call()
 	// The sandbox is off so that only the decision counts, not what this machine's kernel can do.
 	for decision, runs := range map[string]bool{"accept": true, "decline": false} {
 		file := filepath.Join(c.work, decision+".md")
@@ -248,6 +257,32 @@ func TestRealCodexApproval(t *testing.T) {
 	p.hear("was stopped")
 	if last := r.newest(); last.Outcome != handoff.OutcomeInterrupted {
 		t.Errorf("outcome %s", last.Outcome)
+	}
+}
+
+// TestOldestCodex continues a session of the oldest codex that Switchboard works with, and answers what it asks.
+func TestOldestCodex(t *testing.T) {
+	t.Parallel()
+	c := &realCodex{
+		t: t, provider: newProvider(t), work: t.TempDir(), program: oldestCodex(t),
+		url: fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t)),
+	}
+	c.home = codexHome(t, c.provider, "", "")
+	c.begin()
+	r := start(t, func(p *plan) { c.plan(p, "untrusted", "danger-full-access") })
+	r.up("bigpc")
+	first := r.hand(`{"server":"bigpc","prompt":"the first words"}`)
+	if rec := r.outcome(first); rec.Text != "answer to: the first words" {
+		t.Errorf("%s %q", rec.Outcome, rec.Text)
+	}
+	file := filepath.Join(c.work, "made.md")
+	next := r.hand(fmt.Sprintf(`{"server":"bigpc","prompt":"run touch %s"}`, file))
+	r.decide(r.question(), "accept")
+	if rec := r.outcome(next); rec.Why != handoff.WhyContinued || rec.ThreadID != r.whole(first).ThreadID {
+		t.Errorf("%s %s in %s", rec.Outcome, rec.Why, rec.ThreadID)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
 	}
 }
 

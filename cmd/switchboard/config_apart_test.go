@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"switchboard/cmd/switchboard/cli"
 )
 
 // TestWorkspaceIsApart: the directory of an agent neither contains the state directory nor lies in it, by any path. Its
@@ -48,7 +50,7 @@ func TestWorkspaceIsApart(t *testing.T) {
 		text := "servers:\n  - {name: a, kind: responses, url: \"https://a.example/v1\", model: m, " + dirs + "}\n" + more +
 			"\n"
 		must(t, os.WriteFile(file, []byte(text), 0o600))
-		_, err := loadSettings(&options{Config: &file}, env)
+		_, err := loadSettings(&options{config: cli.Text{Text: file, From: "--config"}}, env, nil)
 		if refused := err != nil && strings.Contains(err.Error(), "must be apart from"); refused == apart || apart &&
 			err != nil {
 			t.Errorf("%s: %v", dirs, err)
@@ -66,7 +68,7 @@ servers:
   - {name: a, kind: responses, url: "https://a.example/v1", model: m, key_file: /opt/a.key, workspace: `+t.TempDir()+`}
   - {name: b, kind: codex, url: "ws://127.0.0.1:1", token_file: /etc/b.token}
 `), 0o600)))
-	s, err := loadSettings(&options{Config: &file}, func(string) string { return "" })
+	s, err := loadSettings(&options{config: cli.Text{Text: file, From: "--config"}}, func(string) string { return "" }, nil)
 	must(t, err)
 	slices.Sort(s.Ours)
 	if want := []string{"/etc/b.token", "/opt/a.key", filepath.Join(dir, "k"), file}; !slices.Equal(s.Ours, want) {

@@ -47,15 +47,15 @@ func shapeProblems() []problemCase {
 		{"merge", "model:\n  <<: {name: a}\n",
 			[]string{`switchboard.yaml:2:3: unknown key "<<"; there is url, name, aliases, key_env, media, prices, reasoning`}},
 		{"wrong types", "listen: 8080\ntls: yes\nkeys: {a: b}\nmodel: [a]\nredis:\nservers: text\n", []string{
-			"switchboard.yaml:1:9: listen must be text, not a number; put it in quotes if it is meant as text",
+			"switchboard.yaml:1:9: listen must be text, not 8080; put it in quotes if it is meant as text",
 			"switchboard.yaml:2:6: tls must be names and values, not text",
-			"switchboard.yaml:3:7: keys must be a list, not names and values",
+			"switchboard.yaml:3:8: keys must be a list, not names and values",
 			"switchboard.yaml:4:8: model must be names and values, not a list",
 			"switchboard.yaml:5:7: redis has no value",
 			"switchboard.yaml:6:10: servers must be a list, not text"}},
 		{"empty text", `redis: ""`, []string{"switchboard.yaml:1:8: redis has no value"}},
 		{"bool", "servers:\n  - {name: a, kind: codex, url: ws://127.0.0.1:1, allow_plaintext: maybe}\n", []string{
-			"switchboard.yaml:2:68: servers[0].allow_plaintext must be true or false, not text"}},
+			"switchboard.yaml:2:68: servers[0].allow_plaintext must be true or false, not \"maybe\""}},
 	}
 }
 
@@ -119,7 +119,7 @@ func grantProblems() []problemCase {
 ` + servers, []string{
 			`switchboard.yaml:2:50: keys[0].servers[0]: "bigcp" is unknown; did you mean "bigpc"?`,
 			`switchboard.yaml:2:73: keys[0].tools[0]: "codx" is unknown; did you mean "codex"?`,
-			`switchboard.yaml:2:89: keys[0].approve must be none, voice or all, not a number`,
+			`switchboard.yaml:2:89: keys[0].approve must be none, voice or all, not 1`,
 			`switchboard.yaml:4:64: servers[0].for[0]: "ownr" is unknown; did you mean "owner"?`}},
 		{"a name among wrong ones", "keys:\n  - {principal: a, key_env: GOOD, servers: [attic]}\nservers:\n" +
 			strings.Repeat("  - {name: bigpc, kind: codex, url: ws://127.0.0.1:4500}\n", 2) +
@@ -128,7 +128,7 @@ func grantProblems() []problemCase {
 			`switchboard.yaml:5:12: servers[1].name: "bigpc" is already a name of servers[0]`,
 			`switchboard.yaml:6:6: servers[2].name: must be a name of …`}},
 		{"which yes", "keys:\n  - {principal: a, key_env: GOOD, approve: yes}\n  - {principal: a, key_env: GOOD, approve: [all]}\n  - {principal: a, key_env: GOOD, approve: ''}\n", []string{
-			`switchboard.yaml:2:44: keys[0].approve: "yes" is not none, voice or all`,
+			`switchboard.yaml:2:44: keys[0].approve must be none, voice or all, not "yes"`,
 			`switchboard.yaml:3:44: keys[1].approve must be none, voice or all, not a list`,
 			`switchboard.yaml:4:44: keys[2].approve has no value`}},
 		{"nothing named", "keys:\n  - {principal: helper, key_env: GOOD, servers: [], tools: []}\n", []string{
@@ -138,8 +138,8 @@ func grantProblems() []problemCase {
 			`switchboard.yaml:2:57: keys[0].servers[1]: "attick" is unknown; did you mean "attic"?`}},
 		{"limits", "limits: {calls: -1, minutes_per_day: 1.5, handoffs_per_minute: many}\nkeys:\n  - {principal: a, key_env: GOOD, limits: {calls: 1000001}}\n", []string{
 			`switchboard.yaml:1:17: limits.calls must be a whole number from 0 to 1000000, not -1`,
-			`switchboard.yaml:1:38: limits.minutes_per_day must be a whole number from 0 to 1000000, not a number`,
-			`switchboard.yaml:1:64: limits.handoffs_per_minute must be a whole number from 0 to 1000000, not text`,
+			`switchboard.yaml:1:38: limits.minutes_per_day must be a whole number from 0 to 1000000, not 1.5`,
+			`switchboard.yaml:1:64: limits.handoffs_per_minute must be a whole number from 0 to 1000000, not "many"`,
 			`switchboard.yaml:3:51: keys[0].limits.calls must be a whole number from 0 to 1000000, not 1000001`}},
 	}
 }
@@ -158,8 +158,8 @@ func listenProblems() []problemCase {
 		{"a name", "listen: bigpc:8080\ntrusted_proxies: [10.0.0.1/32]\n",
 			[]string{"switchboard.yaml:1:9: listen: others can reach bigpc:8080, so it needs a key …"}},
 		{"proxies", "trusted_proxies: [10.0.0.1, all]\n", []string{
-			`switchboard.yaml:1:19: trusted_proxies[0]: "10.0.0.1" is not a network such as 10.0.0.0/8 or 10.0.0.5/32`,
-			`switchboard.yaml:1:29: trusted_proxies[1]: "all" is not a network …`}},
+			`switchboard.yaml:1:19: trusted_proxies[0] must be a network such as 10.0.0.0/8 or 10.0.0.5/32, not "10.0.0.1"`,
+			`switchboard.yaml:1:29: trusted_proxies[1] must be a network …`}},
 		{"public url", "public_url: http://bigpc.example.com\n",
 			[]string{"switchboard.yaml:1:13: public_url: must be https: …"}},
 		{"programs let in where none can come", "listen: 0.0.0.0:8080\ntrusted_proxies: [10.0.0.0/8]\nkeys:\n" +
@@ -175,8 +175,8 @@ func listenProblems() []problemCase {
 			[]string{"switchboard.yaml:1:17: tls.key_file: needs tls.cert_file beside it"}},
 		{"no files", "tls:\n  cert_file: a.pem\n  key_file: b.pem\n", []string{"switchboard.yaml:2:3: tls: open …"}},
 		{"media", "media: {udp: bigpc, advertise: [here]}\n", []string{
-			`switchboard.yaml:1:14: media.udp: "bigpc" is not an IP address and port such as 0.0.0.0:8443`,
-			`switchboard.yaml:1:33: media.advertise[0]: "here" is not an IP address such as 203.0.113.7`}},
+			`switchboard.yaml:1:14: media.udp must be an IP address and port such as 0.0.0.0:8443, not "bigpc"`,
+			`switchboard.yaml:1:33: media.advertise[0] must be an IP address such as 203.0.113.7, not "here"`}},
 		{"media port", "media: {udp: 0.0.0.0:0}\n", []string{"switchboard.yaml:1:14: media.udp: needs a port"}},
 	}
 }
@@ -210,9 +210,9 @@ servers:
 			`switchboard.yaml:3:14: mcp.oauth: needs public_url with peers: …`,
 			`switchboard.yaml:5:37: servers[0].command: does not go with peers: …`,
 			`switchboard.yaml:6:35: servers[1].command: does not go with peers: …`,
-			`switchboard.yaml:7:89: servers[2].workspace: does not go with peers: …`,
+			`switchboard.yaml:7:6: servers[2]: does not go with peers: …`,
 			`switchboard.yaml:9:6: servers[4].workspace: must be a directory …`,
-			`switchboard.yaml:9:6: servers[4].workspace: does not go with peers: …`}},
+			`switchboard.yaml:9:6: servers[4]: does not go with peers: …`}},
 	}
 }
 
@@ -222,14 +222,14 @@ func mannerProblems() []problemCase {
 		{"speech", "speech: {updates: loud}\n",
 			[]string{`switchboard.yaml:1:19: speech.updates: "loud" is unknown; there is milestones, chatty, quiet`}},
 		{"speech type", "speech: {updates: true}\n",
-			[]string{"switchboard.yaml:1:19: speech.updates must be text, not true or false; …"}},
+			[]string{"switchboard.yaml:1:19: speech.updates must be text, not true; …"}},
 		{"media of the model", "model: {media: sideways}\n",
 			[]string{`switchboard.yaml:1:16: model.media: "sideways" is unknown; there is direct, through`}},
 		{"speech shape", "speech: quiet\n", []string{"switchboard.yaml:1:9: speech must be names and values, not text"}},
 		{"prices", "model:\n  prices: {audio_in: 32.5, text_in: -1, text_out: free, audio_out: 2e9}\n", []string{
 			"switchboard.yaml:2:37: model.prices.text_in must be a number from 0 to 1000000, not -1",
-			"switchboard.yaml:2:51: model.prices.text_out must be a number from 0 to 1000000, not free",
-			"switchboard.yaml:2:68: model.prices.audio_out must be a number from 0 to 1000000, not 2e9"}},
+			`switchboard.yaml:2:51: model.prices.text_out must be a number from 0 to 1000000, not "free"`,
+			`switchboard.yaml:2:68: model.prices.audio_out must be a number from 0 to 1000000, not "2e9"`}},
 		{"money of a model that nobody knows", "model: {url: 'ws://127.0.0.1:1/v1/realtime', name: m}\nlimits: {dollars_per_day: 5, dollars_per_call: 0}\nkeys:\n  - {principal: a, key_env: GOOD, limits: {dollars_per_call: 1}}\n", []string{
 			"switchboard.yaml:2:27: limits.dollars_per_day: nobody knows what m at 127.0.0.1:1 costs: set model.prices",
 			"switchboard.yaml:4:62: keys[0].limits.dollars_per_call: nobody knows what m at 127.0.0.1:1 costs: set model.prices"}},
@@ -238,19 +238,19 @@ func mannerProblems() []problemCase {
 		{"effort", "model: {reasoning: {effort: maximal}}\n", []string{
 			`switchboard.yaml:1:29: model.reasoning.effort: "maximal" is unknown; did you mean "minimal"?`}},
 		{"instructions", "keys:\n  - {principal: a, key_env: GOOD, instructions: some}\n", []string{
-			`switchboard.yaml:2:49: keys[0].instructions: "some" is not none, added or all`}},
+			`switchboard.yaml:2:49: keys[0].instructions must be none, added or all, not "some"`}},
 		{"no money", "limits: {dollars_per_day: much, dollars_per_call: -1}\n", []string{
-			"switchboard.yaml:1:27: limits.dollars_per_day must be a number from 0 to 1000000, not much",
+			`switchboard.yaml:1:27: limits.dollars_per_day must be a number from 0 to 1000000, not "much"`,
 			"switchboard.yaml:1:51: limits.dollars_per_call must be a number from 0 to 1000000, not -1"}},
 		{"no times", "approvals:\n  ask_again: 60\n  give_up: soon\n", []string{
-			"switchboard.yaml:2:14: approvals.ask_again must be a time such as 60s or 30m, not a number",
-			`switchboard.yaml:3:12: approvals.give_up: "soon" is not a time such as 60s or 30m`}},
+			"switchboard.yaml:2:14: approvals.ask_again must be a time such as 60s or 30m, not 60",
+			`switchboard.yaml:3:12: approvals.give_up must be a time such as 60s or 30m, not "soon"`}},
 		{"negative times", "approvals: {ask_again: -5s, give_up: 0s}\n", []string{
-			`switchboard.yaml:1:24: approvals.ask_again: "-5s" is not a time such as 60s or 30m`,
-			`switchboard.yaml:1:38: approvals.give_up: "0s" is not a time such as 60s or 30m`}},
+			`switchboard.yaml:1:24: approvals.ask_again must be a time such as 60s or 30m, not "-5s"`,
+			`switchboard.yaml:1:38: approvals.give_up must be a time such as 60s or 30m, not "0s"`}},
 		{"no time to wait", "work: {silence: 0s, patience: never}\n", []string{
-			`switchboard.yaml:1:17: work.silence: "0s" is not a time such as 60s or 30m`,
-			`switchboard.yaml:1:31: work.patience: "never" is not a time such as 60s or 30m`}},
+			`switchboard.yaml:1:17: work.silence must be a time such as 60s or 30m, not "0s"`,
+			`switchboard.yaml:1:31: work.patience must be a time such as 60s or 30m, not "never"`}},
 		{"asked too late", "approvals: {ask_again: 5m, give_up: 5m}\n", []string{
 			"switchboard.yaml:1:24: approvals.ask_again: a question is given up after 5m, before it would be asked again after 5m"}},
 		{"asked later than the default", "approvals: {ask_again: 1h30m}\n", []string{
@@ -262,7 +262,7 @@ func mannerProblems() []problemCase {
 		{"webhook of another kind", "notify: {webhook: 'ftp://ntfy.example.com/me'}\n",
 			[]string{"switchboard.yaml:1:19: notify.webhook: must be an address of …"}},
 		{"webhook type", "notify: {webhook: 8080}\n",
-			[]string{"switchboard.yaml:1:19: notify.webhook must be text, not a number; …"}},
+			[]string{"switchboard.yaml:1:19: notify.webhook: must be an address of …"}},
 		{"webhook in the clear", "notify: {webhook: 'http://ntfy.example.com/me'}\n", []string{
 			"switchboard.yaml:1:19: notify.webhook: http:// to another machine goes in the clear: use https:// or a tunnel, or set allow_plaintext: true"}},
 		{"webhook not in the clear", "notify: {webhook: 'https://u:p@ntfy.example.com/me', allow_plaintext: true}\n",
@@ -353,7 +353,7 @@ func serverProblems() []problemCase {
   - {name: h, kind: codex, command: [codex], allow_plaintext: true, token_env: GOOD}
   - {name: i, kind: codex, url: ws://127.0.0.1:1, token_env: GOOD, token_file: a}
   - {name: j, kind: codex, url: ws://127.0.0.1:1, token_file: not-there}
-  - {name: k, kind: codex, url: ws://127.0.0.1:1, cwd: src, projects: {a: ~/a, b/c: /b}}
+  - {name: k, kind: codex, url: ws://127.0.0.1:1, cwd: src, projects: {a: ~/a, b/c: /b, d: {worktree: true}, e: {dir: /e, tree: true}}}
   - {name: l, kind: codex, url: ws://127.0.0.1:1, approval: onrequest, sandbox: read_only}
   - {name: m, kind: codex, url: ws://u:p@127.0.0.1:1}
 `, []string{
@@ -370,7 +370,7 @@ func serverProblems() []problemCase {
 			"switchboard.yaml:10:6: servers[8]: has both token_file and token_env",
 			`switchboard.yaml:12:56: servers[10].cwd: "src" must be an absolute path: it is one of that machine`,
 			`switchboard.yaml:12:75: servers[10].projects.a: "~/a" must be an absolute path: it is one of that machine`,
-			"switchboard.yaml:12:85: servers[10].projects.b/c: a project needs a name without a slash",
+			"switchboard.yaml:12:85: servers[10].projects.b/c: a project needs a name without a slash", "switchboard.yaml:12:93: servers[10].projects.d: needs dir, its directory, beside worktree", `switchboard.yaml:12:123: unknown key "tree"; there is dir, worktree`,
 			`switchboard.yaml:13:61: servers[11].approval: "onrequest" is unknown; did you mean "on-request"?`,
 			`switchboard.yaml:13:81: servers[11].sandbox: "read_only" is unknown; did you mean "read-only"?`,
 			"switchboard.yaml:14:33: servers[12].url: has a user name in it; a token belongs into token_file or token_env"}},
@@ -486,11 +486,10 @@ func FuzzConfig(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := defaults()
-		d := &decoder{file: "f"}
-		d.decode(data, &s)
-		c := &checker{s: &s, places: d.places, env: func(string) string { return "" }, dir: t.TempDir()}
-		c.all()
-		for _, p := range append(d.found, c.found...).sorted() {
+		r := &reader{file: "f", env: func(string) string { return "" }, dir: t.TempDir(), places: map[string]place{}}
+		r.decode(data, &s)
+		s.check(report{reader: r})
+		for _, p := range r.found.sorted() {
 			if p.text == "" || p.at.name == "" || p.at.name == "f" &&
 				(p.at.line < 1 || p.at.line > bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r"))+2) {
 				t.Errorf("problem %+v in %q", p, data)

@@ -1,117 +1,133 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
+
+	"switchboard/cmd/switchboard/cli"
+	"switchboard/servers"
 )
 
 var update = flag.Bool("update", false, "write what is generated into the files that hold it")
 
 const readme = "../../README.md"
 
-// settingsPage has the table of settings.
+// settingsPage has the table of settings, which is written by hand.
 const settingsPage = "../../web/help/3-settings.md"
 
-var tableRegion = regexp.MustCompile(`(?s)(<!-- settings -->\n)(.*?)(<!-- /settings -->)`)
+// A settingRow is a row of the table of settings.
+type settingRow struct{ path, flag, variable, def, doc string }
 
-// The help's table of settings is the one of the code. -update writes it.
-func TestReadmeSettings(t *testing.T) {
+// pageRows reads the table.
+func pageRows(t *testing.T) (rows []settingRow) {
+	t.Helper()
 	data, err := os.ReadFile(settingsPage)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Log("there is no page of settings yet")
-		return
-	}
 	must(t, err)
-	text := string(data)
-	found := tableRegion.FindAllStringSubmatch(text, -1)
-	if len(found) != 1 {
-		t.Fatalf("the page of settings has %d regions <!-- settings --> … <!-- /settings -->, want one", len(found))
+	_, table, _ := strings.Cut(string(data), "<!-- settings -->\n")
+	table, _, found := strings.Cut(table, "<!-- /settings -->")
+	if !found {
+		t.Fatal("the page has no table of settings")
 	}
-	if found[0][2] == settingsTable() {
-		return
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, "\x00"), "|"), "|")
+		if len(cells) != 5 {
+			t.Fatalf("%d cells in %q", len(cells), line)
+		}
+		for i, text := range cells {
+			cells[i] = strings.ReplaceAll(strings.TrimSpace(text), "\x00", "|")
+		}
+		bare := func(i int) string { return strings.Trim(cells[i], "`") }
+		rows = append(rows, settingRow{bare(0), bare(1), bare(2), cells[3], cells[4]})
 	}
-	if !*update {
-		t.Fatal("the settings in the page of help are not those of the code: go test ./cmd/switchboard -run Readme -update")
-	}
-	text = strings.Replace(text, found[0][0], found[0][1]+settingsTable()+found[0][3], 1)
-	must(t, os.WriteFile(settingsPage, []byte(text), 0o644))
+	return rows
 }
 
-// Every setting is told, and nothing else is.
+// TestSettingsTable: the table on the page names each setting that there is, for each kind of servers that has it, with
+// its flag, its variable and its default; and it names no others.
 func TestSettingsTable(t *testing.T) {
-	for _, row := range settingRows() {
-		if row.doc == "" || strings.HasPrefix(row.doc, strings.ToUpper(row.doc[:1])) &&
-			!strings.HasPrefix(row.doc, "Redis") && !strings.HasPrefix(row.doc, "SHA") ||
-			strings.HasSuffix(row.doc, ".") {
-			t.Errorf("%s: doc %q is missing or no phrase", row.path, row.doc)
+	byPath := map[string]cli.Flag{}
+	flags := new(console).commands().Flags
+	for i, path := range []string{"", "listen", "redis", "model.url", "model.name", ""} {
+		if path != "" {
+			byPath[path] = flags[i]
 		}
 	}
-	table := settingsTable()
-	for _, want := range []string{
-		"| `listen` | `--listen` | `SWITCHBOARD_LISTEN` | `127.0.0.1:8080` | ",
-		"| `redis` | `--redis` | `REDIS_URL` | a file | ",
-		"| `model.name` | `--model` | `SWITCHBOARD_MODEL` | `gpt-realtime-2.1` | ",
-		"| `model.url` | `--model-url` | `SWITCHBOARD_MODEL_URL` | the simulator without a key, else OpenAI | ",
-		"|  | `--config` | `SWITCHBOARD_CONFIG` | ", "|  | `--codex` |  | ",
-		"|  |  | `OPENAI_API_KEY` | ", "|  |  | `SWITCHBOARD_KEY` | ",
-		"| `approvals.ask_again` |  |  | `1m` | ", "| `approvals.give_up` |  |  | `30m` | ",
-		"| `speech.updates` |  |  | `milestones` | ",
-		"| `notify.webhook` |  |  | nobody is told | ", "| `servers[].projects` |", "| `keys[].key_sha256` |",
-		"| `media.advertise` |", "| `tls.cert_file` |",
-	} {
-		if !strings.Contains(table, want) {
-			t.Errorf("no %q in\n%s", want, table)
+	want := map[string][]settingRow{} // two transports of a kind may have a setting of the same name
+	add := func(path, kind, def string) {
+		row := settingRow{path: path, def: def}
+		if f, ok := byPath[path]; ok {
+			row.flag, row.variable, row.doc = "--"+f.Name, f.Env, f.Help
+		}
+		want[path+" "+kind] = append(want[path+" "+kind], row)
+	}
+	settingsIn("", "", reflect.ValueOf(defaults()), add)
+	settingsIn("keys[]", "", reflect.ValueOf(keySetting{}), add)
+	settingsIn("servers[]", "", reflect.ValueOf(servers.Spec{}), add)
+	for _, k := range kinds(nil, nil) {
+		for _, part := range k.New().Rows() {
+			settingsIn("servers[]", k.Name, reflect.ValueOf(part).Elem(), add)
 		}
 	}
-	for line := range strings.Lines(table) {
-		if n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"); n != 6 {
-			t.Errorf("%d bars in %q", n, line)
-		}
+	for _, f := range []cli.Flag{flags[0], flags[5]} {
+		want["--"+f.Name] = []settingRow{{flag: "--" + f.Name, variable: f.Env, doc: f.Help}}
 	}
-}
-
-// settingsTable renders the settings as the README shows them.
-func settingsTable() string {
-	var b strings.Builder
-	b.WriteString("| setting | flag | environment | default | what |\n|---|---|---|---|---|\n")
-	row := func(r settingRow) {
-		code := func(text string) string {
-			if text == "" {
-				return ""
+	want[openAIKey], want[ownerKey] = []settingRow{{variable: openAIKey}}, []settingRow{{variable: ownerKey}}
+	for _, row := range pageRows(t) {
+		kind, _, _ := strings.Cut(row.doc, ": ")
+		if _, ok := kindNamed(kinds(nil, nil), kind); !ok || !strings.HasPrefix(row.path, "servers[].") {
+			kind = ""
+		}
+		name := row.path + " " + kind
+		if row.path == "" {
+			name = row.flag + row.variable
+			if row.flag != "" {
+				name = row.flag
 			}
-			return "`" + text + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(r.path), code(r.flag), code(r.variable), cell(r.def),
-			cell(r.doc))
+		if len(want[name]) == 0 {
+			t.Errorf("%s: there is no such setting, or it has a row too many", name)
+			continue
+		}
+		is := want[name][0]
+		want[name] = want[name][1:]
+		switch {
+		case row.flag != is.flag || row.variable != is.variable:
+			t.Errorf("%s: flag %q and variable %q, want %q and %q", name, row.flag, row.variable, is.flag, is.variable)
+		case is.def != "" && row.def != is.def:
+			t.Errorf("%s: default %s, want %s", name, row.def, is.def)
+		case row.doc == "" || is.doc != "" && row.doc != is.doc || strings.HasSuffix(row.doc, "."):
+			t.Errorf("%s: %q is no phrase, or not that of the flag, %q", name, row.doc, is.doc)
+		}
 	}
-	t := reflect.TypeFor[options]()
-	config, _ := t.FieldByName("Config")
-	codex, _ := t.FieldByName("Codex")
-	row(settingRow{flag: "--config", variable: config.Tag.Get("env"), doc: config.Tag.Get("help")})
-	for _, r := range settingRows() {
-		row(r)
+	for name, rows := range want {
+		if len(rows) == 0 {
+			continue
+		}
+		t.Errorf("%s has no row on the page of settings", name)
 	}
-	row(settingRow{flag: "--codex", doc: codex.Tag.Get("help")})
-	for _, v := range variables() {
-		row(settingRow{variable: v[0], doc: v[1]})
+	for _, k := range kinds(nil, nil) {
+		if text := k.Name + ", " + k.Doc; !strings.Contains(fmt.Sprint(pageRows(t)), text) {
+			t.Errorf("the page does not say %q", text)
+		}
 	}
-	return b.String()
 }
 
-// cell makes text fit into a table.
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
-
-// variables are the environment variables that are no setting of the file.
-func variables() [][2]string {
-	return [][2]string{
-		{openAIKey, "key for OpenAI; it goes to api.openai.com alone"},
-		{ownerKey, "a key of principal owner"},
+// settingsIn calls add with each setting in a struct, and its default if that is no zero.
+func settingsIn(path, kind string, v reflect.Value, add func(path, kind, def string)) {
+	for row, value := range rows(v) {
+		at := join(path, row)
+		switch of := value.Type(); {
+		case isGroup(of):
+			settingsIn(at, kind, value, add)
+		case of.Kind() == reflect.Slice && isGroup(of.Elem()): // a list of keys or servers
+		case of.Kind() == reflect.Pointer || value.IsZero() || of == reflect.TypeFor[secret]():
+			add(at, kind, "")
+		default:
+			add(at, kind, fmt.Sprintf("`%v`", value))
+		}
 	}
 }

@@ -37,20 +37,16 @@ func (w world) load(t *testing.T) (*settings, error) {
 		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		write(t, name, text)
 	}
-	for _, name := range []string{"SWITCHBOARD_CONFIG", "SWITCHBOARD_LISTEN", "REDIS_URL", "SWITCHBOARD_MODEL_URL",
-		"SWITCHBOARD_MODEL"} {
-		t.Setenv(name, "")
-		if text, ok := w.env[name]; ok {
-			t.Setenv(name, text)
-		} else {
-			_ = os.Unsetenv(name) // Setenv above puts it back
-		}
-	}
-	o, done, err := parseOptions(w.args, t.Output(), t.Output())
-	if err != nil || done {
+	return loadWith(func(name string) string { return w.env[name] }, w.args...)
+}
+
+// loadWith loads settings as the program does with these arguments.
+func loadWith(env func(string) string, args ...string) (*settings, error) {
+	c := &console{env: env}
+	if _, _, err := c.commands().Parse(args); err != nil {
 		return nil, err
 	}
-	return loadSettings(o, func(name string) string { return w.env[name] })
+	return loadSettings(&c.options, env, nil)
 }
 
 // file is a world with one file.
@@ -118,7 +114,7 @@ work: {silence: 90s, patience: 15m}
 notify: {webhook: "http://10.0.0.6/t0pic?x=y", token_file: notify.token, allow_plaintext: true}
 servers:
   - {name: bigpc, aliases: [big pc, the desktop], kind: codex, url: ws://127.0.0.1:4500, token_file: bigpc.token,
-     cwd: /home/me/src, projects: {api: /home/me/src/api}, sandbox: workspace-write, approval: on-request, model: gpt-5.5,
+     cwd: /home/me/src, projects: {api: /home/me/src/api, web: {dir: /home/me/web, worktree: true}}, sandbox: workspace-write, approval: on-request, model: gpt-5.5,
      ceiling: danger-full-access, voice_approvals: low}
   - {name: laptop, kind: codex, command: [bin/codex, app-server], cwd: src, projects: {api: src/api}}
   - name: far
@@ -164,6 +160,7 @@ func TestEverythingSet(t *testing.T) {
 	if fmt.Sprint(big.Aliases) != "[big pc the desktop]" || own.Cwd != "/home/me/src" || big.Dir != own.Cwd ||
 		own.Sandbox != "workspace-write" ||
 		own.Approval != "on-request" || own.Model != "gpt-5.5" || big.Projects["api"] != "/home/me/src/api" ||
+		big.Projects["web"] != "/home/me/web" || !big.Worktrees["web"] || big.Worktrees["api"] ||
 		own.Ceiling != "danger-full-access" || big.VoiceApprovals != "low" {
 		t.Errorf("bigpc %+v %+v", big, own)
 	}
@@ -206,6 +203,22 @@ func TestMissingToken(t *testing.T) {
 		_, err := dial(t.Context())
 		if e := handoff.AsError(err); e.Code != handoff.CodeUnreachable || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", server.Name, err)
+		}
+	}
+}
+
+// TestSettingsThatMayBeUnset: true, false and unset are three things.
+func TestSettingsThatMayBeUnset(t *testing.T) {
+	const helper = "servers:\n  - {name: helper, kind: responses, url: https://a.example/v1, model: m, key_env: K, workspace: sub%s}\n"
+	yes, no := true, false
+	for text, want := range map[string]*bool{"": nil, ", store: true": &yes, ", store: false": &no} {
+		w := file(fmt.Sprintf(helper, text))
+		w.env = map[string]string{"K": "k", "XDG_STATE_HOME": t.TempDir()}
+		w.files["sub/x"] = ""
+		s, err := w.load(t)
+		must(t, err)
+		if diff := cmp.Diff(want, s.Servers[0].Own.(*responses.Settings).Store); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
 }
@@ -321,35 +334,4 @@ func TestCodexFlag(t *testing.T) {
 	w.args = []string{"--codex"}
 	_, err = w.load(t)
 	wantProblems(t, err, `--codex: servers[1].name: "local" is already a name of servers[0]`)
-}
-
-func TestVerbs(t *testing.T) {
-	for args, verb := range map[string]string{"": "serve", "serve --codex": "serve", "health": "health", "audit": "audit",
-		"--listen 127.0.0.1:1 health": "health"} {
-		o, done, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
-		if err != nil || done || o.verb != verb {
-			t.Errorf("%q: %+v, %v, %v", args, o, done, err)
-		}
-	}
-	const all = "; --help tells what there is"
-	for args, next := range map[string]string{
-		"--lisen x": all, "dance": all, "--listen": all,
-		"add": "; `switchboard add --help` tells how", "add bigpc": "; `switchboard add --help` tells how",
-		"read": "; `switchboard read --help` tells how",
-	} {
-		_, _, err := parseOptions(strings.Fields(args), t.Output(), t.Output())
-		if _, ok := errors.AsType[problems](err); !ok || !strings.HasSuffix(err.Error(), next) {
-			t.Errorf("%q: %v", args, err)
-		}
-	}
-	var out strings.Builder
-	if _, done, err := parseOptions([]string{"--help"}, &out, &out); !done || err != nil {
-		t.Fatal(done, err)
-	}
-	for _, want := range []string{"--listen", "SWITCHBOARD_LISTEN", "off loopback", "REDIS_URL", "--codex", "health",
-		"audit"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("help has no %q:\n%s", want, out.String())
-		}
-	}
 }

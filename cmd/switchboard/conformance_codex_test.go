@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,16 +13,29 @@ import (
 )
 
 // TestRealConformance runs the suite against the real codex, with a model behind it that does what the prompts of
-// the suite say.
+// the suite say. To start one takes more CPU time than a case, so that cases use it one after another. Those that look
+// at lists have one of their own.
 func TestRealConformance(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the real codex, a process for each case")
 	}
-	serverstest.TestServer(t, func(t *testing.T) serverstest.Harness {
-		c := startCodex(t)
+	free := make(chan *suiteCodex, 64)
+	serverstest.TestServer(t, func(own *testing.T) serverstest.Harness {
+		c := &suiteCodex{}
+		if strings.Contains(own.Name(), "listed") || strings.Contains(own.Name(), "ephemeral") {
+			c.begin(own)
+		} else {
+			select {
+			case c = <-free:
+			default:
+				c.begin(t)
+			}
+			own.Cleanup(func() { free <- c })
+		}
+		t, before := own, len(c.provider.begun())
 		released := make(chan struct{})
-		c.provider.script = func(s *providerStream, items []providerItem) bool { return suiteModel(s, items, released) }
+		c.released.Store(&released)
 		w := startWire(t, c.url)
 		approval := "on-request" // which asks for nothing in this sandbox
 		if strings.Contains(t.Name(), "question") {
@@ -33,19 +47,31 @@ func TestRealConformance(t *testing.T) {
 			}),
 			Drop:         w.cut,
 			Release:      sync.OnceFunc(func() { close(released) }),
-			Restart:      func() { c.kill(); w.cut(); c.begin() },
-			Starts:       func() int { return len(c.provider.begun()) },
+			Restart:      func() { c.kill(); w.cut(); c.realCodex.begin() },
+			Starts:       func() int { return len(c.provider.begun()) - before },
 			Pictures:     c.provider.pictures,
 			Command:      suiteCommand,
 			OtherCommand: otherCommand,
 			Unstreamed:   true, // Codex reads what a command prints beside its end
 			Gone:         "01a1fac5-6c65-7c13-9ff2-be9c54078f33",
-			Dir:          c.work,
+			Dir:          t.TempDir(),
 			Lacks: map[string]string{
 				"a question is answered in words": "the model that asks in words has a mode of its own",
 			},
 		}
 	})
+}
+
+// A suiteCodex is a real codex of one case at a time.
+type suiteCodex struct {
+	*realCodex
+	released atomic.Pointer[chan struct{}] // of the case
+}
+
+// begin starts it, until a test ends.
+func (c *suiteCodex) begin(t *testing.T) {
+	c.realCodex = startCodex(t)
+	c.provider.script = func(s *providerStream, items []providerItem) bool { return suiteModel(s, items, *c.released.Load()) }
 }
 
 // suiteCommand and otherCommand really run, and do what the suite says of its commands.

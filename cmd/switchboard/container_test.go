@@ -173,8 +173,8 @@ func TestImage(t *testing.T) {
 	if !isCommand || !there[entry[0]] || health[0] != entry[0] {
 		t.Errorf("ENTRYPOINT %q and HEALTHCHECK %q, there is %v", entry, health, there)
 	}
-	o, done, err := parseOptions(health[1:], t.Output(), t.Output())
-	if err != nil || done || o.verb != "health" {
+	verb, _, err := (&console{env: func(string) string { return "" }}).commands().Parse(health[1:])
+	if err != nil || verb == nil || verb.Name != "health" {
 		t.Errorf("HEALTHCHECK %q is not the verb health: %v", health, err)
 	}
 	_, port, _ := strings.Cut(defaults().Listen, ":")

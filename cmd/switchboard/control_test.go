@@ -69,8 +69,8 @@ func TestMadeKeys(t *testing.T) {
 			}
 		}
 	}
-	if n, err := revokeKeys(t.Context(), keysFile(dir), "robot"); n != 1 || err != nil {
-		t.Errorf("revoked %d, %v", n, err)
+	if did, err := revokeKeys(t.Context(), keysFile(dir), "robot"); did != "the made key of robot is revoked" || err != nil {
+		t.Errorf("%q, %v", did, err)
 	}
 	if made, _ := keysFile(dir).read(t.Context()); len(made) != 1 || made[0].principal != ownerName {
 		t.Errorf("left %v", made)
@@ -121,8 +121,8 @@ func TestSharedKeys(t *testing.T) {
 	if err != nil || strings.Contains(fmt.Sprintf("%s", records), text) {
 		t.Errorf("the store holds a key: %v", err)
 	}
-	if n, err := revokeKeys(t.Context(), shared, "guest"); n != 2 || err != nil {
-		t.Errorf("revoked %d, %v", n, err)
+	if did, err := revokeKeys(t.Context(), shared, "guest"); did != "2 made keys of guest are revoked" || err != nil {
+		t.Errorf("%q, %v", did, err)
 	}
 	if got := principals(a); !slices.Equal(got, []string{"robot"}) {
 		t.Errorf("the first has %v in the end", got)

@@ -35,9 +35,7 @@ func TestDeployment(t *testing.T) {
 	site := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	inside := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 	url, env := "redis://127.0.0.1:"+store+"/0", map[string]string{"OWNER_KEY": testKey}
-	o, _, err := parseOptions([]string{"--config", deployed + "switchboard.yaml", "--redis", url}, t.Output(), t.Output())
-	must(t, err)
-	s, err := loadSettings(o, func(name string) string { return env[name] })
+	s, err := loadWith(func(name string) string { return env[name] }, "--config", deployed+"switchboard.yaml", "--redis", url)
 	must(t, err)
 	compose.comesFrom(t, s)
 	r := start(t, func(p *plan) {
@@ -147,9 +145,7 @@ func TestDeploymentOfSeveral(t *testing.T) {
 		inside := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))
 		upstreams.WriteString(inside + " ")
 		env := map[string]string{"OWNER_KEY": testKey}
-		o, _, err := parseOptions([]string{"--config", fmt.Sprintf("%s%d.yaml", several, i+1), "--redis", url}, t.Output(), t.Output())
-		must(t, err)
-		s, err := loadSettings(o, func(name string) string { return env[name] })
+		s, err := loadWith(func(name string) string { return env[name] }, "--config", fmt.Sprintf("%s%d.yaml", several, i+1), "--redis", url)
 		must(t, err)
 		compose.comesFrom(t, s)
 		all = append(all, start(t, func(p *plan) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
@@ -39,11 +40,20 @@ type doctor struct {
 // errMend is the error of the doctor when something needs mending.
 var errMend = errors.New("something needs mending")
 
-// doctorVerb runs all checks, prints their results, and returns [errMend] if there is a problem.
-func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, doctorWithin)
-	defer cancel()
-	d := &doctor{out: stdout, env: env, look: exec.LookPath}
+// doctorVerb is the verb that checks everything that Switchboard needs.
+func doctorVerb(c *console) *cli.Verb {
+	return &cli.Verb{
+		Name: "doctor", Help: "Check everything that Switchboard needs, and say what to fix, in order.",
+		Run: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, doctorWithin)
+			defer cancel()
+			return (&doctor{out: c.stdout, env: c.env, look: exec.LookPath}).all(ctx, &c.options)
+		},
+	}
+}
+
+// all runs all checks, prints their results, and returns [errMend] if there is a problem.
+func (d *doctor) all(ctx context.Context, o *options) error {
 	d.ok("program", "%s", thisBuild())
 	if d.settings(o); d.directory() {
 		d.keys(ctx)
@@ -61,12 +71,12 @@ func doctorVerb(ctx context.Context, o *options, env func(string) string, stdout
 	}
 	switch d.wrong {
 	case 0:
-		_, _ = fmt.Fprintln(stdout, "\nnothing needs mending")
+		_, _ = fmt.Fprintln(d.out, "\nnothing needs mending")
 		return nil
 	case 1:
-		_, _ = fmt.Fprintln(stdout, "\n1 thing needs mending")
+		_, _ = fmt.Fprintln(d.out, "\n1 thing needs mending")
 	default:
-		_, _ = fmt.Fprintf(stdout, "\n%d things need mending; begin with the first\n", d.wrong)
+		_, _ = fmt.Fprintf(d.out, "\n%d things need mending; begin with the first\n", d.wrong)
 	}
 	return errMend
 }
@@ -114,7 +124,7 @@ func (d *doctor) mendError(about string, err error, command string) {
 
 // settings reads the configuration as the service does.
 func (d *doctor) settings(o *options) {
-	s, err := loadSettings(o, d.env)
+	s, err := loadSettings(o, d.env, nil)
 	wrong, ok := errors.AsType[problems](err)
 	switch {
 	case ok:

@@ -20,6 +20,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
 	"switchboard/servers"
+	"switchboard/servers/codex"
 	"switchboard/servers/responses"
 )
 
@@ -33,7 +34,7 @@ func (d *doctor) programs() {
 				"install it (npm install -g @openai/codex), or name its path in servers.command")
 		}
 	}
-	at, err := d.look("codex")
+	at, err := d.look(codex.Program)
 	switch {
 	case missing:
 	case err == nil && len(d.s.Servers) == 0:

@@ -197,15 +197,22 @@ func (d *doctor) instances(ctx context.Context) {
 		d.ok("instances", "none runs; the others will reach this one at %s", cmp.Or(d.s.Peers.Address, d.s.Peers.Listen))
 	}
 	for _, one := range there {
-		c, err := (&net.Dialer{Timeout: healthWithin}).DialContext(ctx, "tcp", one.Address)
-		if err != nil {
+		if err := reached(ctx, one.Address); err != nil {
 			d.mend("instances", fmt.Sprintf("the one at %s lives, and is not reached from here: %v", one.Address, err),
 				"let this machine reach that address, or correct peers.listen or peers.address there")
-			continue
+		} else {
+			d.ok("instances", "one lives at %s, and is reached from here", one.Address)
 		}
-		_ = c.Close()
-		d.ok("instances", "one lives at %s, and is reached from here", one.Address)
 	}
+}
+
+// reached connects to an address, and sends nothing.
+func reached(ctx context.Context, address string) error {
+	c, err := (&net.Dialer{Timeout: healthWithin}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // voice checks that the voice model accepts a session. A session in which nothing is said costs nothing.
@@ -285,12 +292,10 @@ func (d *doctor) webhook(ctx context.Context) {
 		return
 	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	c, err := (&net.Dialer{Timeout: healthWithin}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
-	if err != nil {
+	if err := reached(ctx, net.JoinHostPort(u.Hostname(), port)); err != nil {
 		d.mend("notify", fmt.Sprintf("nobody answers at %s (%v)", u.Host, err),
 			"correct notify.webhook, or start what listens there")
 		return
 	}
-	_ = c.Close()
 	d.ok("notify", "%s answers; nothing was sent", u.Host)
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/handoff"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
@@ -194,7 +195,7 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 		"servers:\n  - {name: mini, kind: codex, joined: true}\n", // an entry adds settings
 	} {
 		file := config(t, settings)
-		s, err := loadSettings(&options{Config: &file}, func(string) string { return "" })
+		s, err := loadSettings(&options{config: cli.Text{Text: file, From: "--config"}}, func(string) string { return "" }, nil)
 		must(t, err)
 		var out strings.Builder
 		d := &doctor{out: &out, look: exec.LookPath, s: s, here: hereClient(dir, "")}

@@ -73,7 +73,7 @@ func jobSteps(p machines.Prompt) []machines.Step {
 		half := time.Duration(takes) * time.Millisecond / 2
 		return []machines.Step{
 			machines.Pause{For: half}, machines.Say{Text: fmt.Sprintf("I look at number %d.", n)},
-			machines.Pause{For: half}, machines.Say{Text: fmt.Sprintf("All went well.\n\njob %d is done.", n)},
+			machines.Pause{For: half}, machines.Say{Text: fmt.Sprintf("job %d is done.\n\nAll went well.", n)},
 		}
 	case scans(p.Text, "job %d asks", &n):
 		command := "git push origin main"

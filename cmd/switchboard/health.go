@@ -11,29 +11,35 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/sessions"
 )
 
 // healthWithin bounds the health check; a container's own limit is longer.
 const healthWithin = 3 * time.Second
 
-// healthVerb checks the health of the Switchboard that runs here: the one of the state directory, as for other verbs,
-// or else the one at the address of the settings. With --listen it is the one at that address.
-func healthVerb(ctx context.Context, o *options, env func(string) string) error {
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
-	defer cancel()
-	if state, err := sessions.StatePath(env); err == nil && !o.given["listen"] && serving(state) {
-		here, err := hereClient(state, "").Here(ctx)
-		if err != nil {
-			return err
-		}
-		return health(ctx, here.Base)
+// healthVerb is the verb that checks the health of the Switchboard that runs here: the one of the state directory, as
+// for other verbs, or else the one at the address of the settings. With --listen it is the one at that address.
+func healthVerb(c *console) *cli.Verb {
+	return &cli.Verb{
+		Name: "health", Help: "Say whether the running Switchboard is healthy, for containers.",
+		Run: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, healthWithin)
+			defer cancel()
+			if state, err := sessions.StatePath(c.env); err == nil && c.listen.From != "--listen" && serving(state) {
+				here, err := hereClient(state, "").Here(ctx)
+				if err != nil {
+					return err
+				}
+				return health(ctx, here.Base)
+			}
+			s, err := loadSettings(&c.options, c.env, nil)
+			if err != nil {
+				return err
+			}
+			return health(ctx, baseOf(s.Listen, s.TLS != tlsSettings{}))
+		},
 	}
-	s, err := loadSettings(o, env)
-	if err != nil {
-		return err
-	}
-	return health(ctx, baseOf(s.Listen, s.TLS != tlsSettings{}))
 }
 
 // health checks the health of the Switchboard at a base URL, within [healthWithin]: a program that accepts the

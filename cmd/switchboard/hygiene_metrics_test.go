@@ -141,6 +141,8 @@ func (a metricScan) function(f *ast.FuncDecl) {
 	shows, prefix := false, ""
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.Ident:
+			shows = shows || n.Name == "newTimes"
 		case *ast.SelectorExpr:
 			shows = shows || slices.Contains([]string{"NewMetric", "Metric", "JoinMetrics", "NewCounters"}, n.Sel.Name)
 		case *ast.BinaryExpr:

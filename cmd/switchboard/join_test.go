@@ -19,24 +19,24 @@ func TestJoinPolicy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "new", "machine.yaml")
-	j := joinVerb{Agents: []string{"codex"}, Dirs: []string{dir}, Ceiling: "read-only", NoAnswers: true}
+	j := joinFlags{agents: []string{"codex"}, dirs: []string{dir}, ceiling: "read-only", noAnswers: true}
 	for range 2 { // the same flags say the same
 		p, err := j.policy(file)
 		if err != nil || len(p.Agents) != 1 || p.Dirs[0] != dir || p.Ceiling != "read-only" || p.Answers {
 			t.Fatalf("%+v, %v", p, err)
 		}
 	}
-	if p, err := (joinVerb{}).policy(file); err != nil || p.Ceiling != "read-only" {
+	if p, err := (joinFlags{}).policy(file); err != nil || p.Ceiling != "read-only" {
 		t.Errorf("without flags: %+v, %v", p, err)
 	}
-	if _, err := (joinVerb{Ceiling: "danger-full-access"}).policy(file); err == nil {
+	if _, err := (joinFlags{ceiling: "danger-full-access"}).policy(file); err == nil {
 		t.Error("a flag loosens what the file says")
 	}
-	open, err := joinVerb{}.policy(filepath.Join(dir, "open.yaml"))
+	open, err := joinFlags{}.policy(filepath.Join(dir, "open.yaml"))
 	if err != nil || !open.Answers || open.Ceiling != "" || open.Agents != nil || open.Dirs != nil {
 		t.Errorf("without anything: %+v, %v", open, err)
 	}
-	for _, bad := range []joinVerb{{Ceiling: "none"}, {Agents: []string{"nobody"}}} {
+	for _, bad := range []joinFlags{{ceiling: "none"}, {agents: []string{"nobody"}}} {
 		if _, err := bad.policy(filepath.Join(dir, "bad.yaml")); err == nil {
 			t.Errorf("taken: %+v", bad)
 		}
@@ -124,7 +124,7 @@ func TestJoinMistyped(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	env := func(name string) string { return map[string]string{"HOME": home}[name] }
-	for _, j := range []joinVerb{{URL: "https://bigpc.example", Code: "half"}, {}} {
+	for _, j := range []joinFlags{{url: "https://bigpc.example", code: "half"}, {}} {
 		if err := j.do(t.Context(), env, io.Discard, io.Discard); err == nil {
 			t.Errorf("joined: %+v", j)
 		}

@@ -76,20 +76,11 @@ func launchdAgent(program string, env func(string) string) string {
 
 // unitPath returns the path of the unit file for this user.
 func unitPath(env func(string) string) (string, error) {
-	home := env("HOME")
-	if home == "" {
-		var err error
-		if home, err = os.UserHomeDir(); err != nil {
-			return "", err
-		}
+	dir, home, err := configHome(env)
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "LaunchAgents", agentName+".plist"), err
 	}
-	switch {
-	case runtime.GOOS == "darwin":
-		return filepath.Join(home, "Library", "LaunchAgents", agentName+".plist"), nil
-	case env("XDG_CONFIG_HOME") != "":
-		return filepath.Join(env("XDG_CONFIG_HOME"), "systemd", "user", unitName), nil
-	}
-	return filepath.Join(home, ".config", "systemd", "user", unitName), nil
+	return filepath.Join(dir, "systemd", "user", unitName), err
 }
 
 // unitCommands returns the commands that start the service of a unit file, and those that end it.

@@ -49,8 +49,5 @@ func kindNamed(all []servers.Kind, name string) (servers.Kind, bool) {
 
 // localServer returns the settings of a Codex that is installed on this machine.
 func localServer() servers.Spec {
-	child := &transport.Child{Command: []string{"codex", "app-server"}}
-	s := servers.Spec{Name: localName, Kind: codex.Name, Own: &codex.Config{Way: child}}
-	s.Own.Describe(&s)
-	return s
+	return codex.Here(localName, &transport.Child{Command: []string{codex.Program, "app-server"}})
 }

@@ -245,10 +245,11 @@ func (r *running) allHeard() []handoff.Record {
 	return works
 }
 
-// until waits for something to become true. A look may be a request, so it looks more and more rarely.
+// until waits for something to become true. A look may be a request to a process that has other work, so it looks more
+// and more rarely.
 func until(t testing.TB, what string, true_ func() bool) {
 	t.Helper()
-	for begun := time.Now(); !true_(); time.Sleep(min(20*time.Millisecond+time.Since(begun)/20, 100*time.Millisecond)) {
+	for begun := time.Now(); !true_(); time.Sleep(min(20*time.Millisecond+time.Since(begun)/20, 200*time.Millisecond)) {
 		if time.Since(begun) > patience {
 			t.Fatalf("waited in vain: %s", what)
 		}

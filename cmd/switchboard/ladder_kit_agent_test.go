@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -194,3 +195,46 @@ func (a *ladderAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func ladderMessage(text string) map[string]any {
 	return map[string]any{"type": "message", "role": "assistant", "content": []any{map[string]any{"type": "output_text", "text": text}}}
 }
+
+// inMemory reaches a handler without a network, which knows no fake time.
+type inMemory struct{ handler http.Handler }
+
+// RoundTrip implements [http.RoundTripper].
+func (m inMemory) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, out := io.Pipe()
+	ctx, cancel := context.WithCancel(req.Context())
+	w := &answering{header: http.Header{}, status: http.StatusOK, begun: make(chan struct{}), out: out}
+	go func() {
+		m.handler.ServeHTTP(w, req.WithContext(ctx))
+		w.begin()
+		_ = out.Close()
+	}()
+	<-w.begun
+	stop := context.AfterFunc(req.Context(), func() { _ = body.CloseWithError(context.Cause(req.Context())) })
+	return &http.Response{StatusCode: w.status, Header: w.header, Body: read{body, func() { stop(); cancel() }}, Request: req}, nil
+}
+
+// answering is where the handler writes.
+type answering struct {
+	header http.Header
+	status int
+	once   sync.Once
+	begun  chan struct{}
+	out    *io.PipeWriter
+}
+
+func (w *answering) Header() http.Header { return w.header }
+
+func (w *answering) WriteHeader(status int) { w.status = status; w.begin() }
+
+func (w *answering) Write(p []byte) (int, error) { w.begin(); return w.out.Write(p) }
+
+func (w *answering) begin() { w.once.Do(func() { close(w.begun) }) }
+
+// read is a body whose reader went away when it is closed.
+type read struct {
+	*io.PipeReader
+	left func()
+}
+
+func (r read) Close() error { r.left(); return r.PipeReader.Close() }

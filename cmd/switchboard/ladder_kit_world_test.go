@@ -90,7 +90,7 @@ func (w *ladderWorld) live(life string) (*homes.Homes, calltest.Calls) {
 // routerAndCalls is a life of a router with the calls that it serves, whose tools list what d has.
 func routerAndCalls(life string, cfg router.Config, d handoff.Directory) (*homes.Homes, calltest.Calls) {
 	r := homes.New(cfg)
-	return r, call.New(call.Config{Runs: r, Attending: r, Questions: r, Shown: r.Shown, Life: life,
+	return r, call.New(call.Config{Handoffs: r, Attending: r, Questions: r, Shown: r.Shown, Life: life,
 		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r, Questions: r}})
 }
 

@@ -20,9 +20,8 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/router"
 	"switchboard/servers"
-	"switchboard/servers/acp"
-	"switchboard/servers/codex"
 	"switchboard/servers/joined"
 	"switchboard/servers/responses"
 	"switchboard/sessions"
@@ -198,72 +197,60 @@ func (s *service) machinesKey(ctx context.Context, p plan) (ed25519.PrivateKey, 
 	return joined.ParseKey(one.Body)
 }
 
-// roster opens the machines that joined, and returns the roster of all servers.
-func (s *service) roster(
-	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, busy func(string) bool,
-) (*roster, error) {
+// fleet opens the machines that joined, and makes the roster of all servers with its fleet. It returns the servers that
+// the fleet starts with, too.
+func (s *service) fleet(
+	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, owners *router.Owners,
+) (*roster, []servers.Spec, error) {
 	key, err := s.machinesKey(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("the key that machines know this Switchboard by: %w", err)
+		return nil, nil, fmt.Errorf("the key that machines know this Switchboard by: %w", err)
 	}
 	lines := cmp.Or(p.Lines, new(joined.Lines))
 	if p.Peers.set() {
 		lines.Instance = rand.Text()
 	}
-	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, simulate: stand.servers, busy: busy}
-	r.machines, err = joined.Open(ctx, joined.Config{
+	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, simulate: stand.servers, busy: s.working}
+	if r.machines, err = joined.Open(ctx, joined.Config{
 		Key: key, Store: &machineStore{in: s.store, shared: p.Peers.set()}, Invited: invitations{s.store},
 		Shared: p.Peers.set(), Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
-	}, lines)
-	return r, err
+	}, lines); err != nil {
+		return nil, nil, err
+	}
+	specs, err := r.first(ctx, p.Servers)
+	s.opened = append(s.opened, stand.machines.listeners...)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.fleet, err = servers.New(servers.Config{
+		Specs: specs, Changed: s.serversChanged, Log: s.log.Named("servers"), Hidden: owners.Hidden, ByAPI: s.madeByAPI,
+	})
+	return r, specs, err
 }
 
 // machineSpec returns the settings of the server of an agent of a machine that joined: those of the configured server
 // with this name, if that is one that waits for a machine to join, or else settings made of what the machine says. Any
 // other configured server with this name is an error.
-func machineSpec(of joined.Server, configured []servers.Spec, lines *joined.Lines) (servers.Spec, error) {
-	i := slices.IndexFunc(configured, func(c servers.Spec) bool { return c.Name == of.Name })
-	if i >= 0 {
-		spec := configured[i]
-		if !waits(spec) {
+func machineSpec(of joined.Server, configured []servers.Spec, kinds []servers.Kind) (servers.Spec, error) {
+	spec := servers.Spec{Name: of.Name, Kind: of.Agent.Kind}
+	if i := slices.IndexFunc(configured, func(c servers.Spec) bool { return c.Name == of.Name }); i >= 0 {
+		spec = configured[i]
+		switch {
+		case !spec.Joined:
 			return spec, handoff.Malformed("name", "the name "+of.Name+" is taken: a server that is configured has it")
-		}
-		if spec.Kind != of.Agent.Kind {
+		case spec.Kind != of.Agent.Kind:
 			return spec, handoff.Malformed("name",
 				fmt.Sprintf("%s is configured as kind %s, and its machine brings %s", of.Name, spec.Kind, of.Agent.Kind))
 		}
-		spec.Aliases = slices.Concat(spec.Aliases, of.Aliases)
-		if own, is := spec.Own.(*codex.Config); is {
-			theirs := own.Under(of.Ceiling)
-			spec.Own, spec.About.Ceiling, spec.About.Sandbox = theirs, theirs.Ceiling, theirs.Sandbox
-		}
-		return spec, nil
 	}
-	spec := servers.Spec{Name: of.Name, Kind: of.Agent.Kind, Aliases: of.Aliases}
-	way := &joined.Way{Joined: true, Lines: lines, Plain: spec.Kind == acp.Name}
-	switch spec.Kind {
-	case codex.Name:
-		spec.Own = (&codex.Config{Cwd: of.Agent.Dir, Way: way}).Under(of.Ceiling)
-	case acp.Name:
-		spec.Own = &acp.Config{Cwd: of.Agent.Dir, Mode: of.Agent.Mode, Way: way}
-	default:
+	kind, ok := kindNamed(kinds, spec.Kind)
+	if !ok || kind.Joined == nil {
 		return spec, fmt.Errorf("%s: no machine brings agents of kind %s", of.Name, spec.Kind)
 	}
+	spec.Aliases = slices.Concat(spec.Aliases, of.Aliases)
+	spec.Own = kind.Joined(spec.Own, servers.Arrived{Dir: of.Agent.Dir, Mode: of.Agent.Mode, Ceiling: of.Ceiling})
 	spec.Own.Describe(&spec)
 	return spec, nil
-}
-
-// waits reports whether a configured server waits for a machine to join.
-func waits(spec servers.Spec) bool {
-	var way servers.Way
-	switch own := spec.Own.(type) {
-	case *codex.Config:
-		way = own.Way
-	case *acp.Config:
-		way = own.Way
-	}
-	_, is := way.(*joined.Way)
-	return is
 }
 
 // joining adapts [joined.Machines] to what the web package needs.

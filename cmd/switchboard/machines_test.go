@@ -28,12 +28,13 @@ func TestMachineSpec(t *testing.T) {
 	t.Parallel()
 	lines := new(joined.Lines)
 	configured := []servers.Spec{
-		{Name: "mini", Kind: codex.Name, Dir: "/src", Own: &codex.Config{Way: &joined.Way{Joined: true}}},
+		{Name: "mini", Kind: codex.Name, Own: &codex.Config{Cwd: "/src", Way: &joined.Way{Joined: true}}},
 		{Name: "mini-studio", Kind: codex.Name, Own: &codex.Config{}}, // by its address
 		{Name: "helper", Kind: "responses"},
 	}
+	configured[0].Own.Describe(&configured[0])
 	for name, ok := range map[string]bool{"mini": true, "new": true, "mini-studio": false, "helper": false} {
-		spec, err := machineSpec(joined.Server{Name: name, Agent: joined.Agent{Name: "codex", Kind: codex.Name}}, configured, lines)
+		spec, err := machineSpec(joined.Server{Name: name, Agent: joined.Agent{Name: "codex", Kind: codex.Name}}, configured, kinds(nil, lines))
 		if ok != (err == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -53,9 +54,10 @@ func TestMachineSpecUnderItsOwner(t *testing.T) {
 	configured := []servers.Spec{
 		{Name: "mini", Kind: codex.Name, Own: &codex.Config{Ceiling: "workspace-write", Sandbox: "workspace-write", Way: &joined.Way{Joined: true}}},
 	}
+	configured[0].Own.Describe(&configured[0])
 	for _, name := range []string{"mini", "new"} {
 		of := joined.Server{Name: name, Agent: joined.Agent{Name: "x", Kind: codex.Name}, Ceiling: "read-only"}
-		spec, err := machineSpec(of, configured, lines)
+		spec, err := machineSpec(of, configured, kinds(nil, lines))
 		if err != nil {
 			t.Fatal(err)
 		}

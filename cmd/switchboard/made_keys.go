@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -17,7 +16,7 @@ import (
 	"strings"
 	"syscall"
 
-	"switchboard/handoff"
+	"switchboard/servers/joined"
 	"switchboard/sessions"
 	"switchboard/sessions/redis"
 	"switchboard/web"
@@ -45,31 +44,26 @@ type madeKeys interface {
 // A keysFile stores made keys in a file of the state directory, whose path it is.
 type keysFile string
 
-func (f keysFile) read(context.Context) ([]madeKey, error) {
-	root, err := os.OpenRoot(string(f))
-	if err != nil {
-		return nil, fmt.Errorf("open the state directory: %w", err)
-	}
-	defer func() { _ = root.Close() }() // only read from
-	text, err := root.ReadFile(madeKeysFile)
+func (f keysFile) read(context.Context) (keys []madeKey, err error) {
+	text, err := os.ReadFile(f.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the made keys: %w", err)
 	}
-	var keys []madeKey
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		digits, principal, _ := strings.Cut(lines.Text(), " ")
+	for line := range strings.Lines(string(text)) {
+		digits, principal, _ := strings.Cut(strings.TrimSpace(line), " ")
 		k, ok := madeKeyOf(digits, principal)
 		if !ok {
-			return nil, fmt.Errorf("line %d of %s/%s is none of `switchboard key`: remove it", len(keys)+1, f, madeKeysFile)
+			return nil, fmt.Errorf("line %d of %s is none of `switchboard key`: remove it", len(keys)+1, f.path())
 		}
 		keys = append(keys, k)
 	}
-	return keys, lines.Err()
+	return keys, nil
 }
+
+func (f keysFile) path() string { return filepath.Join(string(f), madeKeysFile) }
 
 // madeKeyOf decodes a stored key, and reports whether it is valid.
 func madeKeyOf(digits, principal string) (madeKey, bool) {
@@ -82,26 +76,14 @@ func madeKeyOf(digits, principal string) (madeKey, bool) {
 
 // write replaces all keys in one step: a reader finds the old or the new ones.
 func (f keysFile) write(keys []madeKey) error {
-	root, err := os.OpenRoot(string(f))
-	if err != nil {
-		return fmt.Errorf("open the state directory: %w", err)
-	}
-	defer func() { _ = root.Close() }() // nothing is buffered
 	var text bytes.Buffer
 	for _, k := range keys {
 		fmt.Fprintf(&text, "%x %s\n", k.sum, k.principal)
 	}
-	temp := madeKeysFile + "." + rand.Text()
-	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := joined.WriteWhole(f.path(), text.Bytes()); err != nil {
 		return fmt.Errorf("write the made keys: %w", err)
 	}
-	defer func() { _ = root.Remove(temp) }() // fails after the rename, and need not succeed then
-	_, err = file.Write(text.Bytes())
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("write the made keys: %w", err)
-	}
-	return root.Rename(temp, madeKeysFile)
+	return nil
 }
 
 func (f keysFile) add(ctx context.Context, k madeKey) error {
@@ -151,7 +133,7 @@ func sharedKeys(ctx context.Context, in sessions.Records, state string) (madeKey
 			return nil, err
 		}
 	}
-	return shared, os.Remove(filepath.Join(state, madeKeysFile)) // otherwise a revoked key would come back
+	return shared, os.Remove(keysFile(state).path()) // otherwise a revoked key would come back
 }
 
 func (s keyRecords) read(ctx context.Context) ([]madeKey, error) {
@@ -197,9 +179,9 @@ func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys
 }
 
 // letIn opens the made keys, and returns all keys of the settings, those that were made, and the owner's.
-func (s *service) letIn(ctx context.Context, p plan, there *roster) ([]web.Key, error) {
+func (s *service) letIn(ctx context.Context, p plan) ([]web.Key, error) {
 	l := s.settings
-	l.roster, l.made = there, keysFile(p.StateDir)
+	l.made = keysFile(p.StateDir)
 	var err error
 	if p.Peers.set() {
 		if l.made, err = sharedKeys(ctx, s.store, p.StateDir); err != nil {
@@ -228,41 +210,37 @@ func makeKey(ctx context.Context, in madeKeys, principal string) (string, error)
 	return text, in.add(ctx, madeKey{principal, sha256.Sum256([]byte(text))})
 }
 
-// revokeKeys drops every made key of a principal and returns how many there were.
-func revokeKeys(ctx context.Context, in madeKeys, principal string) (n int, err error) {
+// revokeKeys drops every made key of a principal, and says in words how many there were.
+func revokeKeys(ctx context.Context, in madeKeys, principal string) (string, error) {
 	keys, err := in.read(ctx)
+	n := 0
 	for _, k := range keys {
 		if err == nil && k.principal == principal {
 			n++
 			err = in.drop(ctx, k)
 		}
 	}
-	return n, err
+	switch n {
+	case 0:
+		return principal + " has no made key", err
+	case 1:
+		return "the made key of " + principal + " is revoked", err
+	}
+	return fmt.Sprintf("%d made keys of %s are revoked", n, principal), err
 }
 
 // withMade returns all keys: first the owner's key of this machine, which login links and verbs use and which no text
-// matches, then those of the configuration, then the made ones.
+// matches, then those of the configuration, then the made ones. The holder of a made key may do what the first key of
+// the same principal in the configuration allows, or else what is usual.
 func (s *settings) withMade(made []madeKey) []web.Key {
-	owner := s.ownersKey("")
-	owner.Sum = [sha256.Size]byte{}
-	keys := append([]web.Key{owner}, s.Access...)
+	keys := append([]web.Key{s.usualKey(ownerName, true)}, s.Access...)
 	for _, m := range made {
-		keys = append(keys, s.termsOf(m))
+		key := s.usualKey(m.principal, m.principal == ownerName)
+		if i := slices.IndexFunc(s.Access, func(k web.Key) bool { return k.Principal == m.principal }); i >= 0 {
+			key = s.Access[i]
+		}
+		key.Sum = m.sum
+		keys = append(keys, key)
 	}
 	return keys
-}
-
-// termsOf returns the web key of a made key. Its holder may do what the first key of the same principal in the
-// configuration allows. Without such a key, the holder may use the machines that are for the principal, and a yes
-// counts in calls.
-func (s *settings) termsOf(m madeKey) web.Key {
-	key := web.Key{Principal: m.principal, Approve: handoff.ApproveVoice, Instructions: usualInstructions(false),
-		Barred: s.barred(m.principal), Limits: s.Limits.limits(), KeyLimits: s.Limits.limits()}
-	if i := slices.IndexFunc(s.Access, func(k web.Key) bool { return k.Principal == m.principal }); i >= 0 {
-		key = s.Access[i]
-	} else if m.principal == ownerName {
-		key = s.ownersKey("")
-	}
-	key.Sum = m.sum
-	return key
 }

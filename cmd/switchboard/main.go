@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/cmd/switchboard/traces"
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
@@ -45,99 +46,60 @@ func main() {
 
 // run runs the program with these arguments and returns its exit code.
 func run(ctx context.Context, args []string, env func(string) string, stdout, stderr io.Writer) int {
-	o, done, err := parseOptions(args, stdout, stderr)
-	if done {
-		return 0
-	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err == nil {
-		err = do(ctx, o, env, stdout, stderr)
+	c := &console{env: env, stdout: stdout, stderr: stderr}
+	verb, text, err := c.commands().Parse(args)
+	switch {
+	case err == nil && verb == nil: // the help, or the version
+		_, err = io.WriteString(stdout, text)
+	case err == nil:
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		err = verb.Run(ctx)
 	}
 	return exitCode(err, stderr)
 }
 
-// do runs the verb of the command line; the verb serve is the service.
-func do(ctx context.Context, o *options, env func(string) string, stdout, stderr io.Writer) error {
-	switch o.verb {
-	case "init":
-		return initVerb(o, stdout)
-	case "add":
-		return o.Add.do(ctx, o, env, stdout)
-	case "remove":
-		return o.Remove.do(ctx, o, env, stdout, stderr)
-	case "join":
-		return o.Join.do(ctx, env, stdout, stderr)
-	case "leave":
-		return o.Leave.do(ctx, env, stdout, stderr)
-	case "doctor":
-		return doctorVerb(ctx, o, env, stdout)
-	case "health":
-		return healthVerb(ctx, o, env)
-	case "simulate":
-		return o.Simulate.run(ctx, stdout, stderr)
-	}
-	if o.asks != nil {
-		return clientVerb(ctx, o, env, stdout, stderr)
-	}
-	s, err := loadSettings(o, env)
-	if err != nil {
-		return err
-	}
-	state, err := sessions.StateDir(env)
-	if err != nil {
-		return err
-	}
-	switch o.verb {
-	case "login":
-		ctx, cancel := context.WithTimeout(ctx, controlWithin)
-		defer cancel()
-		link, err := hereClient(state, "").Login(ctx, o.Login.Name)
+// serveVerb is the verb that runs the service.
+func serveVerb(c *console) *cli.Verb {
+	return &cli.Verb{Name: "serve", Help: "Run Switchboard. This is the default.", Run: func(ctx context.Context) error {
+		s, state, err := c.here()
 		if err == nil {
-			_, err = fmt.Fprintln(stdout, link)
+			err = sessions.Writable(state)
 		}
-		return orNobody(err)
-	case "key":
-		return keyVerb(ctx, s, state, o.Key.Name, o.Key.Revoke, stdout)
-	case "backup": // works while a Switchboard runs, too
-		return backupVerb(ctx, s, state, o.Backup.File, stdout)
-	case "audit": // likewise
-		return auditVerb(state, o.Audit, stdout)
-	case "mcp":
-		return mcpPipe(ctx, state, os.Stdin, stdout)
-	case "serve":
-		if err := sessions.Writable(state); err != nil {
+		if err != nil {
 			return err
 		}
-	default: // without this case, a verb that is missing above would start the service
-		return fmt.Errorf("the verb %s is not wired", o.verb)
-	}
-	again := func() (*settings, error) {
-		next, err := loadSettingsFor(o, env, s.Lines)
-		if err == nil {
-			err = next.localCodex(exec.LookPath)
+		again := func() (*settings, error) {
+			next, err := loadSettings(&c.options, c.env, s.Lines)
+			if err == nil {
+				err = next.localCodex(exec.LookPath)
+			}
+			return next, err
 		}
-		return next, err
-	}
-	return serve(ctx, s, again, state, stdout, stderr)
+		return serve(ctx, s, again, state, c.stdout, c.stderr)
+	}}
 }
 
 // exitCode returns the exit code for an error, and prints the error unless the verb has printed it already.
 func exitCode(err error, stderr io.Writer) int {
-	outcome, ended := errors.AsType[outcomeError](err)
+	outcome, ended := errors.AsType[verbs.Outcome](err)
 	_, wrong := errors.AsType[problems](err)
+	mistake, mistyped := errors.AsType[cli.Mistake](err)
 	refusal, refused := errors.AsType[joined.Refusal](err)
 	switch {
 	case err == nil:
 		return 0
 	case ended:
-		return outcome.exitCode()
-	case errors.Is(err, errLeft):
-		return exitLeft
+		return outcome.ExitCode()
+	case errors.Is(err, verbs.ErrLeft):
+		return verbs.ExitLeft
 	case errors.Is(err, errMend):
 		return exitFailed
 	case wrong:
 		_, _ = fmt.Fprintln(stderr, err)
+		return exitSettings
+	case mistyped:
+		_, _ = fmt.Fprintln(stderr, "switchboard:", mistake)
 		return exitSettings
 	}
 	_, _ = fmt.Fprintln(stderr, "switchboard:", verbs.Plain(words(err)))

@@ -6,15 +6,28 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+
+	"switchboard/cmd/switchboard/cli"
+	"switchboard/cmd/switchboard/verbs"
 )
 
-type mcpVerb struct{}
-
-// Help shows how to configure clients.
-func (mcpVerb) Help() string {
-	return examples("codex mcp add switchboard -- switchboard mcp") +
-		"\n\nFor clients that start a program. Those that speak HTTP use the address of the page " +
-		"with /mcp behind it, and a key that `switchboard key NAME` makes."
+// mcpVerb is the verb that gives an agent on this machine the tools, by MCP over standard input and output.
+func mcpVerb(c *console) *cli.Verb {
+	return &cli.Verb{
+		Name: "mcp", Group: verbs.Group, Uses: onlyConfig,
+		Help:     "Give an agent on this machine your machines, over standard input and output.",
+		Examples: []string{"codex mcp add switchboard -- switchboard mcp"},
+		More: "For clients that start a program. Those that speak HTTP use the address of the page with /mcp behind it, and " +
+			"a key that `switchboard key NAME` makes.",
+		Run: func(ctx context.Context) error {
+			_, state, err := c.here()
+			if err != nil {
+				return err
+			}
+			return mcpPipe(ctx, state, os.Stdin, c.stdout)
+		},
+	}
 }
 
 // mcpPipe connects a client that speaks MCP over standard input and output to the service that runs with a state

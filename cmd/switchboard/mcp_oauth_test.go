@@ -163,7 +163,7 @@ func (r *running) apps(headers ...string) (all []struct{ ID, Name, Host string }
 }
 
 // TestOAuth: a program that takes no key is let in on the page, works as a person does, may do no more than was
-// allowed, and is disconnected on the page, in the terminal, or by what it does wrong.
+// allowed, and is disconnected in the terminal.
 func TestOAuth(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -192,7 +192,7 @@ func TestOAuth(t *testing.T) {
 			t.Errorf("%q was asked by %q", rec.Prompt, rec.Client)
 		}
 	}
-	access, refresh := s.tokens(t)
+	access, _ := s.tokens(t)
 	r.comesIn(access, http.StatusOK)
 	for method, path := range map[string]string{"/fleet/servers": "GET", "/v1/models": "GET", "/fleet/apps": "GET", "/metrics": "GET", "/login": "GET", "/oauth/requests": "POST"} {
 		if status, got := r.ask(path, method, `{}`, "Authorization", "Bearer "+access, "Origin", r.base); status != http.StatusUnauthorized {
@@ -205,32 +205,6 @@ func TestOAuth(t *testing.T) {
 	if all := r.apps(); len(all) != 0 {
 		t.Errorf("a key sees what a person let in: %v", all)
 	}
-	renew := func(refresh string) (int, map[string]any) {
-		body := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}, "client_id": {programID}, "resource": {r.base + "/mcp"}}
-		status, got := r.ask(http.MethodPost, "/oauth/token", body.Encode(), "Authorization", "", "Content-Type", "application/x-www-form-urlencoded",
-			"Origin", "https://chat.example")
-		var tokens map[string]any
-		must(t, json.Unmarshal(got, &tokens))
-		return status, tokens
-	}
-	status, tokens := renew(refresh)
-	if status != http.StatusOK {
-		t.Fatalf("renewed: %d %v", status, tokens)
-	}
-	r.comesIn(access, http.StatusUnauthorized)
-	r.comesIn(fmt.Sprint(tokens["access_token"]), http.StatusOK)
-	if status, wrong := renew(refresh); status != http.StatusBadRequest || wrong["error"] != "invalid_grant" {
-		t.Errorf("a refresh token twice: %d %v", status, wrong)
-	}
-	r.comesIn(fmt.Sprint(tokens["access_token"]), http.StatusUnauthorized)
-
-	// A yes counts where the person said so, and the terminal disconnects.
-	s = r.program(page, true)
-	_, structure = callTool(t, s.ClientSession, "codex", map[string]any{"server": "bigpc", "prompt": "push it"})
-	if text, _ = callTool(t, s.ClientSession, "answer_agent", map[string]any{"question": structure["question"], "decision": "accept"}); strings.Contains(text, "may not") {
-		t.Errorf("its yes does not count: %s", text)
-	}
-	access, _ = s.tokens(t)
 	sh := &shell{t: t, r: r, env: map[string]string{"XDG_STATE_HOME": home}}
 	out := sh.wants(0, []string{"Some chat", "app.example"}, "apps")
 	id := regexp.MustCompile(`[a-z2-7]{12}`).FindString(out)
@@ -238,27 +212,16 @@ func TestOAuth(t *testing.T) {
 	sh.wants(0, []string{"no program"}, "apps")
 	sh.wants(1, []string{"There is no such program"}, "apps", "--revoke", id)
 	r.comesIn(access, http.StatusUnauthorized)
-
-	// The page disconnects, too.
-	access, _ = r.program(page, false).tokens(t)
-	r.comesIn(access, http.StatusOK)
-	all := r.apps("Authorization", "Bearer "+page, "Origin", r.base)
-	if status, got := r.ask(http.MethodDelete, "/fleet/apps/"+all[0].ID, "{}", "Authorization", "Bearer "+page, "Origin", r.base); status/100 != 2 {
-		t.Errorf("disconnected: %d %s", status, got)
-	}
-	r.comesIn(access, http.StatusUnauthorized)
 	audit, err := os.ReadFile(filepath.Join(state, "audit.jsonl"))
 	must(t, err)
-	for what, want := range map[string]int{`"decision":"let_in"`: 3, `"decision":"disconnect"`: 3, `"by":"misuse"`: 1, `"client":"` + programID: 6} {
+	for what, want := range map[string]int{`"decision":"let_in"`: 1, `"decision":"disconnect"`: 1, `"client":"` + programID: 2} {
 		if got := strings.Count(string(audit), what); got != want {
 			t.Errorf("%s is %d times in the audit, want %d", what, got, want)
 		}
 	}
 	_, figures := r.ask(http.MethodGet, "/metrics", "")
-	for _, want := range []string{`switchboard_oauth_total{outcome="connected"} 3`, `switchboard_oauth_total{outcome="misused"} 1`} {
-		if !strings.Contains(string(figures), want) {
-			t.Errorf("%s is not in the metrics", want)
-		}
+	if want := `switchboard_oauth_total{outcome="connected"} 1`; !strings.Contains(string(figures), want) {
+		t.Errorf("%s is not in the metrics", want)
 	}
 }
 

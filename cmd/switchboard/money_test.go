@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+
+	"switchboard/realtime/models"
 )
 
 // TestMoneySpent: a call whose money is used up says so and ends, and the history tells what it cost. The next call is
@@ -19,7 +21,7 @@ func moneySpent(t *testing.T, store string) {
 	life := func() *running {
 		return start(t, func(p *plan) {
 			p.Hurry, p.StateDir, p.Redis = 5, dir, newSecret(store)
-			p.Model.Prices = priceSettings{TextIn: 1, TextOut: 10, AudioOut: 50_000}
+			p.Model.Prices = models.Prices{TextIn: 1, TextOut: 10, AudioOut: 50_000}
 			p.Access[0].Limits.DollarsPerDay = 0.2
 		})
 	}
@@ -28,7 +30,7 @@ func moneySpent(t *testing.T, store string) {
 	p := r.call()
 	p.say("Which machines are there?")
 	p.hear("bigpc")
-	p.hear("money that may be spent on calls is used up")
+	p.hear("money for calls is used up")
 	last := phoneEvent{}
 	until(t, "the call to end", func() bool {
 		for _, e := range p.all() {

@@ -16,7 +16,8 @@ import (
 
 // TestNamesOfOneKey: a backend that names a new end user with each request leaves little behind, whatever it asks for.
 func TestNamesOfOneKey(t *testing.T) {
-	const key, names, workers = "assistants-key-0123456789", 50_000, 8
+	const key, workers = "assistants-key-0123456789", 8
+	names, batch := scale(2_000, 50_000), scale(1_000, 2_500)
 	r := start(t, func(p *plan) {
 		assistant := web.NewKey("assistant", key)
 		assistant.NamesCallers, assistant.Approve = true, handoff.ApproveAll
@@ -64,7 +65,6 @@ func TestNamesOfOneKey(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	goroutines := 0
-	const batch = 2500
 	for from := 0; from < names; from += batch {
 		var all sync.WaitGroup
 		for w := range workers {
@@ -86,7 +86,7 @@ func TestNamesOfOneKey(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	heap := int64(after.HeapInuse+after.StackInuse) - int64(before.HeapInuse+before.StackInuse)
 	t.Logf("%d goroutines, %d MiB more", goroutines, heap>>20)
-	if goroutines > 5000 || heap > 150<<20 {
+	if goroutines > scale(600, 5000) || heap > scale[int64](16<<20, 150<<20) {
 		t.Errorf("%d names: %d goroutines, %d MiB", names, goroutines, heap>>20)
 	}
 }

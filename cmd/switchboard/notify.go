@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -28,7 +27,7 @@ func (all notifiers) Notify(n handoff.Notice) {
 // returns their stages, which have to end after those of the calls, whose outcomes may still need a notice.
 func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*browsers.Sender, []stage, error) {
 	sender, err := browsers.Open(ctx, browsers.Config{
-		Store: s.store, Dir: p.StateDir, Subject: cmp.Or(p.PublicURL, "https://switchboard.invalid"),
+		Store: s.store, Dir: p.StateDir, Subject: browsers.Contact(p.PublicURL),
 		Log: s.log.Named("push"),
 		Alive: func(ctx context.Context, principal, login string) bool {
 			all, err := s.store.Logins(ctx, principal)

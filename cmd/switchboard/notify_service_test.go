@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/codex"
+	"switchboard/servers/transport"
 )
 
 // A notice is what comes over the wire.
@@ -120,7 +123,7 @@ func TestNotify(t *testing.T) {
 	r.stop()
 
 	want := []string{
-		"outcome bigpc: All went well. job 2 is done.",
+		"outcome bigpc: job 2 is done. All went well.",
 		"question bigpc: bigpc asks for permission to run a command. It waits for you on the page.",
 		"outcome bigpc: job 3 is left alone.",
 	}
@@ -135,64 +138,30 @@ func TestNotify(t *testing.T) {
 	f.check(t)
 }
 
-// TestQuestionLeftOpen: the call goes on and nobody answers. It is asked again, told elsewhere once, and
-// declined in the end.
-func TestQuestionLeftOpen(t *testing.T) {
+// TestSpeechIsSet: the settings say how much is told until the caller does, when work that shows no sign is mentioned,
+// when a question is asked again and given up, and for how long a machine that is gone is looked for.
+func TestSpeechIsSet(t *testing.T) {
 	t.Parallel()
-	r, f, hook := notified(t, func(p *plan) { p.Approvals = approvalSettings{span(200 * time.Millisecond), span(8 * time.Second)} })
-	p := r.call()
-	p.say(work("bigpc", "job 1 asks"))
-	p.hear("Still waiting")
-	until(t, "the notice", func() bool { return len(hook.notices()) == 1 })
-	p.hear("job 1 is left alone")
-	until(t, "job 1 to be heard to the end", func() bool { return r.newest().State == handoff.StatusDelivered })
-	r.stop()
-	want := []string{"question bigpc: bigpc asks for permission to run a command. It waits for you on the page."}
-	if diff := cmp.Diff(want, hook.notices()); diff != "" {
-		t.Errorf("notices (-want +got):\n%s", diff)
-	}
-	f.check(t)
-}
-
-// TestUpdatesAreSet: the settings say how much is told until the caller does.
-func TestUpdatesAreSet(t *testing.T) {
-	t.Parallel()
-	r, f, _ := notified(t, func(p *plan) { p.Speech.Updates = string(handoff.LevelChatty) })
+	var way *cutter
+	r, f, _ := notified(t, func(p *plan) {
+		p.Speech.Updates = string(handoff.LevelChatty)
+		p.Approvals = approvalSettings{span(200 * time.Millisecond), span(8 * time.Second)}
+		p.Work.Silence, p.Work.Patience = span(300*time.Millisecond), span(time.Second)
+		i := slices.IndexFunc(p.Servers, func(s servers.Spec) bool { return s.Name == "bigpc" })
+		way = newCutter(t, "bigpc", strings.TrimPrefix(p.Servers[i].Own.(*codex.Config).Way.(*transport.WebSocket).URL, "ws://"))
+		p.Servers[i].Own = codexAt(way.at)
+	})
 	p := r.call()
 	p.say(work("bigpc", "job 1 takes 6000"))
-	p.hear("I look at number 1")
-	r.stop()
-	f.check(t)
-}
-
-// TestSilenceIsSet: work that shows no sign for as long as is set is mentioned, and goes on.
-func TestSilenceIsSet(t *testing.T) {
-	t.Parallel()
-	r, f, _ := notified(t, func(p *plan) { p.Work.Silence = span(300 * time.Millisecond) })
-	p := r.call()
-	p.say(work("bigpc", "job 1 takes 8000"))
 	p.hear("Nothing was heard from bigpc for a while")
+	p.hear("I look at number 1")
 	p.hear("job 1 is done")
-	r.stop()
-	f.check(t)
-}
-
-// TestPatienceIsSet: a machine that is gone is looked for as long as is set; then what became of its work
-// is said to be unknown.
-func TestPatienceIsSet(t *testing.T) {
-	t.Parallel()
-	f := newFarm(t)
-	cutter := newCutter(t, "bigpc", f.at["bigpc"])
-	r := start(t, func(p *plan) {
-		p.Model = modelSettings{URL: f.voice.URL, Name: "scripted"}
-		p.Servers = []servers.Spec{{Name: "bigpc", Kind: "codex", Own: codexAt(cutter.at)}}
-		p.Work.Patience = span(time.Second)
-	})
-	r.up("bigpc")
-	p := r.call()
-	p.say(work("bigpc", "job 1 hangs"))
-	until(t, "the work to run", func() bool { return r.newest().State == handoff.StatusStarted })
-	cutter.proxy.Stop()
+	p.say(work("laptop", "job 3 asks"))
+	p.hear("Still waiting")
+	p.hear("job 3 is left alone")
+	p.say(work("bigpc", "job 2 hangs"))
+	until(t, "the work to run", func() bool { n := r.newest(); return n.Prompt == "job 2 hangs" && n.State == handoff.StatusStarted })
+	way.proxy.Stop()
 	until(t, "the work to be given up", func() bool { return r.newest().Outcome == handoff.OutcomeUnknown })
 	p.hear("lost the connection to bigpc")
 	r.stop()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/pagination"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 
@@ -71,7 +72,8 @@ func TestOpenAIRealCodex(t *testing.T) {
 	keptNothing(t, state, x.home)
 }
 
-// TestOpenAIAgent: the same with an agent that Switchboard runs itself.
+// TestOpenAIAgent: the same with an agent that Switchboard runs itself. What was asked is read again, and a response is
+// deleted.
 func TestOpenAIAgent(t *testing.T) {
 	t.Parallel()
 	provider := newProvider(t)
@@ -79,6 +81,16 @@ func TestOpenAIAgent(t *testing.T) {
 	c := agentBehind(t, provider, state)
 	c.threads(provider)
 	c.cancels(asks("bigpc", "slow 60"))
+	made := ok[*responses.Response](t)(c.Responses.New(t.Context(), asks("bigpc", "one more")))
+	if items := ok[*pagination.CursorPage[responses.ResponseItemUnion]](t)(c.Responses.InputItems.List(t.Context(), made.ID,
+		responses.InputItemListParams{Limit: param.NewOpt(int64(1))})); len(items.Data) != 1 {
+		t.Errorf("input items: %s", items.RawJSON())
+	}
+	must(t, c.Responses.Delete(t.Context(), made.ID))
+	_, err := c.Responses.Get(t.Context(), made.ID, responses.ResponseGetParams{})
+	refusedAs(t, err, http.StatusNotFound, "")
+	_, err = c.Responses.New(t.Context(), after(made.ID, "and that?"))
+	refusedAs(t, err, http.StatusBadRequest, "previous_response_not_found")
 	c.stop()
 	keptNothing(t, state)
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,7 +17,6 @@ import (
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/codex"
-	"switchboard/servers/simulator"
 	"switchboard/servers/transport"
 )
 
@@ -31,41 +28,22 @@ func (r *running) sessions(query string) handoff.SessionList {
 	return found
 }
 
-// TestSessionsBehindMany: a session is found by its name, its branch and its directory, and is listed, when a program
-// has made more sessions since than are looked through at once. Those are marked, and come last.
-func TestSessionsBehindMany(t *testing.T) {
-	t.Parallel()
-	many := scale(130, 300)
-	r := start(t, func(p *plan) { p.Hurry = 1000 })
-	for i := range many {
-		if status, body := r.ask(http.MethodPost, "/v1/responses", fmt.Sprintf(`{"model":"bigpc","input":"summarise page %d of the auth log"}`, i)); status != http.StatusOK {
-			t.Fatalf("%d %s", status, body)
-		}
-	}
-	for _, asked := range []string{"server=bigpc&query=refactor", "server=bigpc&query=auth-refactor", "server=shop&query=auth", "server=bigpc", "limit=3"} {
-		found := r.sessions(asked)
-		if len(found.Items) == 0 || found.Items[0].Title != "Auth refactor" || found.Items[0].API {
-			t.Errorf("%s: %d, %+v", asked, len(found.Items), found.Items[:min(1, len(found.Items))])
-		}
-	}
-	made := r.sessions("server=bigpc&query=77")
-	if len(made.Items) != 1 || !made.Items[0].API {
-		t.Errorf("what a program made: %+v", made.Items)
-	}
-	labels := map[string]bool{}
+// sessionIDs lists the sessions of bigpc.
+func sessionIDs(r *running) (ids []string) {
 	for _, s := range r.sessions("server=bigpc&limit=40").Items {
-		if labels[s.Label] {
-			t.Errorf("two sessions are called %q", s.Label)
-		}
-		labels[s.Label] = true
+		ids = append(ids, s.ID)
 	}
-	if rec := r.whole(r.hand(`{"server":"bigpc","thread_id":"auth refactor","prompt":"what is this"}`)); rec.Error != nil {
-		t.Errorf("named in words: %+v", rec.Error)
+	return ids
+}
+
+// hand gives work to a machine over the API.
+func (r *running) hand(body string) string {
+	r.t.Helper()
+	status, rec := r.again("/fleet/handoffs", "", body)
+	if status/100 != 2 {
+		r.t.Fatalf("%s: %d %+v", body, status, rec.Error)
 	}
-	var text handoff.Transcript
-	if r.get("/fleet/sessions/bigpc/"+url.PathEscape("checkout page"), &text); text.Title != "Checkout page polish" {
-		t.Errorf("read by name: %+v", text)
-	}
+	return rec.ID
 }
 
 // TestExecSessions: sessions of `codex exec` are listed and read like others, also those of the real codex.
@@ -148,35 +126,6 @@ func (c *realCodex) copies(thread string, n int) {
 		_ = os.Remove(name)
 	}
 	c.begin()
-}
-
-// TestUnixSocket: an app-server on a socket of this machine works like any other, and a missing socket is reported.
-// TestRealCodexSocket checks it with the real codex.
-func TestUnixSocket(t *testing.T) {
-	dir, err := os.MkdirTemp("", "sb") // the path of a socket is short
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	path := filepath.Join(dir, "codex.sock")
-	l, err := net.Listen("unix", path)
-	must(t, err)
-	background(t, func(ctx context.Context) error {
-		return simulator.NewWorld(simulator.Config{Speed: 50}).Serve(ctx, "bigpc", l)
-	})
-	r := start(t, func(p *plan) {
-		p.Servers = []servers.Spec{{Name: "box", Kind: "codex", Dir: dir, Own: &codex.Config{Way: &transport.Unix{Path: path}}}}
-	})
-	r.up("box")
-	if rec := r.outcome(r.hand(`{"server":"box","thread_id":"new","prompt":"run the tests"}`)); rec.Outcome != handoff.OutcomeResult {
-		t.Errorf("the work there: %+v", rec)
-	}
-	settings := "servers:\n  - {name: box, kind: codex, unix: " + path + "}\n"
-	var out bytes.Buffer
-	code := run(t.Context(), []string{"doctor", "--config", config(t, strings.ReplaceAll(settings, path, dir+"/none.sock"))}, func(name string) string {
-		return map[string]string{"XDG_STATE_HOME": dir}[name]
-	}, &out, &out)
-	if code != exitFailed || !strings.Contains(out.String(), "codex app-server --listen unix://"+dir+"/none.sock") {
-		t.Errorf("doctor: %d %s", code, &out)
-	}
 }
 
 // TestCutOff: work that was stopped, work whose agent's program was killed, and work whose program ended by itself have

@@ -209,7 +209,7 @@ func newModelOfPanel(p *panelist, booth *rtc.Booth) *simulator.Model {
 // reWork is a sentence that gives work to a machine; reTells a message that tells an outcome.
 var (
 	reWork  = regexp.MustCompile(`(?i)^on (\w+),? (.+)$`)
-	reTells = regexp.MustCompile(`(?i)is done|finished|failed|was stopped|while you were away`)
+	reTells = regexp.MustCompile(`(?i)"status":|finished|failed|was stopped|while you were away|i was saying`)
 )
 
 // answer decides what the model says. It is called by the model alone.

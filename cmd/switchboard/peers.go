@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -110,42 +109,21 @@ func (p *peering) share(s *service, routing *router.Config) []stage {
 	}}}
 }
 
-// openCalls returns the count of open calls over all living instances; nil for a single instance.
-func (p *peering) openCalls(s *service) realtime.OpenCalls {
-	if p.runs == nil {
-		return nil
-	}
-	return openCalls{s.store.(callStore), p.runs.Dead}
-}
-
-// A callStore counts open calls over all instances, including dead ones.
-type callStore interface {
-	CountCalls(
-		ctx context.Context, name string, number uint64, calls, most int,
-	) (fits bool, others []string, err error)
-	ForgetCalls(ctx context.Context, name string, gone []string) error
-}
-
-// openCalls counts open calls over all living instances: it removes those of dead instances from the store's count.
-type openCalls struct {
-	store callStore
-	dead  func(id string) bool
-}
+// openCalls counts open calls over all living instances.
+type openCalls struct{ redis.Calls }
 
 // CountCalls implements [realtime.OpenCalls].
-func (o openCalls) CountCalls(
-	ctx context.Context, name string, mine realtime.CallsHere, most int,
-) (bool, error) {
-	fits, others, err := o.store.CountCalls(ctx, name, mine.Number, mine.Calls, most)
-	dead := slices.DeleteFunc(others, func(id string) bool { return !o.dead(id) })
-	if err != nil || len(dead) == 0 {
-		return fits, err
+func (o openCalls) CountCalls(ctx context.Context, name string, mine realtime.CallsHere, most int) (bool, error) {
+	return o.Calls.CountCalls(ctx, name, mine.Number, mine.Calls, most)
+}
+
+// calls returns what instances know of each other's calls; false for a single instance.
+func (p *peering) calls(store any) (redis.Calls, bool) {
+	s, shared := store.(*redis.Store)
+	if !shared || p.runs == nil {
+		return redis.Calls{}, false
 	}
-	if err := o.store.ForgetCalls(ctx, name, dead); err != nil || fits {
-		return fits, err
-	}
-	fits, _, err = o.store.CountCalls(ctx, name, mine.Number, mine.Calls, most)
-	return fits, err
+	return s.Calls(p.runs.Dead), true
 }
 
 // homes returns the homes of callers: a router for each caller of this instance.
@@ -163,17 +141,6 @@ func (p *peering) homes(each router.Config) *homes.Homes {
 		Taken: func(ctx context.Context, c handoff.Caller) { p.taken(ctx, c) },
 	})
 	return p.runs
-}
-
-// attached returns the record of which instance has attached to which call of the voice model's server; nil for a
-// single instance.
-func (p *peering) attached(store any) realtime.Attached {
-	if s, ok := store.(interface {
-		Attached(dead func(string) bool) redis.Attached
-	}); ok && p.runs != nil {
-		return s.Attached(p.runs.Dead)
-	}
-	return nil
 }
 
 // drain hands the callers of this instance over to the others before it ends, and meanwhile serves and forwards
@@ -215,27 +182,20 @@ func (p *peering) forward(s *service, runs *homes.Homes, lines *joined.Lines) {
 	lines.Elsewhere = p.forwarder.DialLine
 }
 
-// web returns the forwarder for the edge; nil for a single instance.
-func (p *peering) web() web.Peers {
+// several returns what the edge knows of other instances: the forwarder, and the living instances for the owner. It is
+// empty for a single instance.
+func (p *peering) several() web.Several {
 	if p.forwarder == nil {
-		return nil
+		return web.Several{}
 	}
-	return p.forwarder
-}
-
-// instances returns a function that lists the living instances for the owner; nil for a single instance.
-func (p *peering) instances() func() []web.InstanceInfo {
-	if p.runs == nil {
-		return nil
-	}
-	return func() (there []web.InstanceInfo) {
+	return web.Several{Peers: p.forwarder, Instances: func() (there []web.InstanceInfo) {
 		for _, one := range p.runs.Instances() {
 			there = append(there, web.InstanceInfo{
 				ID: one.ID, Address: one.Address, Draining: one.Draining, Here: one.ID == p.self.ID,
 			})
 		}
 		return there
-	}
+	}}
 }
 
 // stages returns the stages that serve forwarded requests, run the forwarder, and follow the made keys of others.

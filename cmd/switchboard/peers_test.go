@@ -20,26 +20,15 @@ import (
 	"switchboard/handoff"
 	"switchboard/servers/joined"
 	"switchboard/servers/joined/keeper"
-	"switchboard/sessions/sessionstest"
 	"switchboard/web"
 )
 
-// TestPeers: of two instances with one Redis or Cluster, each takes any request, and the home of the caller serves it:
+// TestPeers: of two instances with one Redis, each takes any request, and the home of the caller serves it:
 // a call, work and its events; a request without a caller goes by the id in it. When an instance has ended, the other
 // one serves its callers.
 func TestPeers(t *testing.T) {
 	t.Parallel()
-	for name, begin := range map[string]func(testing.TB) string{
-		"redis": startRedis, "cluster": func(t testing.TB) string { return sessionstest.StartCluster(t, 3, 0).URL },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			testPeers(t, begin(t))
-		})
-	}
-}
-
-func testPeers(t *testing.T, url string) {
+	url := startRedis(t)
 	const assistants = "assistants-key-0123456789"
 	shares := func(p *plan) {
 		assistant := web.NewKey("assistant", assistants)
@@ -108,9 +97,7 @@ func TestPeersSettings(t *testing.T) {
 		file := filepath.Join(t.TempDir(), defaultFile)
 		write(t, file, fmt.Sprintf("listen: 127.0.0.1:0\nredis: %s\npeers: {listen: '127.0.0.1:0'}\nservers:\n"+
 			"  - {name: bigpc, kind: codex, url: %q}\n  - {name: mini-claude, kind: acp, joined: true, cwd: /}\n", url, f.at["bigpc"]))
-		o, _, err := parseOptions([]string{"--config", file}, t.Output(), t.Output())
-		must(t, err)
-		s, err = loadSettings(o, func(name string) string { return env[name] })
+		s, err := loadWith(func(name string) string { return env[name] }, "--config", file)
 		must(t, err)
 		r = start(t, func(p *plan) {
 			state = p.StateDir
@@ -125,7 +112,7 @@ func TestPeersSettings(t *testing.T) {
 	a.up("bigpc")
 
 	var out bytes.Buffer
-	must(t, keyVerb(t.Context(), settings, state, "robot", false, &out))
+	must(t, changeKeys(t.Context(), settings, state, "robot", false, &out))
 	made := []string{"Authorization", "Bearer " + strings.TrimSpace(out.String())}
 	lets := func(r *running, want int) {
 		t.Helper()
@@ -136,7 +123,7 @@ func TestPeersSettings(t *testing.T) {
 	}
 	lets(a, http.StatusOK)
 	lets(b, http.StatusOK)
-	must(t, keyVerb(t.Context(), settings, state, "robot", true, &out))
+	must(t, changeKeys(t.Context(), settings, state, "robot", true, &out))
 	lets(b, http.StatusUnauthorized)
 
 	until(t, "the doctor to see both beat", func() bool {

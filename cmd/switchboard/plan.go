@@ -11,6 +11,7 @@ import (
 
 	"switchboard/realtime/rtc"
 	"switchboard/servers"
+	"switchboard/servers/codex"
 	machines "switchboard/servers/simulator"
 )
 
@@ -37,17 +38,6 @@ func (s *settings) plan(state string, look func(string) (string, error)) (plan, 
 	return plan{settings: *s, StateDir: state, Story: true}, err
 }
 
-// The values of model.media.
-const (
-	mediaDirect  = "direct"
-	mediaThrough = "through"
-)
-
-// direct reports whether the page's sound goes directly to the voice model's server; by default to OpenAI's alone.
-func (m modelSettings) direct() bool {
-	return m.Media == mediaDirect || m.Media == "" && m.isOpenAI()
-}
-
 // localCodex checks that the program of --codex is installed. If there is a key for a real voice and no server, it adds
 // an installed codex as server: with nothing configured, nothing real is used. With peers it adds none, because that
 // codex would end with this instance.
@@ -64,7 +54,7 @@ func (s *settings) localCodex(look func(string) (string, error)) error {
 	if len(s.Servers) > 0 || s.Model.Key == (secret{}) || s.Peers.set() {
 		return nil
 	}
-	_, err := look("codex")
+	_, err := look(codex.Program)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return nil // the simulated machines are used

@@ -104,11 +104,11 @@ func TestPrices(t *testing.T) {
 		{"by default", modelSettings{URL: openAIURL, Name: defaultModel}, &listed.Prices, &dearest},
 		{"a smaller one", modelSettings{URL: openAIURL + "?x=1", Name: "gpt-realtime-mini"}, &mini.Prices, &dearest},
 		{"one that is not listed", modelSettings{URL: openAIURL, Name: "other"}, &dearest, &dearest},
-		{"given", modelSettings{URL: openAIURL, Name: defaultModel, Prices: priceSettings(given)}, &given, &dearest},
+		{"given", modelSettings{URL: openAIURL, Name: defaultModel, Prices: given}, &given, &dearest},
 		{"another place", modelSettings{URL: elsewhere, Name: defaultModel}, nil, nil},
-		{"given for another place", modelSettings{URL: elsewhere, Name: "m", Prices: priceSettings(given)}, &given, &given},
+		{"given for another place", modelSettings{URL: elsewhere, Name: "m", Prices: given}, &given, &given},
 		{"simulated", modelSettings{Name: defaultModel}, nil, nil},
-		{"given for a simulated one", modelSettings{Name: defaultModel, Prices: priceSettings(given)}, &given, &given},
+		{"given for a simulated one", modelSettings{Name: defaultModel, Prices: given}, &given, &given},
 	} {
 		if got := pagePrices(c.m); !cmp.Equal((*models.Prices)(got), c.want) {
 			t.Errorf("%s: %+v", c.name, got)

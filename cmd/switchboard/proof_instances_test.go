@@ -117,7 +117,7 @@ func (w *team) balance(t *testing.T) (stop func()) {
 			w.mu.Lock()
 			w.ready = ready
 			w.mu.Unlock()
-			pause(ctx, 50*time.Millisecond)
+			pause(ctx, 100*time.Millisecond)
 		}
 		return nil
 	})
@@ -223,14 +223,22 @@ func (w *team) open(round, users int, random *rand.Rand) []*teamJob {
 	return jobs
 }
 
-// begin asks for a job until it is taken, under one key, as clients do that are told that they may ask again.
+// begin asks for a job until it is taken, under one key, as clients do that are told that they may ask again. Asked for
+// once more at the next instance it is the same.
 func (w *team) begin(j *teamJob, server string) {
+	at := j.landed
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		status, rec, text := w.ask(w.there[j.landed].base, j.user, http.MethodPost, "/fleet/handoffs",
+		status, rec, text := w.ask(w.there[at].base, j.user, http.MethodPost, "/fleet/handoffs",
 			fmt.Sprintf(`{"server":%q,"thread_id":"new","prompt":%q}`, server, j.prompt))
 		if status < 300 && status > 0 {
-			j.id = rec.ID
-			return
+			if j.id != "" && j.id != rec.ID {
+				w.t.Errorf("%s of %s is %s, and was %s", j.prompt, j.user, rec.ID, j.id)
+			}
+			if j.id != "" {
+				return
+			}
+			j.id, at = rec.ID, (at+1)%len(w.there)
+			continue
 		}
 		if j.last = text; status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests {
 			break
@@ -252,7 +260,7 @@ func (w *team) adopt(jobs []*teamJob, faulty int, since time.Time) {
 					return
 				}
 				j.last = fmt.Sprint(status, " ", text)
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(scale(100*time.Millisecond, 20*time.Millisecond)) // only the long form measures
 			}
 		})
 	}
@@ -309,7 +317,7 @@ func (w *team) settle(jobs []*teamJob, fates map[string]int, failf func(string, 
 	}
 	for n, j := range jobs {
 		fate := forgotten
-		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 			status, rec, text := w.ask(bases[n%len(bases)], j.user, http.MethodGet, "/fleet/handoffs/"+j.id, "")
 			if j.last = text; status == http.StatusOK && rec.Outcome != "" {
 				if fate = string(rec.Outcome); isRefused(rec) && w.f.turns()[j.prompt] == 0 {
@@ -339,8 +347,8 @@ func soakRounds(t *testing.T, usual int) int {
 func TestProofInstances(t *testing.T) {
 	t.Parallel()
 	w := newTeam(t, "")
-	rounds, users := soakRounds(t, scale(2, 100)), scale(15, 40)
-	kinds := scale([]string{"killed", "stopped"}, []string{"killed", "killed", "stopped", "cut off"})
+	rounds, users := soakRounds(t, scale(3, 100)), scale(12, 40)
+	kinds := scale([]string{"killed", "stopped", "cut off"}, []string{"killed", "killed", "stopped", "cut off"})
 	random := rand.New(rand.NewPCG(26, 1))
 	adopted, fates := map[string][]time.Duration{}, map[string]map[string]int{}
 	meter, stalled := newStallMeter(t), 0

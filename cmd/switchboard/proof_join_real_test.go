@@ -144,7 +144,7 @@ func (m *jobModel) serve(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		}
-		text = "All went well.\n\njob " + job[1] + " is done."
+		text = "job " + job[1] + " is done.\n\nAll went well."
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	switch {

@@ -101,13 +101,13 @@ func TestProofRollingRestart(t *testing.T) {
 	var again atomic.Int64 // another instance was tried
 	var jobs []*teamJob
 	random := rand.New(rand.NewPCG(26, 2))
-	for i := range scale(6, 20) {
+	for i := range scale(4, 20) {
 		asking.Go(func() {
 			for n := 0; ; n++ {
 				select {
 				case <-stop:
 					return
-				case <-time.After(scale(50*time.Millisecond, 200*time.Millisecond)):
+				case <-time.After(scale(100*time.Millisecond, 200*time.Millisecond)):
 				}
 				mu.Lock()
 				j := &teamJob{user: fmt.Sprintf("user-%d-%d", i, n/20), prompt: fmt.Sprintf("job %d takes %d", 10_000*i+n/20, 1000+random.IntN(6000))}

@@ -39,6 +39,9 @@ func proofSameKey(t *testing.T, store string) {
 		for n, id := range ids {
 			rec := c.keyed(fmt.Sprint("key ", n), body(n))
 			want := map[bool]handoff.Status{true: handoff.StatusDelivered, false: handoff.StatusCompleted}[n == heard]
+			if len(c.whole(id).Items) == 0 {
+				t.Errorf("life %d, what %d did is gone", life, n)
+			}
 			if rec.ID != id || rec.Outcome != handoff.OutcomeResult || rec.State != want || !strings.Contains(rec.Text, fmt.Sprintf("job %d is done", n)) || rec.Error != nil {
 				t.Errorf("life %d, %d sent again is %+v, %+v", life, n, rec, rec.Error)
 			}

@@ -63,7 +63,7 @@ func fileLocked(t *testing.T, s *site) outage {
 }
 
 func proofStoreGone(t *testing.T, store func(*testing.T, *site) outage) {
-	jobs, calls, gone := scale(20, 100), scale(5, 20), scale(5*time.Second, 30*time.Second)
+	jobs, calls, gone := scale(12, 100), scale(4, 20), scale(5*time.Second, 30*time.Second)
 	f := newFarm(t)
 	s := newSite(t, f.voice.URL, "", f.at)
 	away := store(t, s)
@@ -106,7 +106,7 @@ func proofStoreGone(t *testing.T, store func(*testing.T, *site) outage) {
 	refused := time.Since(killed)
 	for time.Since(killed) < gone {
 		w.look()
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(250 * time.Millisecond)
 	}
 	away.end()
 

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,24 +29,46 @@ func readmeText(t *testing.T) string {
 	return all.String()
 }
 
-// TestReadmeLinks holds that what the README links to is there, and that it links to every page of help.
+// TestReadmeLinks holds that what the README, the help and ARCHITECTURE.md link to is there, with the heading, and that
+// the README links to every page of help.
 func TestReadmeLinks(t *testing.T) {
-	data, err := os.ReadFile(readme)
-	must(t, err)
 	names, err := filepath.Glob("../../web/help/*.md")
 	must(t, err)
-	var linked []string
-	for _, m := range regexp.MustCompile(`\]\(([^):]+)\)`).FindAllStringSubmatch(string(data), -1) {
-		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
-			t.Errorf("a link leads nowhere: %v", err)
-		}
-		linked = append(linked, filepath.Join("../..", m[1]))
-	}
+	linked := links(t, readme)
 	for _, name := range names {
+		links(t, name)
 		if !slices.Contains(linked, name) {
 			t.Errorf("the README does not link to %s", name)
 		}
 	}
+	links(t, "../../ARCHITECTURE.md")
+}
+
+// links returns the files that a file links to, and holds that they are there and have the headings that links name.
+func links(t *testing.T, file string) (linked []string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	must(t, err)
+	for _, m := range regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]+))?\)`).FindAllStringSubmatch(string(data), -1) {
+		to := file
+		if m[1] != "" {
+			to = filepath.Join(filepath.Dir(file), m[1])
+		}
+		text, err := os.ReadFile(to)
+		if info, other := os.Stat(to); err != nil && (other != nil || !info.IsDir()) {
+			t.Errorf("%s: a link leads nowhere: %v", file, err)
+		}
+		found := m[2] == ""
+		for _, h := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+			name := regexp.MustCompile(`[^\pL\pN -]`).ReplaceAllString(strings.ToLower(h[1]), "")
+			found = found || strings.ReplaceAll(name, " ", "-") == m[2]
+		}
+		if !found {
+			t.Errorf("%s: a link leads to #%s, which %s does not have", file, m[2], to)
+		}
+		linked = append(linked, to)
+	}
+	return linked
 }
 
 // blocks returns the fenced blocks of a language.
@@ -76,9 +96,7 @@ func TestReadmeConfigurations(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(filepath.Dir(file), "notes"), 0o700); err != nil { // the workspace
 			t.Fatal(err)
 		}
-		o, _, err := parseOptions([]string{"--config", file}, io.Discard, io.Discard)
-		must(t, err)
-		if _, err := loadSettings(o, func(name string) string { return env[name] }); err != nil {
+		if _, err := loadWith(func(name string) string { return env[name] }, "--config", file); err != nil {
 			t.Errorf("%v in:\n%s", err, example)
 		}
 	}
@@ -120,8 +138,8 @@ func TestReadmeTools(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the README's tools (-want +got):\n%s", diff)
 	}
-	field, _ := reflect.TypeFor[keySetting]().FieldByName("Tools")
-	if doc := field.Tag.Get("doc"); doc != "tools that may be used: "+strings.Join(tools.Names(), ", ") {
+	i := slices.IndexFunc(pageRows(t), func(r settingRow) bool { return r.path == "keys[].tools" })
+	if doc := pageRows(t)[i].doc; doc != "tools that may be used: "+strings.Join(tools.Names(), ", ") {
 		t.Errorf("keys[].tools says %q", doc)
 	}
 }

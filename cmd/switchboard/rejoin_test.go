@@ -53,7 +53,7 @@ func TestHeldCallIsToldInTheNext(t *testing.T) {
 	p.vanish()
 	until(t, "the work to end", func() bool { return r.handoffs()[0].Outcome != "" })
 	r.theCall(true)
-	r.call().hear("TestRefreshExpiredToken")
+	r.call().hear("internal/auth does not")
 	until(t, "it to be heard", func() bool { return r.handoffs()[0].State == handoff.StatusDelivered })
 }
 

@@ -3,16 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
@@ -46,6 +44,12 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 		if err != nil {
 			return err
 		}
+		file := next.File
+		if file != "" {
+			if file, err = filepath.Abs(file); err != nil {
+				return err
+			}
+		}
 		made, err := l.made.read(ctx)
 		if err != nil {
 			return err
@@ -61,10 +65,8 @@ func (l *reloading) reload(ctx context.Context) (web.Reloaded, error) {
 		l.setKeys(next.withMade(made))
 		result.Did = append(append(result.Did, did...), keysChanged(was.Access, next.Access)...)
 		result.Restart = append(changedPaths("", reflect.ValueOf(*l.initial), reflect.ValueOf(*next)), restart...)
-		if next.File != "" {
-			result.File, err = filepath.Abs(next.File)
-		}
-		return err
+		result.File = file
+		return nil
 	})
 	if _, wrong := errors.AsType[problems](err); wrong {
 		err = handoff.Fault(handoff.CodeSettings, err.Error(), "")
@@ -168,46 +170,15 @@ func keysChanged(was, is []web.Key) (did []string) {
 // changedPaths returns the paths of the settings that differ between two structs, except those that take effect without
 // a restart.
 func changedPaths(path string, was, is reflect.Value) (names []string) {
-	for field, value := range was.Fields() {
-		name := field.Tag.Get("yaml")
-		if name == "" || name == "-" || path == "" && slices.Contains([]string{"servers", "keys", "limits"}, name) {
-			continue
-		}
-		other := is.FieldByName(field.Name)
+	now := maps.Collect(rows(is))
+	for row, value := range rows(was) {
 		switch {
-		case field.Type.Kind() == reflect.Struct && !isText(field.Type):
-			names = append(names, changedPaths(join(path, name), value, other)...)
-		case !reflect.DeepEqual(value.Interface(), other.Interface()):
-			names = append(names, join(path, name))
+		case path == "" && slices.Contains([]string{"servers", "keys", "limits"}, row):
+		case isGroup(value.Type()):
+			names = append(names, changedPaths(join(path, row), value, now[row])...)
+		case !reflect.DeepEqual(value.Interface(), now[row].Interface()):
+			names = append(names, join(path, row))
 		}
 	}
 	return names
-}
-
-// entriesOf returns the entry of each server of a valid file, by name, as JSON: the same for every layout of the YAML.
-func entriesOf(data []byte) map[string]string {
-	all := map[string]string{}
-	parsed, err := parse(data)
-	if err != nil {
-		return all
-	}
-	for _, doc := range parsed.Docs {
-		top, _ := mapping(doc.Body)
-		for _, e := range top {
-			list, ok := e.Value.(*ast.SequenceNode)
-			if !ok || e.Key.GetToken().Value != "servers" {
-				continue
-			}
-			for _, item := range list.Values {
-				var entry map[string]any
-				if err := yaml.NodeToValue(item, &entry); err != nil {
-					continue // never, since the file was decoded before
-				}
-				name, _ := entry["name"].(string)
-				text, _ := json.Marshal(entry) // maps in the order of their keys
-				all[name] = string(text)
-			}
-		}
-	}
-	return all
 }

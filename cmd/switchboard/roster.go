@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"go.uber.org/zap"
 
@@ -28,11 +27,12 @@ type roster struct {
 	machines *joined.Machines               // Set once, before anything runs
 	fleet    *servers.Fleet                 // Set once, before anything runs
 
-	mu         sync.Mutex
-	configured []servers.Spec         // Guarded by mu: those of the configuration
-	versions   map[string]specVersion // Guarded by mu: of the real servers in the fleet, by name
-	simulated  []string               // Guarded by mu: names of the simulated servers; nil: there are real ones
-	made       []string               // Guarded by mu: names of servers of fixed kinds that were ever in the fleet
+	// Owned by the change that [joined.Machines] makes now.
+
+	configured []servers.Spec         // those of the configuration
+	versions   map[string]specVersion // of the real servers in the fleet, by name
+	simulated  []string               // names of the simulated servers; nil: there are real ones
+	made       []string               // names of servers of fixed kinds that were ever made
 }
 
 // A specVersion is a hash of a server's settings and credential: it differs when the server has to be connected anew.
@@ -90,35 +90,24 @@ func namesOf(specs []servers.Spec) (names []string) {
 // describe returns the servers of a configuration and of the machines that joined. Each error in wrong is a
 // [servers.SpecError]; a configured server that cannot be merged with its machine stays as configured.
 func (r *roster) describe(configured []servers.Spec, all []joined.Server) (described []servers.Spec, wrong []error) {
-	bad := func(server string, err error) {
-		wrong = append(wrong, servers.SpecError{Server: server, Why: handoff.AsError(err).Subject})
-	}
-	for _, c := range configured {
-		if i := slices.IndexFunc(all, func(j joined.Server) bool { return j.Name == c.Name }); i >= 0 {
-			spec, err := r.ofMachine(all[i], configured)
-			if err == nil {
-				c = spec // the settings of the configuration, reached through the machine
-			} else {
-				bad(c.Name, err)
-			}
-		}
-		described = append(described, c)
-	}
+	described = slices.Clone(configured)
 	for _, j := range all {
-		if slices.ContainsFunc(configured, func(c servers.Spec) bool { return c.Name == j.Name }) {
-			continue
-		}
-		if spec, err := r.ofMachine(j, configured); err == nil {
+		spec, err := r.ofMachine(j, configured)
+		at := slices.IndexFunc(configured, func(c servers.Spec) bool { return c.Name == j.Name })
+		switch {
+		case err != nil:
+			wrong = append(wrong, servers.SpecError{Server: j.Name, Why: handoff.AsError(err).Subject})
+		case at >= 0:
+			described[at] = spec // the settings of the configuration, reached through the machine
+		default:
 			described = append(described, spec)
-		} else {
-			bad(j.Name, err)
 		}
 	}
 	return described, wrong
 }
 
 func (r *roster) ofMachine(of joined.Server, configured []servers.Spec) (servers.Spec, error) {
-	spec, err := machineSpec(of, configured, r.lines)
+	spec, err := machineSpec(of, configured, r.kinds)
 	spec.Show = func(m *handoff.Machine) { r.machines.Show(of.Name, m) }
 	return spec, err
 }
@@ -137,9 +126,7 @@ func (r *roster) complete(described []servers.Spec) ([]servers.Spec, error) {
 		}
 		all[i].Dial, all[i].Metrics = kind.Dial(spec, r.log)
 		if kind.Fixed {
-			r.mu.Lock()
 			r.made = append(r.made, spec.Name)
-			r.mu.Unlock()
 		}
 	}
 	return all, nil
@@ -147,10 +134,7 @@ func (r *roster) complete(described []servers.Spec) ([]servers.Spec, error) {
 
 // spec returns the server of an agent of a machine that joined. It is [joined.Config.Spec].
 func (r *roster) spec(of joined.Server) (servers.Spec, error) {
-	r.mu.Lock()
-	configured := r.configured
-	r.mu.Unlock()
-	spec, err := r.ofMachine(of, configured)
+	spec, err := r.ofMachine(of, r.configured)
 	if err != nil {
 		return spec, err
 	}
@@ -163,25 +147,20 @@ func (r *roster) spec(of joined.Server) (servers.Spec, error) {
 
 // Check implements [joined.Fleet].
 func (r *roster) Check(drop []string, put []servers.Spec) error {
-	r.mu.Lock()
-	simulated := r.simulated
-	r.mu.Unlock()
-	return r.fleet.Check(slices.Concat(drop, simulated), put)
+	return r.fleet.Check(slices.Concat(drop, r.simulated), put)
 }
 
 // Change implements [joined.Fleet]. If a machine leaves whose server is configured, the configured server stays, and
 // waits for the machine to join again.
 func (r *roster) Change(drop []string, put []servers.Spec) error {
-	r.mu.Lock()
-	versions, waiting := maps.Clone(r.versions), slices.Clone(r.configured)
-	r.mu.Unlock()
-	waiting, err := r.complete(slices.DeleteFunc(waiting, func(c servers.Spec) bool {
+	waiting, err := r.complete(slices.DeleteFunc(slices.Clone(r.configured), func(c servers.Spec) bool {
 		return !slices.Contains(drop, c.Name) || slices.Contains(namesOf(put), c.Name)
 	}))
 	if err != nil {
 		return err
 	}
 	put = slices.Concat(put, waiting)
+	versions := maps.Clone(r.versions)
 	for _, name := range drop {
 		delete(versions, name)
 	}
@@ -194,9 +173,7 @@ func (r *roster) Change(drop []string, put []servers.Spec) error {
 // replace changes the fleet, and adds or removes the simulated servers as needed. versions are those of the real
 // servers after the change.
 func (r *roster) replace(drop []string, put []servers.Spec, versions map[string]specVersion) error {
-	r.mu.Lock()
 	simulated := r.simulated
-	r.mu.Unlock()
 	switch {
 	case len(versions) > 0:
 		drop, simulated = slices.Concat(drop, simulated), nil // put may have a server of the same name
@@ -213,8 +190,6 @@ func (r *roster) replace(drop []string, put []servers.Spec, versions map[string]
 	if err := r.fleet.Change(drop, put); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.versions, r.simulated = versions, simulated
 	return nil
 }
@@ -227,17 +202,14 @@ func (r *roster) Retry(server string) { r.fleet.Retry(server) }
 // restart lists the settings that need a restart.
 func (r *roster) settle(configured []servers.Spec, all []joined.Server) (did, restart []string, err error) {
 	described, wrong := r.describe(configured, all)
-	r.mu.Lock()
-	was, made := maps.Clone(r.versions), slices.Clone(r.made)
-	r.mu.Unlock()
-	versions := map[string]specVersion{}
+	was, versions := r.versions, map[string]specVersion{}
 	var put []servers.Spec
 	for _, spec := range described {
 		is := r.versionOf(spec)
 		before, there := was[spec.Name]
 		switch {
 		case there && before == is:
-		case slices.Contains(made, spec.Name):
+		case slices.Contains(r.made, spec.Name):
 			restart = append(restart, "servers: "+spec.Name)
 			if !there {
 				continue
@@ -282,8 +254,6 @@ func (r *roster) settle(configured []servers.Spec, all []joined.Server) (did, re
 			return nil, nil, err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.configured, r.versions = configured, versions
 	return did, restart, nil
 }

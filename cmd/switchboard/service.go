@@ -26,7 +26,6 @@ import (
 	"switchboard/realtime"
 	"switchboard/realtime/models"
 	"switchboard/servers"
-	"switchboard/servers/responses"
 	"switchboard/sessions"
 	"switchboard/web"
 	"switchboard/web/mcp"
@@ -48,8 +47,6 @@ type service struct {
 	opened     []net.Listener // close closes them, even if nothing ran
 	store      store
 	ready      *readiness
-	test       func(context.Context, handoff.Grant, string) (time.Duration, error) // sends a machine a request
-	machines   func(handoff.Grant) []handoff.Machine                               // lists machines
 	audit      *sessions.Audit
 	traces     *traces.Traces // nil without tracing
 	trace      handoff.Tracer // nil without tracing
@@ -60,16 +57,36 @@ type service struct {
 	base       string                // the URL at which this machine reaches the service
 	voice      string                // the voice model and its host; "": simulated
 	address    string                // the URL of the page
+	handoffs   *homes.Homes          // the work of all callers
+	api        *webresponses.API
+	figures    http.Handler // of /metrics
 	edge       *web.Server
 	settings   *reloading
+}
+
+// Parts that are made early reach those that are made late through these methods, none of which is called before all
+// parts are made.
+
+func (s *service) setKeys(keys []web.Key)     { s.edge.SetKeys(keys) }
+func (s *service) serversChanged()            { s.handoffs.ServersChanged() }
+func (s *service) working(server string) bool { return s.handoffs.Working(server) }
+func (s *service) page() string               { return s.address }
+
+func (s *service) madeByAPI(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
+	return s.api.Made(ctx, c)
+}
+
+func (s *service) serveFigures(w http.ResponseWriter, r *http.Request) { s.figures.ServeHTTP(w, r) }
+
+func (s *service) grantAgain(ctx context.Context, by string, c handoff.Caller) (handoff.Grant, error) {
+	return s.edge.Again(ctx, by, c)
 }
 
 // newService builds a service. After an error nothing runs, and nothing is left open.
 func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) {
 	s := &service{machineLog: newMachineLog()}
 	s.log = log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewTee(c, s.machineLog) }))
-	s.settings = &reloading{load: p.Again, initial: &p.settings, current: &p.settings,
-		setKeys: func(keys []web.Key) { s.edge.SetKeys(keys) }}
+	s.settings = &reloading{load: p.Again, initial: &p.settings, current: &p.settings, setKeys: s.setKeys}
 	if err := s.build(ctx, p); err != nil {
 		s.close()
 		return nil, err
@@ -77,7 +94,7 @@ func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) 
 	return s, nil
 }
 
-// build makes and connects all parts. Some closures refer to parts that are made later, before anything runs.
+// build makes and connects all parts, each after those that it needs.
 func (s *service) build(ctx context.Context, p plan) error {
 	listen, err := net.Listen("tcp", p.Listen)
 	if err != nil {
@@ -100,20 +117,14 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	var runs *homes.Homes
-	var api *webresponses.API
 	owners, queues := router.NewOwners(s.store), router.NewQueues()
 	stand := &standIns{machines: &simulators{log: s.log, agents: agents}, plan: p, start: make(chan []stage, 1)}
-	there, specs, err := s.fleet(ctx, p, agents, stand, servers.Config{
-		Changed: func() { runs.ServersChanged() }, Log: s.log.Named("servers"), Hidden: owners.Hidden,
-		ByAPI: func(ctx context.Context, c handoff.Caller) func(server, thread string) bool {
-			return api.Made(ctx, c)
-		},
-	}, func(server string) bool { return runs.Working(server) })
+	there, specs, err := s.fleet(ctx, p, agents, stand, owners)
 	if err != nil {
 		return err
 	}
 	fleet, counts := there.fleet, router.NewCounts(there.fleet)
+	s.settings.roster = there
 	routing := router.Config{
 		Queues: queues, Owners: owners, Counts: counts,
 		Fleet: fleet, Store: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
@@ -129,35 +140,40 @@ func (s *service) build(ctx context.Context, p plan) error {
 		return err
 	}
 	after = append(after, beside.share(s, &routing)...)
-	runs = beside.homes(routing)
+	runs := beside.homes(routing)
+	s.handoffs = runs
 	beside.forward(s, runs, there.lines)
 	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
 	front, err := s.front(p, calls, broken, beside)
 	if err != nil {
 		return err
 	}
-	if api, err = s.responses(fleet, runs); err != nil {
+	if s.api, err = s.responses(fleet, runs); err != nil {
 		return err
 	}
 	agentFront := s.mcp(backend(fleet, runs, calls), runs, beside.self.ID)
 	s.describe(p, sims.voice, specs, listen.Addr())
 	programs := s.oauth(p)
-	keys, err := s.letIn(ctx, p, there)
+	keys, err := s.letIn(ctx, p)
 	if err != nil {
 		return err
 	}
 	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
 	limited := web.Limit(listen, p.TrustedProxies, s.log.Named("web"))
-	var scraped http.Handler
 	s.edge, err = web.New(web.Config{
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { scraped.ServeHTTP(w, r) }),
-		Router:  runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Front: front, Calls: front, Levels: calls,
-		Decisions: s.audit, Push: pushed, Responses: api, MCP: agentFront, MCPPipe: agentFront.Pipe,
-		Keys: keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.TrustedProxies,
-		Joining: joining{there.machines}, Line: there.machines.ServeHTTP, Reload: s.settings.reload,
-		Owner: ownerName, MachineLog: s.machineLog.of, Address: func() string { return s.address },
-		OAuth: programs, Voice: sims.voiceInfo(p.Model, p.Speech.Language), Ready: s.ready.check, Trace: s.trace,
-		Log: s.log.Named("web"), Peers: beside.web(), Instances: beside.instances(),
+		Entrance: web.Entrance{
+			Keys: keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.TrustedProxies,
+		},
+		Router: runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Decisions: s.audit, Push: pushed,
+		VoiceFront: web.VoiceFront{Front: front, Calls: front, Levels: calls, Voice: sims.voiceInfo(p.Model, p.Speech.Language)},
+		Ownership: web.Ownership{
+			Owner: ownerName, Joining: joining{there.machines}, Reload: s.settings.reload, MachineLog: s.machineLog.of,
+			Address: s.page, Line: there.machines.ServeHTTP,
+		},
+		Programs: web.Programs{Responses: s.api, MCP: agentFront, MCPPipe: agentFront.Pipe, OAuth: programs},
+		Several:  beside.several(),
+		Metrics:  http.HandlerFunc(s.serveFigures),
+		Ready:    s.ready.check, Trace: s.trace, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
@@ -165,9 +181,9 @@ func (s *service) build(ctx context.Context, p plan) error {
 	beside.taken = front.Resume
 	beside.leave = []func(handoff.Caller){front.Leave, s.edge.Leave}
 	s.drain = func(ctx context.Context) { beside.drain(ctx, s.edge, front.Busy) }
-	s.count(thisBuild(), s.store, fleet, queues, counts, calls, api, agentFront, programs, front, limited, s.edge,
-		there.machines, beside.web())
-	scraped = metrics.Handler(s.log.Named("metrics"), s.counted...)
+	s.count(thisBuild(), s.store, fleet, queues, counts, calls, s.api, agentFront, programs, front, limited, s.edge,
+		there.machines, beside.several().Peers)
+	s.figures = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	absent := newAbsenceWatch(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify)
 	after = slices.Concat([]stage{{"absent machines", absent.run}}, after,
 		[]stage{{"agents", agents.Run}, {"fleet", fleet.Run}, {"machines", there.machines.Run}},
@@ -175,7 +191,7 @@ func (s *service) build(ctx context.Context, p plan) error {
 	if s.traces != nil {
 		after = append(after, stage{"traces", s.traces.Run})
 	}
-	first := append(beside.stages(s), stage{"responses", api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run})
+	first := append(beside.stages(s), stage{"responses", s.api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run})
 	return s.stage(p, limited, runs.Recovered, after, first...)
 }
 
@@ -192,19 +208,20 @@ func (s *service) front(
 	if !p.Peers.set() { // with peers, the documents are those of all instances
 		carried = sessions.CarriedCalls{Documents: s.store}
 	}
-	return realtime.NewFront(realtime.Config{
+	c := realtime.Config{
 		Carried:  carried,
-		Attached: beside.attached(s.store),
-		Again: func(ctx context.Context, by string, c handoff.Caller) (handoff.Grant, error) {
-			return s.edge.Again(ctx, by, c)
-		},
+		Again:    s.grantAgain,
 		Ticks:    ticks,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key.Reveal(),
 		Router: s.tracedCalls(calls), Tools: tools.In(language), Partings: partings(language),
 		Backchannel: consent.Backchannel, Echo: consent.Echoes, Spending: s.store, Tariff: p.Model.tariff(), Billed: s.billed,
 		Media: p.media(), Direct: p.Model.direct(), Hold: callHold, Broken: broken, Effort: p.Model.Reasoning.Effort,
-		Instance: beside.self.ID, OpenCalls: beside.openCalls(s), Log: s.log.Named("realtime"),
-	})
+		Instance: beside.self.ID, Log: s.log.Named("realtime"),
+	}
+	if all, shared := beside.calls(s.store); shared {
+		c.OpenCalls, c.Attached = openCalls{all}, all
+	}
+	return realtime.NewFront(c)
 }
 
 // oauth returns the part with which programs ask for access; nil unless the settings allow it. It needs s.address.
@@ -251,31 +268,10 @@ func (s *service) stage(
 	return nil
 }
 
-// fleet makes the roster with its fleet, and returns it with the servers that it starts with. What c refers to is made
-// later, before the fleet runs.
-func (s *service) fleet(
-	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, c servers.Config, busy func(string) bool,
-) (*roster, []servers.Spec, error) {
-	there, err := s.roster(ctx, p, agents, stand, busy)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.Specs, err = there.first(ctx, p.Servers)
-	s.opened = append(s.opened, stand.machines.listeners...)
-	if err != nil {
-		return nil, nil, err
-	}
-	if there.fleet, err = servers.New(c); err != nil {
-		return nil, nil, err
-	}
-	s.test, s.machines = there.fleet.Test, there.fleet.Machines
-	return there, c.Specs, nil
-}
-
 // calls returns what serves voice calls, with the fleet and the router.
 func (s *service) calls(p plan, fleet *servers.Fleet, runs *homes.Homes) *call.Calls {
 	return call.New(call.Config{
-		Runs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
+		Handoffs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
 		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet, Work: runs, Questions: runs},
 		Updates: handoff.SpeechLevel(p.Speech.Updates), Language: wording.Language(p.Speech.Language),
 		AskAgain: time.Duration(p.Approvals.AskAgain), Log: s.log.Named("call"),
@@ -310,14 +306,14 @@ func callWords(b realtime.Bill) string {
 func backend(fleet *servers.Fleet, runs *homes.Homes, calls *call.Calls) tools.Backend {
 	return tools.Backend{
 		Directory: fleet, Resolver: fleet, Namer: fleet,
-		Work: runs, Questions: runs, Giver: runs, Runs: runs, Decisions: runs, Levels: calls,
+		Work: runs, Questions: runs, Giver: runs, Handoffs: runs, Decisions: runs, Levels: calls,
 	}
 }
 
 // mcp returns the front that offers the tools to other agents.
 func (s *service) mcp(back tools.Backend, runs *homes.Homes, instance string) *mcp.Front {
 	return mcp.New(mcp.Config{
-		Backend: back, Work: runs, Version: thisBuild().String(), Page: func() string { return s.address }, Trace: s.trace,
+		Backend: back, Work: runs, Version: thisBuild().String(), Page: s.page, Trace: s.trace,
 		Instance: instance, Log: s.log.Named("mcp"),
 	})
 }
@@ -325,7 +321,7 @@ func (s *service) mcp(back tools.Backend, runs *homes.Homes, instance string) *m
 // responses returns the front that offers the fleet as models of OpenAI's Responses API.
 func (s *service) responses(fleet *servers.Fleet, runs *homes.Homes) (*webresponses.API, error) {
 	return webresponses.New(webresponses.Config{
-		Runs: runs, Attending: runs, Work: runs, Questions: runs, Directory: fleet, Store: s.store,
+		Handoffs: runs, Attending: runs, Work: runs, Questions: runs, Directory: fleet, Store: s.store,
 		Log: s.log.Named("responses"),
 	})
 }
@@ -399,9 +395,10 @@ func (s *service) describe(p plan, simulated bool, specs []servers.Spec, listen 
 
 // control returns what the verbs beside this service may do.
 func (s *service) control() control {
-	api := s.edge.Inside(ownerName)
+	fleet := s.settings.roster.fleet
 	return control{
-		link: s.link, test: s.test, machines: s.machines, api: api, base: s.base, voice: s.voice, keys: s.settings.keys,
+		link: s.link, test: fleet.Test, machines: fleet.Machines, api: s.edge.Inside(ownerName), base: s.base, voice: s.voice,
+		keys: s.settings.keys,
 	}
 }
 

@@ -7,44 +7,53 @@ import (
 	"net"
 	"strings"
 
+	"go.uber.org/zap"
+
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/realtime/rtc"
 	"switchboard/realtime/simulator"
 	"switchboard/servers/codex"
 	machines "switchboard/servers/simulator"
 )
 
-type simulateVerb struct {
-	Port  int     `placeholder:"N" help:"The first port; each simulator has the next one. Else any that are free."`
-	Speed float64 `default:"1" placeholder:"X" help:"How many times faster than usual they are."`
-}
-
-// Help shows examples.
-func (simulateVerb) Help() string {
-	return examples("switchboard simulate --port 4500",
-		"switchboard simulate > sim.yaml &   # then: switchboard --config sim.yaml") +
-		"\n\nWhat it prints is a configuration with which Switchboard uses them: a Realtime server, and machines that " +
-		"are Codex app-servers."
-}
-
-// run runs the simulated voice and machines alone until ctx ends, and prints where they are.
-func (v simulateVerb) run(ctx context.Context, stdout, stderr io.Writer) error {
-	if v.Port < 0 || v.Port > 65535 || v.Speed <= 0 {
-		return typed("--port is a port and --speed is above 0")
+// simulateVerb is the verb that runs the simulated voice and machines alone, and prints where they are.
+func simulateVerb(c *console) *cli.Verb {
+	port, speed := 0, 1.0
+	return &cli.Verb{
+		Name: "simulate", Help: "Run the simulated voice and machines alone, for other people's tests.", Uses: []string{},
+		Flags: []cli.Flag{
+			{Name: "port", Value: "N", Into: &port,
+				Help: "The first port; each simulator has the next one. Else any that are free."},
+			{Name: "speed", Value: "X", Into: &speed, Help: "How many times faster than usual they are."},
+		},
+		Examples: []string{"switchboard simulate --port 4500",
+			"switchboard simulate > sim.yaml &   # then: switchboard --config sim.yaml"},
+		More: "What it prints is a configuration with which Switchboard uses them: a Realtime server, and machines that are " +
+			"Codex app-servers.",
+		Run: func(ctx context.Context) error {
+			if port < 0 || port > 65535 || speed <= 0 {
+				return cli.Mistyped("--port is a port and --speed is above 0")
+			}
+			return simulate(ctx, port, speed, c.stdout, newLog(c.stderr))
+		},
 	}
-	log := newLog(stderr)
-	s := &simulators{log: log, port: v.Port}
+}
+
+// simulate runs the simulated voice and machines until ctx ends.
+func simulate(ctx context.Context, port int, speed float64, stdout io.Writer, log *zap.Logger) error {
+	s := &simulators{log: log, port: port}
 	defer func() {
 		for _, l := range s.listeners {
 			_ = l.Close() // fails if a simulator has closed it already
 		}
 	}()
 	var text strings.Builder
-	voice, err := s.serve("simulated voice", carryingVoice(simulator.Config{Hurry: v.Speed, Log: log}, rtc.Config{}))
+	voice, err := s.serve("simulated voice", carryingVoice(simulator.Config{Hurry: speed, Log: log}, rtc.Config{}))
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(&text, "model: {url: \"ws://%s/v1/realtime\", name: %s}\nservers:\n", voice, simulator.Name)
-	world := machines.NewWorld(machines.Config{Speed: v.Speed, Log: log})
+	world := machines.NewWorld(machines.Config{Speed: speed, Log: log})
 	for _, m := range world.Machines() {
 		at := nobodyThere
 		if !m.Down {

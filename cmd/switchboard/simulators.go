@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -73,17 +72,18 @@ func (s *simulators) work(p plan) (all []servers.Spec, err error) {
 	for _, m := range world.Machines() {
 		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects,
 			Simulated: true}
-		at := &transport.WebSocket{URL: nobodyThere}
-		spec.Own = &codex.Config{Way: at}
+		way := &transport.WebSocket{URL: nobodyThere}
+		spec.Own = &codex.Config{Way: way}
 		switch {
-		case m.Down:
+		case m.Down: // nothing listens there
 		case m.Name == ownMachine:
 			spec.Kind, spec.Own = responses.Name, nil
 			spec.Dial, spec.Metrics, err = s.agent(m, p.Hurry)
 		default:
-			at.URL, err = s.serve("simulated "+m.Name,
+			var address string
+			address, err = s.serve("simulated "+m.Name,
 				func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
-			at.URL = "ws://" + at.URL
+			way.URL = "ws://" + address
 		}
 		if err != nil {
 			return nil, err
@@ -118,23 +118,12 @@ func (s *standIns) servers() ([]servers.Spec, error) {
 
 // run waits until the machines are made, and runs them until ctx ends.
 func (s *standIns) run(ctx context.Context) error {
-	var stages []stage
 	select {
-	case stages = <-s.start:
+	case stages := <-s.start:
+		return runStages(ctx, s.machines.log, stages)
 	case <-ctx.Done():
 		return nil
 	}
-	var work sync.WaitGroup
-	defer work.Wait()
-	for _, one := range stages {
-		work.Go(func() {
-			if err := one.run(ctx); err != nil && ctx.Err() == nil {
-				s.machines.log.Error("a simulator ended", zap.String("simulator", one.name), zap.Error(err))
-			}
-		})
-	}
-	<-ctx.Done()
-	return nil
 }
 
 // carryingVoice returns a function that runs a simulated voice model to which browsers connect directly by WebRTC. Its

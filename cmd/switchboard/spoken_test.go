@@ -66,8 +66,8 @@ func audited(t *testing.T, dir string) []string {
 	return list
 }
 
-// TestStoryInTheCall plays what a newcomer can do without touching the page: approve and decline, answer in
-// words, ask what runs, queue, stop, and set how much is told. All of it is typed into the call.
+// TestStoryInTheCall plays what a newcomer can do without touching the page: approve and decline, and set how much is
+// told. All of it is typed into the call.
 func TestStoryInTheCall(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -84,9 +84,7 @@ func TestStoryInTheCall(t *testing.T) {
 	p.say("Fix it")
 	p.hear("all tests pass now")
 
-	queueByTyping(t, r, p)
 	approveByTyping(t, r, p, state)
-	answerByTyping(t, r, p, state)
 	p.say(`set_updates {"level":"quiet"}`)
 	p.hear("Okay.")
 
@@ -134,65 +132,4 @@ func approveByTyping(t *testing.T, r *running, p *phone, state string) {
 	p.hear("No agent waits for an answer")
 	p.say("Push it from bigpc")
 	p.hear("is pushed already")
-}
-
-// answerByTyping is asked for a version.
-func answerByTyping(t *testing.T, r *running, p *phone, state string) {
-	t.Helper()
-	p.say("On bigpc, publish the release notes")
-	p.listen("Which version are the release notes for?")
-	p.say("What is running?")
-	p.hear("bigpc waits for your answer")
-	p.say("version 2.5, please")
-	p.hear("I told bigpc")
-	if rec := r.ended("publish"); !strings.Contains(rec.Text, "published for version 2.5") {
-		t.Errorf("published: %+v", rec)
-	}
-	if got := audited(t, state); len(got) != 3 || got[2] != "words by typed, high, on bigpc" {
-		t.Errorf("audit %q", got)
-	}
-	p.hear("published for version 2.5")
-}
-
-// queueByTyping puts work behind work that waits for an answer, and stops both; a bare stop stops nothing.
-func queueByTyping(t *testing.T, r *running, p *phone) {
-	t.Helper()
-	p.say("Push it from bigpc")
-	p.listen("git push origin auth-refactor. Yes or no?")
-	p.say("After that, tell me what changed on bigpc")
-	p.hear("comes after the work that is running on bigpc")
-	if rec := r.newestOf("what changed"); rec.Waits != "ours" || rec.State != handoff.StatusAccepted {
-		t.Errorf("queued: %+v", rec)
-	}
-	p.say("stop") // this is for the voice alone
-	p.hear("All right.")
-	if rec := r.newestOf("push it"); rec.Outcome != "" {
-		t.Errorf("a bare stop stopped the work: %+v", rec)
-	}
-	p.say("Stop the work on bigpc")
-	p.hear("Stopping the work on bigpc")
-	if rec := r.ended("push it"); rec.Outcome != handoff.OutcomeInterrupted {
-		t.Errorf("stopped: %+v", rec)
-	}
-	if rec := r.ended("what changed"); rec.Outcome != handoff.OutcomeCancelled {
-		t.Errorf("what waited: %+v", rec)
-	}
-	r.allHeard()
-}
-
-// TestStopInTheCall stops the benchmarks while they run, by a sentence.
-func TestStopInTheCall(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(p *plan) { p.Hurry = 2 })
-	r.up("bigpc")
-	p := r.call()
-	p.say("Run the benchmarks on bigpc")
-	until(t, "the benchmarks", func() bool { return len(r.newestOf("benchmarks").Items) > 1 })
-	p.say("Stop the work on bigpc")
-	p.hear("Stopping the work on bigpc")
-	if rec := r.ended("benchmarks"); rec.Outcome != handoff.OutcomeInterrupted {
-		t.Errorf("stopped: %+v", rec)
-	}
-	p.say("What is running?")
-	p.hear("stopped")
 }

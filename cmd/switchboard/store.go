@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -52,22 +49,6 @@ type edgeMemory struct {
 func (m edgeMemory) DropSaid(ctx context.Context, c handoff.Caller) error {
 	m.broken.Forget(c)
 	return m.store.DropSaid(ctx, c)
-}
-
-// backupVerb copies the file of a state directory.
-func backupVerb(ctx context.Context, s *settings, state, to string, stdout io.Writer) error {
-	if s.Redis.Reveal() != "" {
-		return errors.New("what Switchboard remembers is in its Redis: back that up, as with redis-cli --rdb FILE")
-	}
-	to, err := filepath.Abs(to)
-	if err == nil {
-		err = sqlite.Backup(ctx, state, to)
-	}
-	if err == nil {
-		_, err = fmt.Fprintf(stdout, "%s is a whole copy of what was written until now; keys, machines.pem and audit.jsonl in "+
-			"%s are files of their own\n", to, state)
-	}
-	return err
 }
 
 // redisLease is how long no other Switchboard can use a Redis after its Switchboard was killed; 0 means the default of

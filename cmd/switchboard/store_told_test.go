@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"switchboard/cmd/switchboard/verbs"
 	"switchboard/sessions/sessionstest"
 )
 
@@ -33,7 +34,7 @@ func TestStoreGoneIsToldEverywhere(t *testing.T) {
 	if _, body := sh.r.ask(http.MethodPost, "/v1/responses", `{"model": "bigpc", "input": "run the tests"}`); !strings.Contains(string(body), why) {
 		t.Errorf("the API says %s", body)
 	}
-	sh.wants(exitNotBegun, []string{why, server.Addr, refused}, "handoff", "bigpc", "run the tests")
+	sh.wants(verbs.ExitNotBegun, []string{why, server.Addr, refused}, "handoff", "bigpc", "run the tests")
 	sh.visit("", []string{why + ". (Redis at " + server.Addr}, "--listen", strings.TrimPrefix(sh.r.base, "http://"))
 	phone.say("On bigpc, continue the auth session and run the tests.")
 	phone.hear(why)

@@ -20,9 +20,20 @@ import (
 // codexProgram is the real codex. The wrapper that npm installs is not it: killed, it leaves the server.
 func codexProgram(t testing.TB) string {
 	t.Helper()
-	found, err := filepath.Glob("../../.tools/node_modules/@openai/codex-*/vendor/*/bin/codex")
+	return codexIn(t, "@openai/codex-*")
+}
+
+// oldestCodex is the oldest codex that Switchboard works with.
+func oldestCodex(t testing.TB) string {
+	t.Helper()
+	return codexIn(t, "codex-0.150-*")
+}
+
+func codexIn(t testing.TB, packages string) string {
+	t.Helper()
+	found, err := filepath.Glob("../../.tools/node_modules/" + packages + "/vendor/*/bin/codex")
 	if err != nil || len(found) == 0 {
-		t.Fatal("the real codex is missing: make test installs it into .tools")
+		t.Fatal("a real codex is missing: make test installs it into .tools")
 	}
 	path, err := filepath.Abs(found[0])
 	must(t, err)

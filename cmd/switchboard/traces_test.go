@@ -101,7 +101,7 @@ func TestTraces(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	const third = "4bf92f3577b34da6a3ce929d0e0e4737"
-	if status, body := r.ask(http.MethodPost, "/v1/responses", `{"model":"laptop","input":"what did you do?","store":false}`,
+	if status, body := r.ask(http.MethodPost, "/v1/responses", `{"model":"laptop","input":"what happened?","store":false}`,
 		"Traceparent", "00-"+third+"-"+span+"-01"); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
@@ -154,7 +154,8 @@ func TestTraces(t *testing.T) {
 	if got := c.tree(third, span, ""); !strings.HasPrefix(got, "request route=POST_/v1/responses\n  handoff outcome=result ") {
 		t.Errorf("a response:\n%s", got)
 	}
-	for _, words := range []string{"run the tests", "what did you do", "auth", "TestRefresh", testKey, "owner"} {
+	said := []string{"run the tests", "what did you do", "what happened"}
+	for _, words := range append(said, "auth", "TestRefresh", testKey, "owner") {
 		if strings.Contains(strings.ToLower(string(c.raw)), strings.ToLower(words)) {
 			t.Errorf("%q is in the traces", words)
 		}

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/handoff"
 )
 
@@ -150,11 +151,27 @@ func TestVerbsAreTheOwners(t *testing.T) {
 	}
 }
 
+// typedIn reads a command line, and returns its verb.
+func typedIn(line string) (verb *cli.Verb, text string, err error) {
+	return (&console{env: func(string) string { return "" }}).commands().Parse(strings.Fields(line))
+}
+
+// TestVerbs: without a verb the service is run, and flags may stand before the verb.
+func TestVerbs(t *testing.T) {
+	for line, name := range map[string]string{"": "serve", "serve --codex": "serve", "--codex": "serve", "machines": "servers",
+		"--listen 127.0.0.1:1 health": "health"} {
+		if verb, _, err := typedIn(line); err != nil || verb.Name != name {
+			t.Errorf("%q: %+v, %v", line, verb, err)
+		}
+	}
+}
+
 // TestMistyped: a mistake in the command line is reported in our words, with where to read the right usage.
 func TestMistyped(t *testing.T) {
 	for line, want := range map[string]string{
 		"read":                           "needs <machine> <session>; `switchboard read --help` tells how",
 		"read bigpc":                     "needs <session>; ",
+		"add bigpc":                      "needs <where> ...; `switchboard add --help` tells how",
 		"read bigpc a b":                 "b is too much; ",
 		"sessions --limit abc":           `--limit needs a whole number, not "abc"; `,
 		"sessions --limit":               "--limit needs a value; ",
@@ -164,15 +181,15 @@ func TestMistyped(t *testing.T) {
 		"simulate --speed x":             `--speed needs a number, not "x"; `,
 		"servers --json=maybe":           `--json stands alone, or is true or false, not "maybe"; `,
 		"--listen":                       "--listen needs a value; --help tells what there is",
+		"--lisen x":                      `unknown flag --lisen, did you mean "--listen"?; --help tells what there is`,
+		"servers --no-json":              "unknown flag --no-json; `switchboard servers --help` tells how",
+		"dance":                          "there is no verb dance; --help tells what there is",
 		"workk":                          "there is no verb workk, did you mean \"work\"?; --help tells what there is",
 		"handoff bigpc x --next --aside": "--next and --aside can't be used together; ",
 	} {
-		_, _, err := parseOptions(strings.Fields(line), io.Discard, io.Discard)
-		if err == nil || !strings.HasPrefix(err.Error(), "switchboard: "+want) {
+		_, _, err := typedIn(line)
+		if _, ok := errors.AsType[cli.Mistake](err); !ok || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", line, err)
 		}
-	}
-	if o, _, err := parseOptions(strings.Fields("sessions --json=false --limit=7"), io.Discard, io.Discard); err != nil || o.Sessions.JSON || o.Sessions.Limit != 7 {
-		t.Errorf("%v, %+v", err, o)
 	}
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/web"
 )
@@ -51,11 +51,11 @@ func TestVerbsHandoff(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Record.Outcome != handoff.OutcomeResult {
 		t.Errorf("JSON: %v %q", err, lines)
 	}
-	sh.wants(exitNotBegun, []string{"attic is not answering.", "Start its agent server there."}, "handoff", "attic", "check the backups")
-	sh.wants(exitNotBegun, []string{"I don't know a machine called nope. There is"}, "handoff", "nope", "x")
-	sh.wants(exitNotBegun, []string{"I don't know a machine called bgpc. Did you mean bigpc?"}, "handoff", "bgpc", "x")
-	sh.wants(exitNotBegun, []string{"I can't find the session nix."}, "handoff", "bigpc", "--thread", "nix", "x")
-	sh.wants(exitNotBegun, []string{"I can't find the session aut rector. Did you mean auth refactor?"}, "handoff", "bigpc", "--thread", "aut rector", "x")
+	sh.wants(verbs.ExitNotBegun, []string{"attic is not answering.", "Start its agent server there."}, "handoff", "attic", "check the backups")
+	sh.wants(verbs.ExitNotBegun, []string{"I don't know a machine called nope. There is"}, "handoff", "nope", "x")
+	sh.wants(verbs.ExitNotBegun, []string{"I don't know a machine called bgpc. Did you mean bigpc?"}, "handoff", "bgpc", "x")
+	sh.wants(verbs.ExitNotBegun, []string{"I can't find the session nix."}, "handoff", "bigpc", "--thread", "nix", "x")
+	sh.wants(verbs.ExitNotBegun, []string{"I can't find the session aut rector. Did you mean auth refactor?"}, "handoff", "bigpc", "--thread", "aut rector", "x")
 	sh.wants(exitSettings, []string{"needs a machine and what to do there"}, "handoff", "bigpc")
 	sh.wants(exitSettings, []string{"nothing on standard input"}, "handoff", "bigpc", "-")
 	sh.wants(exitSettings, []string{"take the id of work alone"}, "handoff", "bigpc", "--stop", id)
@@ -64,17 +64,6 @@ func TestVerbsHandoff(t *testing.T) {
 	sh.wants(exitSettings, []string{"--idempotency-key \"a\\nb\" is no name"}, "handoff", "bigpc", "x", "--idempotency-key", "a\nb")
 	sh.env[ownerKey] = "a\nb"
 	sh.wants(exitFailed, []string{"the key in SWITCHBOARD_KEY is no key"}, "servers")
-}
-
-// TestVerbsLeaveInput: a verb that reads from standard input can be interrupted before its end.
-func TestVerbsLeaveInput(t *testing.T) {
-	in, typed := io.Pipe()
-	defer typed.Close()
-	ctx, leave := context.WithCancel(t.Context())
-	leave()
-	if text, err := (handoffVerb{Prompt: []string{"-"}}).words(ctx, in); !errors.Is(err, context.Canceled) {
-		t.Errorf("%q, %v", text, err)
-	}
 }
 
 // question is the id of the one that waits, as a script reads it.
@@ -145,7 +134,7 @@ func TestVerbsStop(t *testing.T) {
 	shown, code := sh.begin(ctx, "handoff", "bigpc", "run the benchmarks")
 	until(t, "the work", func() bool { return strings.Contains(shown.String(), "$ go test") })
 	leave()
-	if got := <-code; got != exitLeft {
+	if got := <-code; got != verbs.ExitLeft {
 		t.Errorf("left with %d: %s", got, shown)
 	}
 	back := regexp.MustCompile("handoff --follow (\\S+)`").FindStringSubmatch(shown.String())
@@ -155,7 +144,7 @@ func TestVerbsStop(t *testing.T) {
 	shown, code = sh.begin(t.Context(), "handoff", "--follow", back[1])
 	until(t, "the work again", func() bool { return strings.Contains(shown.String(), "$ go test") })
 	sh.wants(0, []string{"stopped"}, "handoff", "--stop", back[1])
-	if got := <-code; got != exitStopped || !strings.Contains(shown.String(), "stopped") {
+	if got := <-code; got != verbs.ExitStopped || !strings.Contains(shown.String(), "stopped") {
 		t.Errorf("stopped with %d: %s", got, shown)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // the fleet, the agent, the voice and both stores.
 type bench struct {
 	handoff.Directory
-	events  chan handoff.Event
+	events  chan handoff.VoiceEvent
 	said    chan handoff.Utterance
 	starts  chan handoff.TurnID
 	updates chan handoff.Update
@@ -28,7 +28,7 @@ type bench struct {
 
 func newBench(b *testing.B) *bench {
 	b.Helper()
-	x := &bench{events: make(chan handoff.Event), said: make(chan handoff.Utterance, 256),
+	x := &bench{events: make(chan handoff.VoiceEvent), said: make(chan handoff.Utterance, 256),
 		starts: make(chan handoff.TurnID, 8), updates: make(chan handoff.Update)}
 	r, calls := service("", router.Config{Fleet: x, Store: x}, x, "")
 	ctx, stop := context.WithCancel(b.Context())
@@ -39,8 +39,8 @@ func newBench(b *testing.B) *bench {
 	return x
 }
 
-func (x *bench) Events() <-chan handoff.Event { return x.events }
-func (x *bench) Say(u handoff.Utterance)      { x.said <- u }
+func (x *bench) Events() <-chan handoff.VoiceEvent { return x.events }
+func (x *bench) Say(u handoff.Utterance)           { x.said <- u }
 
 func (x *bench) Resolve(_ context.Context, _ handoff.Grant, t handoff.Target) (handoff.Target, error) {
 	return t, nil

@@ -19,13 +19,13 @@ import (
 
 // A hastyVoice is a voice that confirms each answer that holds an outcome before the one who gives it gets on.
 type hastyVoice struct {
-	events chan handoff.Event // unbuffered
+	events chan handoff.VoiceEvent // unbuffered
 
 	mu   sync.Mutex
 	said []handoff.Utterance // Guarded by mu
 }
 
-func (v *hastyVoice) Events() <-chan handoff.Event { return v.events }
+func (v *hastyVoice) Events() <-chan handoff.VoiceEvent { return v.events }
 
 func (v *hastyVoice) Say(u handoff.Utterance) {
 	v.mu.Lock()
@@ -69,7 +69,7 @@ func inCall(t *testing.T, script string, g handoff.Grant, do func(t *testing.T, 
 	synctest.Test(t, func(t *testing.T) {
 		w, owners := newWorld(t, script), router.NewOwners(nil)
 		r, calls := service("h", router.Config{Fleet: w, Store: w.Ledger.For("h"), Owners: owners}, w, "")
-		c := &liveCall{hastyVoice: &hastyVoice{events: make(chan handoff.Event)}, world: w, router: r, owners: owners}
+		c := &liveCall{hastyVoice: &hastyVoice{events: make(chan handoff.VoiceEvent)}, world: w, router: r, owners: owners}
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = r.Run(ctx) })
@@ -118,7 +118,7 @@ func TestCallersAreApart(t *testing.T) {
 		if err := r.Decide(ctx, other, id, handoff.DecisionAccept); handoff.CodeOf(err) != handoff.CodeNotPending {
 			t.Errorf("a foreign question: %v", err)
 		}
-		if err := r.Stop(ctx, other, "h-1"); handoff.CodeOf(err) != handoff.CodeNotFound {
+		if err := r.Stop(ctx, other, "h-1", handoff.StopOurs); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("a foreign work: %v", err)
 		}
 		if _, err := r.Handoff(other, "h-1"); handoff.CodeOf(err) != handoff.CodeNotFound {
@@ -182,7 +182,7 @@ func TestGrantedCall(t *testing.T) {
 		if _, err := r.Handoff(elsewhere, rec.ID); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("it can be read: %v", err)
 		}
-		if err := r.Stop(ctx, elsewhere, rec.ID); handoff.CodeOf(err) != handoff.CodeNotFound {
+		if err := r.Stop(ctx, elsewhere, rec.ID, handoff.StopOurs); handoff.CodeOf(err) != handoff.CodeNotFound {
 			t.Errorf("it can be stopped: %v", err)
 		}
 		if list, err := r.Stickies(ctx, elsewhere); err != nil || len(list) != 0 {

@@ -20,7 +20,7 @@ import (
 
 // Config configures calls. The first four fields are required.
 type Config struct {
-	Runs      handoff.Runs
+	Handoffs  handoff.Handoffs
 	Attending Attending
 	Questions Questions
 	Tools     tools.Backend
@@ -36,9 +36,9 @@ type Config struct {
 	Log      *zap.Logger // nil: none
 }
 
-// Attending connects a call with the runs of its caller.
+// Attending connects a call with the handoffs of its caller.
 type Attending interface {
-	// Attend lets l hear of the runs of the grant's caller until it leaves.
+	// Attend lets l hear of the handoffs of the grant's caller until it leaves.
 	Attend(g handoff.Grant, l handoff.Listener) (leave func())
 	// Prefetch attaches the thread to which a request with this key will probably go.
 	Prefetch(g handoff.Grant, key string, t handoff.Target)
@@ -93,7 +93,7 @@ func New(cfg Config) *Calls {
 }
 
 // Serve is the loop of one call. It ends when the voice closes its events, or when ctx ends. It returns after the
-// goroutines that it started have ended; the runs go on.
+// goroutines that it started have ended; the handoffs go on.
 func (c *Calls) Serve(ctx context.Context, g *handoff.Grant, voice handoff.Voice) error {
 	s := c.begin(ctx, g, voice)
 	defer s.end()
@@ -107,7 +107,8 @@ func (c *Calls) begin(ctx context.Context, g *handoff.Grant, voice handoff.Voice
 		calls: c, cfg: &c.cfg, ID: c.cfg.Life + "-call-" + strconv.FormatUint(c.counts.calls.Add(1), 10),
 		grant: *g, box: box,
 		language: cmp.Or(wording.Language(g.Language), c.cfg.Language),
-		runs:     map[string]*callRun{}, spans: spans{}, wakeTimer: newTimer(), judgeTimer: newTimer(), began: time.Now(),
+		filled:   map[handoff.QuestionID][][]string{},
+		open:     map[string]*openHandoff{}, spans: spans{}, wakeTimer: newTimer(), judgeTimer: newTimer(), began: time.Now(),
 	}
 	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, s.language)
 	s.lasting = context.WithoutCancel(ctx)

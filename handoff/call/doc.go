@@ -1,7 +1,7 @@
 // Package call serves voice calls. It decides when each function call of the voice model is answered and with what,
 // what is said and when, and which of the caller's words count as an answer to a question.
 //
-// It must not know how work is done: it starts runs by [handoff.Runs], listens to their events, and does the rest
+// It must not know how work is done: it starts runs by [handoff.Handoffs], listens to their events, and does the rest
 // through the small interfaces in [Config]. It never imports the router.
 //
 // # Concurrency

@@ -8,8 +8,9 @@ import (
 	"switchboard/handoff/speech"
 )
 
-// maxProgressPosted bounds the queue of a call's inbox: beyond it, progress of runs is dropped, which is also on the
-// page and in the thread. Answers, questions and outcomes are always taken; the number of open runs bounds them.
+// maxProgressPosted bounds the queue of a call's inbox: beyond it, progress of handoffs is dropped, which is also on
+// the page and in the thread. Answers, questions and outcomes are always taken; the number of open handoffs bounds
+// them.
 const maxProgressPosted = 256
 
 // An inbox is the queue of a call's loop, and passes utterances to the voice. It implements [handoff.Listener] and
@@ -30,17 +31,17 @@ func newInbox(voice handoff.Voice, dropped *atomic.Uint64) *inbox {
 }
 
 // Hear implements [handoff.Listener].
-func (c *inbox) Hear(e handoff.RunEvent) bool {
+func (c *inbox) Hear(e handoff.Event) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch e.Kind.(type) {
-	case handoff.RunDoing, handoff.RunRemark:
+	case handoff.EventDoing, handoff.EventRemark:
 		if len(c.queue) >= maxProgressPosted {
 			c.dropped.Add(1)
 			return !c.ended
 		}
 	}
-	return c.addLocked(func(s *serving) { s.runEvent(e) })
+	return c.addLocked(func(s *serving) { s.handoffEvent(e) })
 }
 
 // Outbox implements [handoff.Listener].

@@ -186,6 +186,9 @@ func (a *fakeAgent) report(
 	case "command":
 		w.Record("agent", a.name(), "runs "+text)
 		return yield(handoff.ItemDone{Item: handoff.Item{ID: item, Kind: handoff.ItemCommand, Text: text, Exit: new(0)}}, nil)
+	case "goes": // on with the goal of its session
+		w.Record("agent", a.name(), "goes on with its goal")
+		return yield(handoff.GoesOn{}, nil)
 	case "again": // what was finished before comes again under its ids
 		return turn.tellAgain(yield)
 	case "long":
@@ -199,6 +202,21 @@ func (a *fakeAgent) report(
 			Asks:      []handoff.Ask{{Text: what, Secret: secret}},
 			Decisions: []handoff.Decision{handoff.DecisionDecline}, Asked: time.Now(),
 		}, yield)
+	case "form", "choose": // FIELD [one, two] many may / FIELD; COMMAND = one, two
+		w.Record("agent", a.name(), verb+": "+text)
+		q := handoff.Question{ID: handoff.QuestionID(item), Words: true, Turn: turn.ID, Asked: time.Now(),
+			Kind: handoff.QuestionInput, Text: "Please say.", Decisions: []handoff.Decision{handoff.DecisionDecline}}
+		for field := range strings.SplitSeq(text, " / ") {
+			what, more, _ := strings.Cut(field, " [")
+			options, how, _ := strings.Cut(more, "]")
+			q.Asks = append(q.Asks, handoff.Ask{Text: what, Options: strings.FieldsFunc(options, func(r rune) bool { return r == '|' }),
+				Only: options != "", Many: strings.Contains(how, "many"), Optional: strings.Contains(how, "may")})
+		}
+		if verb == "choose" {
+			q.Kind, q.Command, q.Cwd, q.Text = handoff.QuestionCommand, q.Asks[0].Text, "/src", "How may this command run?"
+			q.Asks[0].Text = q.Text
+		}
+		return a.wait(ctx, turn, q, yield)
 	case "ask":
 		return a.ask(ctx, turn, turn.question(item, text), item, text, yield)
 	case "asklost":
@@ -301,8 +319,12 @@ func (a *fakeAgent) wait(
 }
 
 // Reply answers a question in words.
-func (a *fakeAgent) Reply(ctx context.Context, id handoff.QuestionID, words string) error {
-	return a.Decide(ctx, id, handoff.Decision("words: "+words))
+func (a *fakeAgent) Reply(ctx context.Context, id handoff.QuestionID, answers [][]string) error {
+	var lines []string
+	for _, answer := range answers {
+		lines = append(lines, strings.Join(answer, " + "))
+	}
+	return a.Decide(ctx, id, handoff.Decision("words: "+strings.Join(lines, "; ")))
 }
 
 func (a *fakeAgent) Close() error {

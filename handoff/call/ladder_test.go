@@ -83,7 +83,7 @@ func service(
 	cfg.IDs, cfg.Jitter = router.NewIDs(life), func(d time.Duration) time.Duration { return d }
 	r := homes.New(cfg)
 	return r, New(Config{
-		Runs: r, Attending: r, Questions: r, Shown: r.Shown, Language: l, AskAgain: cfg.AskAgain, Life: life,
+		Handoffs: r, Attending: r, Questions: r, Shown: r.Shown, Language: l, AskAgain: cfg.AskAgain, Life: life,
 		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r, Questions: r},
 	})
 }

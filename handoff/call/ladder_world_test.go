@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/call/calltest"
@@ -13,11 +14,14 @@ import (
 // A world has scripted agents. Besides the words of [calltest.World] it has:
 //
 //	running THREAD DURATION           somebody's turn runs there, so long from the beginning
+//	later THREAD WHEN DURATION        somebody's turn begins there then, and runs so long
 //	reconciles THREAD WHAT            its agent can find out: found | never | lost (the connection, again)
 //	deaf THREAD                       a turn there takes words and hears none before it is interrupted
 //	merges THREAD                     a turn of others is taken for over; a start gives its id back
 //
 // The steps of its turns are DURATION message TEXT | command TEXT | ask COMMAND | gone | asks TEXT |
+// goes on |
+// form FIELD [ONE|TWO] many may / FIELD (a form) | choose COMMAND [ONE|TWO] (a permission that is a choice) |
 // asklost DURATION COMMAND (it is lost so long after it asked) | completed TEXT | failed TEXT | interrupted. A turn
 // whose first step is "hidden" does not show itself before the next one.
 type world struct {
@@ -59,6 +63,11 @@ func (w *world) word(line string) {
 	switch verb {
 	case "running":
 		w.addTurn("theirs-"+handoff.TurnID(first), first, []string{more + " completed Theirs."})
+	case "later":
+		at, long, _ := strings.Cut(more, " ")
+		time.AfterFunc(w.Duration(at), func() {
+			w.addTurn("theirs-"+handoff.TurnID(at), first, []string{long + " completed Theirs after " + at + "."})
+		})
 	case "reconciles":
 		w.reconciles[first] = more
 	case "deaf":

@@ -74,10 +74,9 @@ func TestQuestionsInEachLanguage(t *testing.T) {
 			Command: q.Command, Changes: q.Changes, Reason: q.Reason, Program: q.Program}
 		for l, reply := range replies {
 			message := l.QuestionMessage(shown)
-			lead, quote := wording.SplitMessage(message)
-			said := strings.Join([]string{l.QuestionLead(shown), quote, wording.AskedHow(message)}, " ")
-			if !strings.HasPrefix(lead, l.QuestionLead(shown)) {
-				t.Errorf("%s, %s: %s", l, q.ID, lead)
+			said := strings.Join([]string{message.Say, message.Asked, message.Ask}, " ")
+			if message.Say != l.QuestionLead(shown) {
+				t.Errorf("%s, %s: %s", l, q.ID, message.Say)
 			}
 			about := evidence.AskedAbout(handoff.OpenQuestion{Question: q, Names: []string{"bigpc"}}, l.QuestionLead(shown))
 			if got := consent.Read(l.QuestionLead(shown), about); got != consent.Echo {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -28,11 +29,12 @@ func (s *serving) openQuestion(q handoff.OpenQuestion) {
 		q.Level, q.Shown.Tap = "none", cmp.Or(q.Shown.Tap, handoff.WhyNoApprove)
 	}
 	s.evidence.Open(q, s.language.QuestionLead(q.Shown))
-	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Text: s.language.QuestionMessage(q.Shown)})
+	s.pace(speech.Question{ID: q.Shown.ID, Work: q.Shown.Handoff, Message: s.language.QuestionMessage(q.Shown)})
 }
 
 // closeQuestion removes a question from the call.
 func (s *serving) closeQuestion(id handoff.QuestionID) {
+	delete(s.filled, id)
 	s.evidence.Closed(id, time.Now())
 	s.pace(speech.QuestionClosed{ID: id})
 	s.judgeAll()
@@ -89,16 +91,18 @@ func (s *serving) applyRuling(c *claim, v evidence.Judgment) {
 	s.log().Info("answer judged", zap.String("server", c.question.Server), zap.String("handoff", c.question.Handoff),
 		zap.Stringer("ruling", v.Ruling), zap.Stringer("tier", v.Tier))
 	switch v.Ruling {
-	case evidence.RulingAccept, evidence.RulingDecline, evidence.RulingWords:
-		words := s.utterances.Load()
-		given := v.Decided
-		given.Words, given.Call = c.evidence.Words, s.ID
-		given.More = func() bool { return s.utterances.Load() != words }
-		s.background.Go(func() { s.decide(c, given) })
+	case evidence.RulingWords:
+		s.worded(c, v)
+	case evidence.RulingAccept, evidence.RulingDecline:
+		s.give(c, v.Decided)
 	case evidence.RulingAskAgain:
 		s.evidence.Announced(c.question.ID, c.ID+"-a", time.Now())
 		s.pace(speech.Asked{ID: c.question.ID, Utterance: c.ID + "-a"})
-		s.answer(c.ID, c.call, s.language.AskAgainAnswer(c.question, v.Fault, v.Again).Encode(), handoff.FloorAsk)
+		answer := s.language.AskAgainAnswer(c.question, v.Fault, v.Again)
+		if given := len(s.filled[c.question.ID]); given > 0 && v.Again == "" {
+			answer = s.language.FieldAnswer(c.question, given, v.Fault)
+		}
+		s.answer(c.ID, c.call, answer.Encode(), handoff.FloorAsk)
 	case evidence.RulingReword:
 		s.answer(c.ID, c.call, s.language.RewordAnswer(c.question, v.Fault).Encode(), handoff.FloorAsk)
 	case evidence.RulingLater:
@@ -106,6 +110,46 @@ func (s *serving) applyRuling(c *claim, v evidence.Judgment) {
 	default:
 		s.refuse(c.ID, c.call, v.Fault)
 	}
+}
+
+// give gives a decision beside the loop, unless the caller says more meanwhile.
+func (s *serving) give(c *claim, d handoff.Decided) {
+	words := s.utterances.Load()
+	d.Call = s.ID
+	d.More = func() bool { return s.utterances.Load() != words }
+	s.background.Go(func() { s.decide(c, d) })
+}
+
+// worded takes an answer in words. The fields of a question are asked one after another, and the agent gets the answers
+// together. An answer that does not fit is asked for again.
+func (s *serving) worded(c *claim, v evidence.Judgment) {
+	q, given := c.question, s.filled[c.question.ID]
+	words := cmp.Or(v.Reply.Words, c.evidence.Words)
+	fields := handoff.Question{Text: q.Text, Asks: q.Asks}.Fields()
+	lines := []string{words}
+	if left := len(fields) - len(given); left > 1 && strings.Count(words, "\n") == left-1 {
+		lines = strings.Split(words, "\n")
+	}
+	var unfit *handoff.Error
+	for _, line := range lines {
+		answers, err := fields[len(given)].Read(line)
+		if err != nil {
+			unfit = handoff.AsError(err)
+			break
+		}
+		given = append(given, answers)
+	}
+	if unfit == nil && len(given) == len(fields) {
+		delete(s.filled, q.ID)
+		v.Reply = handoff.Reply{Answers: given}
+		s.give(c, v.Decided)
+		return
+	}
+	s.filled[q.ID] = given
+	s.evidence.Next(q.ID, len(given))
+	s.evidence.Announced(q.ID, c.ID+"-a", time.Now())
+	s.pace(speech.Asked{ID: q.ID, Utterance: c.ID + "-a"})
+	s.answer(c.ID, c.call, s.language.FieldAnswer(q, len(given), unfit).Encode(), handoff.FloorAsk)
 }
 
 // decideWithin bounds how long a decision may take to reach its agent.

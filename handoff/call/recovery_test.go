@@ -8,7 +8,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/call/calltest"
-	"switchboard/handoff/ledger"
 	"switchboard/handoff/router"
 )
 
@@ -18,7 +17,7 @@ type fullLedger struct {
 	world *world
 }
 
-func (l fullLedger) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
+func (l fullLedger) Waiting(ctx context.Context, prefix string) ([]handoff.Caller, error) {
 	if err := l.world.Wait(ctx, time.Minute); err != nil {
 		return nil, err
 	}

@@ -97,11 +97,11 @@ func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.
 	case tool.Slow: // it is finished also if the call ends
 		id := s.cfg.Attending.NextID()
 		s.inBackground(id, func() {
-			result, err := args.Do(s.lasting, s.backend(), front, s.grant)
+			result, err := args.Do(s.lasting, s.backend(req.Asked), front, s.grant)
 			s.result(id, req, tool, result, err)
 		})
 	default:
-		result, err := args.Do(s.ctx, s.backend(), front, s.grant)
+		result, err := args.Do(s.ctx, s.backend(req.Asked), front, s.grant)
 		if result != nil || err != nil { // else front answers
 			s.result(s.cfg.Attending.NextID(), req, tool, result, err)
 		}
@@ -151,8 +151,8 @@ func (f *functionCall) SetLevel(_ context.Context, g handoff.Grant, level handof
 	return nil
 }
 
-// Give implements [tools.Front]: it starts a run, whose events answer the function call. If the voice model repeats
-// words that a run is still working on, that run's state is the answer.
+// Give implements [tools.Front]: it starts a handoff, whose events answer the function call. If the voice model repeats
+// words that a handoff is still working on, that handoff's state is the answer.
 func (f *functionCall) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (tools.Result, error) {
 	s := f.s
 	if id := s.repeated(req); id != "" && req.Instead == "" {
@@ -166,13 +166,13 @@ func (f *functionCall) Give(ctx context.Context, g handoff.Grant, req handoff.Re
 		req.Within = asideWithin
 	}
 	ctx, span := handoff.BeginSpan(ctx, "request")
-	id, err := s.cfg.Runs.Start(ctx, g, req)
+	id, err := s.cfg.Handoffs.Start(ctx, g, req)
 	s.spans.begin(string(id), f.call.Tool, span, err)
 	switch {
 	case err == nil:
 		s.overtake(req)
-		s.runs[string(id)] = &callRun{call: f.call, req: req, began: now}
-		s.pace(speech.Began{ID: string(id), Server: req.Target.Server})
+		s.open[string(id)] = &openHandoff{call: f.call, req: req, began: now}
+		s.pace(speech.Began{ID: string(id), Server: req.Target.Server, Asked: handoff.InputText(req.Input)})
 		if req.Mode == handoff.ModeAside { // its answer may take a while, which the caller is told
 			s.pace(speech.Lookup{ID: string(id), Server: req.Target.Server})
 		}
@@ -211,16 +211,16 @@ func (s *serving) hint(h handoff.Hint) {
 	}
 }
 
-// answerRepeat answers a function call that repeats another one, whose run is given. It promises the same as that run's
-// early answer does, so it also waits until the run is noted.
+// answerRepeat answers a function call that repeats another one, whose run is given. It promises the same as that
+// handoff's early answer does, so it also waits until the handoff is noted.
 func (s *serving) answerRepeat(id string, req handoff.FunctionCall, run string) {
-	if o := s.runs[run]; o != nil && o.noted {
+	if o := s.open[run]; o != nil && o.noted {
 		s.answerPlainly(id, req, s.language.RepeatedAnswer(s.current(o.rec)).Encode(), handoff.FloorUnlessSpoke)
 		return
 	}
 	s.inBackground(id, func() {
 		var rec handoff.Record
-		for e, err := range s.cfg.Runs.Follow(s.ctx, s.grant, handoff.RunID(run), 0) {
+		for e, err := range s.cfg.Handoffs.Follow(s.ctx, s.grant, handoff.ID(run), 0) {
 			if err != nil {
 				s.refuse(id, req, handoff.AsError(err))
 				return
@@ -242,13 +242,13 @@ func (s *serving) current(rec handoff.Record) handoff.Record {
 	return rec
 }
 
-// repeated returns the open run that was begun with the same words, or got them last; "": there is none. A caller who
-// says the same words again means the running work, whether or not they spoke in between; to have the work done once
-// more there is queue_next. So a model that hears old words again in a new session starts nothing twice. The words are
-// a new request only if the caller has spoken since the run began, and if they did something else in between ("push
-// it", "wait, don't", "push it"), or the run was for the queue and its work has begun.
+// repeated returns the open handoff that was begun with the same words, or got them last; "": there is none. A caller
+// who says the same words again means the running work, whether or not they spoke in between; to have the work done
+// once more there is queue_next. So a model that hears old words again in a new session starts nothing twice. The words
+// are a new request only if the caller has spoken since the handoff began, and if they did something else in between
+// ("push it", "wait, don't", "push it"), or the handoff was for the queue and its work has begun.
 func (s *serving) repeated(req handoff.Request) string {
-	for id, o := range s.runs {
+	for id, o := range s.open {
 		_, stopped := s.stops.Load(id)
 		begun := func() bool {
 			return o.req.Mode == handoff.ModeNext && o.noted && s.current(o.rec).State != handoff.StatusAccepted
@@ -264,7 +264,7 @@ func (s *serving) repeated(req handoff.Request) string {
 	return ""
 }
 
-// overtake notes on the runs of a server that the caller gives it other words than these runs have.
+// overtake notes on the handoffs of a server that the caller gives it other words than these handoffs have.
 func (s *serving) overtake(req handoff.Request) {
 	if req.Mode == handoff.ModeAside {
 		return
@@ -273,7 +273,7 @@ func (s *serving) overtake(req handoff.Request) {
 		name, _, _ := strings.Cut(r.Target.Server, "/")
 		return normalName(name)
 	}
-	for _, o := range s.runs {
+	for _, o := range s.open {
 		if server(o.req) != server(req) {
 			continue
 		}
@@ -315,26 +315,34 @@ func sameWords(a, b handoff.Request) bool {
 		a.Mode == b.Mode && normalWords(a.Input) == normalWords(b.Input)
 }
 
-// backend returns what the tools of this call work on. Its Work notes which runs the call itself stops: the model needs
-// no note of these.
-func (s *serving) backend() tools.Backend {
+// backend returns what the tools of this call work on, for a function call whose words ended at asked. Its Work notes
+// which runs the call itself stops: the model needs no note of these.
+func (s *serving) backend(asked time.Time) tools.Backend {
 	b := s.cfg.Tools
-	b.Work, b.Language = spokenWork{b.Work, s}, s.language
+	b.Work, b.Language = spokenWork{b.Work, s, asked}, s.language
 	return b
 }
 
-// spokenWork is the caller's work, for the tools of one call.
+// spokenWork is the caller's work, for one function call.
 type spokenWork struct {
 	tools.Work
-	s *serving
+	s     *serving
+	asked time.Time // when the words of the caller ended that the function call follows
 }
 
-// Stop implements [tools.Work].
-func (w spokenWork) Stop(ctx context.Context, g handoff.Grant, id string) error {
+// Stop implements [tools.Work]. [handoff.StopTheirs] is for who was asked whether watched work shall stop, and has
+// spoken since: the model cannot be sure for them.
+func (w spokenWork) Stop(ctx context.Context, g handoff.Grant, id string, of handoff.StopOf) error {
+	if first, asked := w.s.sure.Load(id); of == handoff.StopTheirs && (!asked || !w.asked.After(first.(time.Time))) {
+		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyTheirs, "the caller has not said so again")
+	}
 	w.s.stops.Store(id, true)
-	err := w.Work.Stop(ctx, g, id)
+	err := w.Work.Stop(ctx, g, id, of)
 	if err != nil {
 		w.s.stops.Delete(id)
+	}
+	if handoff.CodeOf(err) == handoff.CodeNoConsent {
+		w.s.sure.Store(id, w.asked)
 	}
 	return err
 }

@@ -33,21 +33,24 @@ type serving struct {
 	cancel     func()          // Set once: ends ctx
 	lasting    context.Context // Set once: for what is finished although the call has ended
 
-	over         bool                // Owned by the loop: the call has ended
-	speaking     bool                // Owned by the loop: somebody speaks, or is about to
-	hearing      hearing             // Owned by the loop
-	seen         handoff.IDSet       // Owned by the loop: ids of function calls, to ignore repeated deliveries
-	runs         map[string]*callRun // Owned by the loop: open runs whose events this call gets
-	spans        spans               // Owned by the loop
-	schedule     *speech.Schedule    // Owned by the loop
-	evidence     evidence.Evidence   // Owned by the loop: what the caller said to which question
-	stops        sync.Map            // safe by itself: ids of runs that this call stops or drops, until it gets that event
-	utterances   atomic.Int64        // safe by itself: how often the caller began to say something
-	claims       []*claim            // Owned by the loop: answers that wait for the caller's words
-	judgeTimer   *time.Timer         // Owned by the loop: the latest time at which the claims are judged again
-	wakeTimer    *time.Timer         // Owned by the loop: of the schedule
-	toldUnasked  time.Time           // Owned by the loop: when a function call was refused last as nobody had asked for it
-	pendingStops []func()            // Owned by the loop: stops of work that wait for the caller's words, see [maxStops]
+	over         bool                    // Owned by the loop: the call has ended
+	speaking     bool                    // Owned by the loop: somebody speaks, or is about to
+	hearing      hearing                 // Owned by the loop
+	seen         handoff.IDSet           // Owned by the loop: ids of function calls, to ignore repeated deliveries
+	open         map[string]*openHandoff // Owned by the loop: open handoffs whose events this call gets
+	spans        spans                   // Owned by the loop
+	schedule     *speech.Schedule        // Owned by the loop
+	evidence     evidence.Evidence       // Owned by the loop: what the caller said to which question
+	stops        sync.Map                // safe by itself: ids of what this call stops or drops, until it gets that event
+	sure         sync.Map                // safe by itself: after which words the caller was asked whether to stop watched work
+	utterances   atomic.Int64            // safe by itself: how often the caller began to say something
+	claims       []*claim                // Owned by the loop: answers that wait for the caller's words
+	judgeTimer   *time.Timer             // Owned by the loop: the latest time at which the claims are judged again
+	wakeTimer    *time.Timer             // Owned by the loop: of the schedule
+	toldUnasked  time.Time               // Owned by the loop: when a call that nobody asked for was refused last
+	pendingStops []func()                // Owned by the loop: stops that wait for the caller's words, see [maxStops]
+
+	filled map[handoff.QuestionID][][]string // Owned by the loop: answers to the first fields of questions
 }
 
 // log returns a logger that names the principal. It is not kept: a call writes few lines, and a logger takes 2 KB.
@@ -55,21 +58,22 @@ func (s *serving) log() *zap.Logger {
 	return s.cfg.Log.With(zap.String("principal", s.grant.Caller.Principal))
 }
 
-// callRun is an open run whose events a call gets.
-type callRun struct {
+// openHandoff is an open handoff whose events a call gets.
+type openHandoff struct {
 	call     handoff.FunctionCall // that began it; zero: an earlier call did
 	req      handoff.Request
 	began    time.Time
 	answered bool // the function call has its output
 	noted    bool // the ledger has an entry
-	// overtaken: the caller did something else since, to the run or on its server. The same words again may undo that.
+	// overtaken: the caller did something else since, to the handoff or on its server. The same words again may undo
+	// that.
 	overtaken bool
 	lastAdded handoff.Request // the last words that were added to it; zero once the caller did something else
 	rec       handoff.Record
 }
 
-// overtake notes that the caller did something else to the run.
-func (o *callRun) overtake() { o.overtaken, o.lastAdded = true, handoff.Request{} }
+// overtake notes that the caller did something else to the handoff.
+func (o *openHandoff) overtake() { o.overtaken, o.lastAdded = true, handoff.Request{} }
 
 func (s *serving) loop(ctx context.Context, voice handoff.Voice) error {
 	for {
@@ -94,7 +98,7 @@ func (s *serving) loop(ctx context.Context, voice handoff.Voice) error {
 }
 
 // event handles an event of the voice.
-func (s *serving) event(e handoff.Event) {
+func (s *serving) event(e handoff.VoiceEvent) {
 	switch e := e.(type) {
 	case handoff.FunctionCall:
 		s.request(e)
@@ -153,19 +157,14 @@ func (s *serving) meaning(e handoff.Heard) speech.Event {
 	return e
 }
 
-// welcomeBack says in one message what ended while nobody listened.
+// welcomeBack tells what ended while nobody listened.
 func (s *serving) welcomeBack(records []handoff.Record) {
-	ids := make([]string, len(records))
-	for i, rec := range records {
-		ids[i] = rec.ID
-	}
-	u := handoff.Utterance{ID: s.cfg.Attending.NextID() + "-w", Text: s.language.AwaySummary(records, s.began),
-		Floor: handoff.FloorAsk, Tells: ids}
-	s.box.say(u)
-	s.pace(speech.Gave{Utterance: u.ID, Text: u.Text, Works: ids})
+	s.pace(speech.Unheard{Recs: records, Away: slices.ContainsFunc(records, func(rec handoff.Record) bool {
+		return rec.EndedAt == nil || rec.EndedAt.Before(s.began)
+	})})
 }
 
-// answer gives a function call that began no run its output. It may be called from any goroutine.
+// answer gives a function call that began no handoff its output. It may be called from any goroutine.
 func (s *serving) answer(id string, req handoff.FunctionCall, text string, floor handoff.Floor) {
 	s.box.say(handoff.Utterance{ID: id + "-a", CallID: req.CallID, Text: text, Floor: floor})
 	s.box.pace(speech.AnsweredEvent{ID: id})
@@ -228,7 +227,7 @@ func (s *serving) effect(x speech.Effect) {
 	case speech.DoGiven:
 		for _, id := range x.Works {
 			s.spans.end(id, true)
-			_ = s.cfg.Runs.Heard(context.Background(), s.grant, handoff.RunID(id)) // an error: the record was removed
+			_ = s.cfg.Handoffs.Heard(context.Background(), s.grant, handoff.ID(id)) // an error: the record was removed
 		}
 	case speech.DoNotify:
 		s.cfg.Questions.Unanswered(s.grant, x.Question)

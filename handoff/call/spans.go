@@ -2,18 +2,18 @@ package call
 
 import "switchboard/handoff"
 
-// spans holds the spans of runs whose outcome the caller has not heard, by run. The loop of the call owns it. Without
-// tracing it is empty.
+// spans holds the spans of handoffs whose outcome the caller has not heard, by handoff. The loop of the call owns it.
+// Without tracing it is empty.
 type spans map[string]workSpans
 
-// workSpans are the spans of one function call that began a run.
+// workSpans are the spans of one function call that began a handoff.
 type workSpans struct {
 	request handoff.Span // until the caller has heard the outcome
 	saying  handoff.Span // from the outcome until then; nil: there is no outcome yet
 	tool    string
 }
 
-// begin keeps the span of a function call that began a run, or ends it with an error.
+// begin keeps the span of a function call that began a handoff, or ends it with an error.
 func (s spans) begin(run, tool string, span handoff.Span, err error) {
 	switch {
 	case err != nil:
@@ -31,7 +31,7 @@ func (s spans) say(run string) {
 	}
 }
 
-// end ends the spans of a run; heard says whether the caller heard its outcome in this call.
+// end ends the spans of a handoff; heard says whether the caller heard its outcome in this call.
 func (s spans) end(run string, heard bool) {
 	w, ok := s[run]
 	if !ok {

@@ -66,6 +66,9 @@ type Evidence struct {
 type question struct {
 	ID         handoff.QuestionID
 	takesWords bool // it is answered in words
+	picks      bool // and these choose among acts
+	fields     []handoff.Ask
+	field      int // the one that is asked, of fields
 	hash       string
 	asks       consent.Question
 	tier       risk.Tier
@@ -101,6 +104,7 @@ func (e *Evidence) Open(o handoff.OpenQuestion, text string) {
 		q := e.closed[i]
 		e.closed = slices.Delete(e.closed, i, i+1)
 		q.utterance, q.lastAsked, q.heardAt, q.closed, q.named = "", time.Time{}, time.Time{}, time.Time{}, false
+		q.field = 0
 		e.open = append(e.open, q)
 		return
 	}
@@ -108,8 +112,23 @@ func (e *Evidence) Open(o handoff.OpenQuestion, text string) {
 		ID: o.Question.ID, takesWords: o.Shown.Words && o.Shown.Tap == "", hash: hash,
 		asks: AskedAbout(o, text), tier: risk.Of(o.Question, o.Workspace), level: o.Level,
 		mayAccept: slices.Contains(o.Question.Decisions, handoff.DecisionAccept), sayable: o.Question.Sayable(),
-		elsewhere: o.Shown.Elsewhere(),
+		elsewhere: o.Shown.Elsewhere(), picks: o.Question.Picks(), fields: o.Question.Fields(),
 	})
+}
+
+// Next opens a question again that was closed by an answer in words, to ask for one of its fields.
+func (e *Evidence) Next(id handoff.QuestionID, field int) {
+	i := slices.IndexFunc(e.closed, func(q *question) bool { return q.ID == id && field < len(q.fields) })
+	if i < 0 {
+		return
+	}
+	q := e.closed[i]
+	e.closed = slices.Delete(e.closed, i, i+1)
+	q.utterance, q.lastAsked, q.heardAt, q.closed, q.named = "", time.Time{}, time.Time{}, time.Time{}, false
+	if q.field != field { // another one, which was not asked before
+		q.field, q.timesHeard, q.timesCut, q.reworded = field, 0, 0, 0
+	}
+	e.open = append(e.open, q)
 }
 
 // Announced notes that an utterance asks the question. Earlier replies no longer count for it.
@@ -146,7 +165,7 @@ func (e *Evidence) Said(s handoff.Said) {
 // isAskedBy reports whether what the voice said asks the question: it names machine and act, or, if these were named
 // before, asks once more for a plain answer. If the voice's words are not known, they do not.
 func (q *question) isAskedBy(said string) bool {
-	return q.takesWords || q.asks.AskedBy(said) || q.named && consent.AsksAgain(said)
+	return q.takesWords && !q.picks || q.asks.AskedBy(said) || q.named && consent.AsksAgain(said)
 }
 
 // Voiced notes what the voice said.

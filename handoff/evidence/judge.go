@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
@@ -68,6 +69,7 @@ const (
 	whyLater     = "they asked for time"
 	whyLoose     = "in this call I can't tell who types"
 	whyNotTheirs = "those are not the words that I heard"
+	whyNotNamed  = "it takes one of the answers that were offered, by its name"
 )
 
 // Judge rules on a claim. To accept, it needs the caller's own words; the claim says only which question is meant. To
@@ -85,8 +87,13 @@ func (e *Evidence) Judge(c Claim, now time.Time) Judgment {
 		return e.judgeDecline(q, c, now)
 	case q.elsewhere != nil:
 		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: q.elsewhere}
+	case c.Words == "" && c.Wants == handoff.DecisionAccept && q.takesWords && q.yesOrNo():
+		c.Words = "yes"
+		return e.judgeWords(q, c, now)
 	case c.Words != "":
 		return e.judgeWords(q, c, now)
+	case c.Wants == handoff.DecisionAccept && q.takesWords && q.fields[q.field].Only:
+		return e.askAgain(q, whyNotNamed)
 	}
 	if why := q.tapOnly(c); why != "" {
 		return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, why, "")}
@@ -309,6 +316,10 @@ func (e *Evidence) judgeWords(q *question, c Claim, now time.Time) Judgment {
 		return e.later(q)
 	case e.wordsForAnother(q, last):
 		return e.askAgain(q, whyWhich)
+	case q.yesOrNo():
+		return e.judgeYesOrNo(q, c, last, said, final, now)
+	case !q.isNamed(c.Words, last):
+		return e.askAgain(q, whyNotNamed)
 	case !theirWords(c.Words, said):
 		if q.reworded++; q.reworded > maxReworded {
 			return Judgment{Ruling: RulingTap, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNeedsTap, whyNotTheirs, "")}
@@ -316,6 +327,44 @@ func (e *Evidence) judgeWords(q *question, c Claim, now time.Time) Judgment {
 		return Judgment{Ruling: RulingReword, Tier: q.tier, Fault: handoff.Fault(handoff.CodeNoConsent, whyNotTheirs, "")}
 	}
 	return e.allow(q, c, last, said, RulingWords, handoff.DecisionWords, now)
+}
+
+// yesOrNo reports whether the field takes a yes or a no, and nothing else.
+func (q *question) yesOrNo() bool {
+	return slices.Equal(q.fields[q.field].Options, []string{"yes", "no"})
+}
+
+// judgeYesOrNo rules on an answer to such a field: it is what the caller's reply says, whatever its language.
+func (e *Evidence) judgeYesOrNo(
+	q *question, c Claim, last *utterance, said []*utterance, final consent.Reply, now time.Time,
+) Judgment {
+	words := map[consent.Reply]string{consent.Yes: "yes", consent.No: "no"}[final]
+	switch claimed, err := q.fields[q.field].Read(c.Words); {
+	case err == nil && len(claimed) == 0 && theirWords(c.Words, said): // it is left out
+		words = c.Words
+	case words == "":
+		return e.unclear(q, last, whyUnclear)
+	case err == nil && claimed[0] != words:
+		return e.unclear(q, last, whyMixed)
+	}
+	v := e.allow(q, c, last, said, RulingWords, handoff.DecisionWords, now)
+	v.Reply.Words = words
+	return v
+}
+
+// isNamed reports whether words name what the field offers, where nothing else counts. A choice among acts is all that
+// the caller's reply may say: "not in the sandbox" chooses nothing.
+func (q *question) isNamed(words string, u *utterance) bool {
+	field := q.fields[q.field]
+	if !field.Only || strings.Contains(words, "\n") {
+		return !q.picks
+	}
+	chosen, err := field.Read(words)
+	if err != nil || !q.picks {
+		return err == nil
+	}
+	return len(chosen) == 1 && consent.Quotes(chosen[0], u.Text) && consent.Quotes(u.Text, chosen[0]) &&
+		consent.Read(u.Text, consent.Question{}) != consent.Yes
 }
 
 // wordsForAnother reports whether a reply may be for another open question: one that takes words, too, or an approval,

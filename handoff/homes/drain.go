@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// idleFor is how long an idle home is kept after its last use.
-	idleFor = time.Minute
 	// drainEvery is the time between two attempts to hand a busy home over.
 	drainEvery = 50 * time.Millisecond
 	// beginFor bounds how long a draining instance keeps a home whose work is about to begin. Work that takes longer
@@ -24,8 +22,6 @@ const (
 	cutFor = 2 * time.Second
 	// leavingAtOnce bounds the homes that are handed over at a time.
 	leavingAtOnce = 64
-	// releasedAtOnce bounds the idle homes that are given up at a time: the store must forget them within leaveWithin.
-	releasedAtOnce = 512
 )
 
 // Others reports whether another instance is there that takes homes.
@@ -97,20 +93,6 @@ func (s *Homes) handOver(h *home, busy func() bool, anyway bool) bool {
 	}
 	s.mu.Unlock()
 	return !stays
-}
-
-// release gives up homes that have been idle for idleFor, at most releasedAtOnce at a time.
-func (s *Homes) release(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, h := range s.homes {
-		if len(s.cluster.leaving) >= releasedAtOnce {
-			return
-		}
-		if h.away(now, idleFor) {
-			s.dropLocked(h)
-		}
-	}
 }
 
 func (in *cluster) draining() bool {

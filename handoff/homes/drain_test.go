@@ -206,11 +206,11 @@ func TestReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.works(t, "with work", "runs on", handoff.StatusStarted)
-	a.release(time.Now().Add(idleFor / 2))
+	a.endIdle(time.Now().Add(idleFor / 2))
 	if len(a.list()) != 3 {
 		t.Errorf("%d homes are left too early", len(a.list()))
 	}
-	a.release(time.Now().Add(2 * idleFor))
+	a.endIdle(time.Now().Add(2 * idleFor))
 	for user, want := range map[string]string{"gone": "b:8090", "with work": "a:8090", "served": "a:8090"} {
 		eventually(t, user+" to be at "+want, func() bool { return b.where(t, user) == want })
 	}
@@ -224,13 +224,13 @@ func TestReleasedTogether(t *testing.T) {
 		s.ctx = t.Context()
 		s.cluster.neighbours.Acknowledged(time.Now())
 		s.mu.Lock()
-		for i := range releasedAtOnce + 10 {
+		for i := range endedAtOnce + 10 {
 			s.beginLocked(s.makeLocked(grantOf(fmt.Sprint(i)).Caller, time.Now(), 1))
 		}
 		s.mu.Unlock()
 		synctest.Wait() // what the store has of them is read
 		for _, left := range []int{10, 0} {
-			s.release(time.Now().Add(2 * idleFor))
+			s.endIdle(time.Now().Add(2 * idleFor))
 			if n := len(s.list()); n != left {
 				t.Errorf("%d homes are left, want %d", n, left)
 			}
@@ -253,10 +253,8 @@ func TestServedWhenThereAreTooMany(t *testing.T) {
 		add(fmt.Sprint(i), now.Add(-awayFor))
 	}
 	s.visit(t.Context(), grantOf("served").Caller)
-	s.mu.Lock()
-	s.endSomeLocked(now)
-	left, served := len(s.homes), s.homes[grantOf("served").Caller]
-	s.mu.Unlock()
+	s.endIdle(now)
+	left, served := len(s.list()), s.get(grantOf("served").Caller)
 	if left > maxHomes || served == nil {
 		t.Errorf("%d homes are left, that of who is served: %v", left, served != nil)
 	}

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -42,14 +43,18 @@ import (
 // recovering bounds the homes that take up stored work at a time, since each asks the store.
 const recovering = 16
 
-// Bounds of idle homes. When there are maxHomes or more, those end that have been idle longest; the store has all of
-// their state for when the caller comes back. A home stays while a request is served in it or something is being done,
-// and for awayFor after its last use, unless there are half as many again: one backend can name any number of callers.
+// Bounds of idle homes; the store has all of their state for when the caller comes back. A home stays while a request
+// is served in it or something is being done.
 const (
+	// maxHomes is how many homes there may be before the idle ones end. With half as many again, each idle one ends at
+	// once: one backend can name any number of callers.
 	maxHomes = 1000
-	awayFor  = 10 * time.Minute
-	// endSomeEvery is the least time between two looks at all homes.
-	endSomeEvery = time.Second
+	awayFor  = 10 * time.Minute // how long an idle home is kept after its last use
+	// idleFor is the same where other instances could have the caller, however few homes there are.
+	idleFor = time.Minute
+	// endedAtOnce bounds the idle homes that end at a time: the store must let go of them within leaveWithin.
+	endedAtOnce  = 256
+	endIdleEvery = time.Second
 )
 
 // Homes has a home for each caller.
@@ -64,14 +69,12 @@ type Homes struct {
 
 	running sync.WaitGroup // the homes that run
 
-	mu      sync.Mutex
-	ctx     context.Context          // Guarded by mu: of Run; nil before it
-	over    bool                     // Guarded by mu: Run waits for the last homes
-	read    bool                     // Guarded by mu: the store was read, and all callers with open work have a home
-	homes   map[handoff.Caller]*home // Guarded by mu
-	endSome time.Time                // Guarded by mu: when homes that are away are looked for again
-	endAny  time.Time                // Guarded by mu: when any idle homes are
-	event   uint64                   // Guarded by mu: the highest id in the feeds of homes that have ended
+	mu    sync.Mutex
+	ctx   context.Context          // Guarded by mu: of Run; nil before it
+	over  bool                     // Guarded by mu: Run waits for the last homes
+	read  bool                     // Guarded by mu: the store was read, and all callers with open work have a home
+	homes map[handoff.Caller]*home // Guarded by mu
+	event uint64                   // Guarded by mu: the highest id in the feeds of homes that have ended
 }
 
 // A home is the router of one caller.
@@ -133,7 +136,6 @@ func (s *Homes) home(c handoff.Caller) *router.Router {
 		return s.refusing(c)
 	}
 	if h == nil {
-		s.endSomeLocked(now)
 		h = s.makeLocked(c, now, 0)
 		s.beginLocked(h)
 		if s.read && s.config.Store != nil {
@@ -186,7 +188,7 @@ func (s *Homes) beginLocked(h *home) {
 		})
 		if s.cluster != nil {
 			s.running.Go(func() {
-				if h.TakeUp(ctx, nil); s.cluster.Taken != nil && ctx.Err() == nil {
+				if h.TakeUp(ctx); s.cluster.Taken != nil && ctx.Err() == nil {
 					s.cluster.Taken(ctx, h.Caller())
 				}
 			})
@@ -196,8 +198,8 @@ func (s *Homes) beginLocked(h *home) {
 
 // Waiting is a store that knows whose work an earlier life of the process left.
 type Waiting interface {
-	// Waiting returns the state of each caller of this life with a document whose name begins with the prefix.
-	Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error)
+	// Waiting returns the callers of this life with a document whose name begins with the prefix.
+	Waiting(ctx context.Context, prefix string) ([]handoff.Caller, error)
 }
 
 // A leaver is a store that is told of callers who leave this instance. After Leave, nothing is written of the caller
@@ -248,32 +250,29 @@ func (s *Homes) routerEnded(h *home) {
 	}
 }
 
-// endSomeLocked ends idle homes when there are too many: several at once, since finding them is slow.
-func (s *Homes) endSomeLocked(now time.Time) {
-	least, again := awayFor, s.endSome
-	if len(s.homes) >= s.most*3/2 {
-		least, again = 0, s.endAny
+// endIdle ends idle homes, those first that were not used for longest.
+func (s *Homes) endIdle(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	least, most := awayFor, endedAtOnce
+	if s.cluster != nil {
+		least, most = idleFor, endedAtOnce-len(s.cluster.leaving)
 	}
-	if len(s.homes) < s.most || now.Before(again) {
+	switch {
+	case len(s.homes) >= s.most*3/2:
+		least = 0
+	case len(s.homes) < s.most && s.cluster == nil:
 		return
 	}
-	away := map[handoff.Caller]*home{}
-	for c, h := range s.homes {
+	var away []*home
+	for _, h := range s.homes {
 		if h.away(now, least) {
-			away[c] = h
+			away = append(away, h)
 		}
 	}
-	first := slices.SortedFunc(maps.Keys(away), func(x, y handoff.Caller) int {
-		return away[x].usedAt.Compare(away[y].usedAt)
-	})
-	for _, c := range first[:min(len(first), s.most/4)] {
-		s.dropLocked(away[c])
-	}
-	if len(first) >= s.most/4 {
-		return
-	}
-	if s.endSome = now.Add(endSomeEvery); least == 0 {
-		s.endAny = s.endSome
+	slices.SortFunc(away, func(x, y *home) int { return x.usedAt.Compare(y.usedAt) })
+	for _, h := range away[:max(min(len(away), most), 0)] {
+		s.dropLocked(h)
 	}
 }
 
@@ -301,9 +300,7 @@ func (s *Homes) Run(ctx context.Context) error {
 	shared := make(chan struct{})
 	go func() {
 		defer close(shared)
-		if s.cluster != nil {
-			s.share(sharing)
-		}
+		s.share(sharing)
 	}()
 	switch {
 	case s.cluster != nil:
@@ -344,7 +341,7 @@ func (s *Homes) begin(ctx context.Context) {
 func (s *Homes) recover(ctx context.Context) {
 	for try := 0; ; try++ {
 		err := s.config.Owners.Read(ctx)
-		var left map[handoff.Caller]ledger.State
+		var left []handoff.Caller
 		if store, ok := s.config.Store.(Waiting); ok && err == nil {
 			// Without a timeout: the store bounds each of its requests, and many may be needed.
 			left, err = store.Waiting(ctx, ledger.HandoffDoc)
@@ -362,33 +359,39 @@ func (s *Homes) recover(ctx context.Context) {
 	}
 }
 
-// takeUp gives each home what the store has of its caller.
-func (s *Homes) takeUp(ctx context.Context, left map[handoff.Caller]ledger.State) {
+// takeUp makes a home for each of these callers, and has it take up what the store has of them. Other homes that are
+// there have nothing to take up.
+func (s *Homes) takeUp(ctx context.Context, left []handoff.Caller) {
 	s.mu.Lock()
 	s.read = true
-	now := time.Now()
-	for c := range left {
+	for _, c := range left {
 		if s.homes[c] == nil {
-			s.makeLocked(c, now, 0)
+			s.makeLocked(c, time.Now(), 0)
 		}
 	}
-	waiting := slices.Collect(maps.Keys(s.homes))
+	nothing := maps.Clone(s.homes)
 	s.mu.Unlock()
-	var group sync.WaitGroup
-	room := make(chan struct{}, recovering)
-	for _, c := range waiting {
-		room <- struct{}{}
-		group.Go(func() {
-			defer func() { <-room }()
-			if state, ok := left[c]; ok {
-				s.ensure(c).TakeUp(ctx, &state)
-			} else {
-				s.ensure(c).LeftNothing()
-			}
-		})
+	for _, c := range left {
+		delete(nothing, c)
 	}
-	group.Wait()
+	for c := range nothing {
+		s.ensure(c).LeftNothing()
+	}
+	_ = forEach(left, func(c handoff.Caller) error {
+		s.ensure(c).TakeUp(ctx)
+		return nil
+	})
 	close(s.recovered)
+}
+
+// forEach calls a function for callers, for some at a time, and returns the first error.
+func forEach(all []handoff.Caller, do func(handoff.Caller) error) error {
+	var group errgroup.Group
+	group.SetLimit(recovering)
+	for _, c := range all {
+		group.Go(func() error { return do(c) })
+	}
+	return group.Wait()
 }
 
 // NextID returns a new id; see [router.IDs].

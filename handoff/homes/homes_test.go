@@ -35,7 +35,7 @@ func (w *world) live(ctx context.Context, name string) life {
 }
 
 // ask gives work.
-func (s life) ask(t *testing.T, user string) handoff.RunID {
+func (s life) ask(t *testing.T, user string) handoff.ID {
 	t.Helper()
 	id, err := s.Start(t.Context(), grantOf(user), handoff.Request{
 		Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Input: handoff.TextInput("go"),
@@ -48,7 +48,7 @@ func (s life) ask(t *testing.T, user string) handoff.RunID {
 }
 
 // outcome returns how a caller's work ended.
-func (s life) outcome(t *testing.T, user string, id handoff.RunID) handoff.Outcome {
+func (s life) outcome(t *testing.T, user string, id handoff.ID) handoff.Outcome {
 	t.Helper()
 	rec, err := s.Handoff(grantOf(user), string(id))
 	if err != nil {
@@ -62,7 +62,7 @@ func (s life) outcome(t *testing.T, user string, id handoff.RunID) handoff.Outco
 func TestTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		former, ids := w.live(t.Context(), "h"), map[string]handoff.RunID{}
+		former, ids := w.live(t.Context(), "h"), map[string]handoff.ID{}
 		users := []string{}
 		for i := range 2 * recovering {
 			user := fmt.Sprint("user ", i)
@@ -117,7 +117,7 @@ func TestTakenUp(t *testing.T) {
 func TestSameKeyWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		ask := func(s life) handoff.RunID {
+		ask := func(s life) handoff.ID {
 			id, err := s.Start(t.Context(), grantOf("alice"), handoff.Request{
 				Key: "k", Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Input: handoff.TextInput("go"),
 				Mode: handoff.ModeNext,
@@ -163,7 +163,7 @@ func TestHomesEnd(t *testing.T) {
 			t.Error("what was given before the homes ran has no end")
 		}
 
-		s, given := w.live(t.Context(), "i"), map[string]handoff.RunID{}
+		s, given := w.live(t.Context(), "i"), map[string]handoff.ID{}
 		for i := range 2 * recovering {
 			s.ask(t, fmt.Sprint("user ", i))
 		}
@@ -307,7 +307,7 @@ func TestReadsOfNobody(t *testing.T) {
 			_ = s.Questions(g)
 			_, _ = s.Stickies(t.Context(), g)
 			_ = s.Recall(t.Context(), g.Caller)
-			_ = s.Stop(t.Context(), g, "x")
+			_ = s.Stop(t.Context(), g, "x", handoff.StopOurs)
 			_ = s.Decide(t.Context(), g, "x", handoff.DecisionDecline)
 			_ = s.Heard(t.Context(), g, "x")
 			_, _ = s.Start(t.Context(), g, handoff.Request{Key: "k", Target: handoff.Target{Server: "s"}, Input: handoff.TextInput("x")})
@@ -362,7 +362,7 @@ func inUse() float64 {
 	return float64(m.HeapInuse + m.StackInuse)
 }
 
-// TestNothingBeginsAtTheEnd: when the homes end, words that wait for a turn are not begun, although the run of that
+// TestNothingBeginsAtTheEnd: when the homes end, words that wait for a turn are not begun, although the handoff of that
 // turn frees the thread. The turn goes on.
 func TestNothingBeginsAtTheEnd(t *testing.T) {
 	for range 100 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -94,17 +95,10 @@ type cluster struct {
 	drains     bool                         // Guarded by mu: this instance takes no homes any more
 	inheriting map[string]bool              // Guarded by mu: ids of instances whose homes are being taken over
 	neighbours Neighbours                   // Guarded by mu
-	taking     map[handoff.Caller]*taking   // Guarded by mu: homes that are being taken
+	taking     singleflight.Group           // of homes, by caller; safe by itself
 	leaving    map[handoff.Caller]chan bool // Guarded by the homes' mu: of routers that are ending; closed when they have
 	mu         sync.Mutex
 	readyOnce  sync.Once // closes ready
-}
-
-// A taking is one attempt to take a home, for all requests that wait for it.
-type taking struct {
-	done chan struct{} // closed when at and err are set
-	at   Instance
-	err  error
 }
 
 // NewShared returns the homes of one of several instances. The home of a caller is made by [Homes.Where], or by taking
@@ -112,7 +106,7 @@ type taking struct {
 func NewShared(each router.Config, with Sharing) *Homes {
 	in := &cluster{
 		Sharing: with, verifyNow: make(chan struct{}, 1), ready: make(chan struct{}), inheriting: map[string]bool{},
-		taking: map[handoff.Caller]*taking{}, leaving: map[handoff.Caller]chan bool{}, beginFor: beginFor,
+		leaving: map[handoff.Caller]chan bool{}, beginFor: beginFor,
 	}
 	each.MayAct = in.mayAct
 	s := New(each)
@@ -213,28 +207,15 @@ func (s *Homes) locate(ctx context.Context, c handoff.Caller) (Instance, error) 
 	if s.get(c) != nil {
 		return in.Self, nil
 	}
-	in.mu.Lock()
-	t := in.taking[c]
-	mine := t == nil
-	if mine {
-		t = &taking{done: make(chan struct{})}
-		in.taking[c] = t
+	taking := in.taking.DoChan(c.Principal+"\x00"+c.User, func() (any, error) {
+		return s.take(context.WithoutCancel(ctx), c) // others wait for it, too; the store bounds it
+	})
+	select {
+	case taken := <-taking:
+		return taken.Val.(Instance), taken.Err
+	case <-ctx.Done():
+		return Instance{}, handoff.AsError(ctx.Err())
 	}
-	in.mu.Unlock()
-	if !mine {
-		select {
-		case <-t.done:
-			return t.at, t.err
-		case <-ctx.Done():
-			return Instance{}, handoff.AsError(ctx.Err())
-		}
-	}
-	t.at, t.err = s.take(context.WithoutCancel(ctx), c) // others wait for it, too; the store bounds it
-	in.mu.Lock()
-	delete(in.taking, c)
-	in.mu.Unlock()
-	close(t.done)
-	return t.at, t.err
 }
 
 // take takes a home that is free, or whose instance is dead, and makes it.
@@ -273,14 +254,12 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 	case claim.ID != in.Self.ID:
 		return s.instance(ctx, claim.ID)
 	}
-	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over { // another instance takes the home when it finds this one dead
 		return Instance{}, handoff.Fault(handoff.CodeShutdown, "", "")
 	}
-	s.endSomeLocked(now)
-	s.beginLocked(s.makeLocked(c, now, claim.Epoch))
+	s.beginLocked(s.makeLocked(c, time.Now(), claim.Epoch))
 	return in.Self, nil
 }
 
@@ -312,7 +291,8 @@ func (s *Homes) refusing(c handoff.Caller) *router.Router {
 	return r
 }
 
-// share writes beats, reads those of others, takes homes over, verifies and releases homes, until ctx has ended.
+// share ends idle homes, until ctx has ended. Where there are other instances, it also writes beats, reads those of
+// others, takes homes over, and verifies homes.
 func (s *Homes) share(ctx context.Context) {
 	var all sync.WaitGroup
 	every := func(d time.Duration, do func(context.Context)) {
@@ -327,6 +307,11 @@ func (s *Homes) share(ctx context.Context) {
 				}
 			}
 		})
+	}
+	defer all.Wait()
+	every(endIdleEvery, func(context.Context) { s.endIdle(time.Now()) })
+	if s.cluster == nil {
+		return
 	}
 	every(beatEvery, s.cluster.beat)
 	every(readEvery, func(ctx context.Context) {
@@ -343,10 +328,8 @@ func (s *Homes) share(ctx context.Context) {
 				return
 			}
 			s.verify(ctx)
-			s.release(time.Now())
 		}
 	})
-	all.Wait()
 }
 
 // beat writes a beat.

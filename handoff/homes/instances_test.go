@@ -179,7 +179,7 @@ func (o *instance) has(t *testing.T, user string) (at string) {
 }
 
 // ask gives work.
-func (o *instance) ask(t *testing.T, user, words string) (handoff.RunID, error) {
+func (o *instance) ask(t *testing.T, user, words string) (handoff.ID, error) {
 	t.Helper()
 	return o.Start(t.Context(), grantOf(user), handoff.Request{
 		Key: words, Target: handoff.Target{Server: "s", Thread: handoff.NewThread}, Input: handoff.TextInput(words),
@@ -198,7 +198,7 @@ func (o *instance) come(t *testing.T, users ...string) {
 }
 
 // works gives work, and waits until its entry has a status.
-func (o *instance) works(t *testing.T, user, words string, until handoff.Status) handoff.RunID {
+func (o *instance) works(t *testing.T, user, words string, until handoff.Status) handoff.ID {
 	t.Helper()
 	id, err := o.ask(t, user, words)
 	if err != nil {
@@ -209,7 +209,7 @@ func (o *instance) works(t *testing.T, user, words string, until handoff.Status)
 }
 
 // results waits until work has a result.
-func (o *instance) results(t *testing.T, user string, id handoff.RunID) {
+func (o *instance) results(t *testing.T, user string, id handoff.ID) {
 	t.Helper()
 	eventually(t, "the outcome of "+user, func() bool {
 		rec, err := o.Handoff(grantOf(user), string(id))
@@ -271,7 +271,7 @@ func TestTakenOver(t *testing.T) {
 	w := newTown(t)
 	a, b := w.open("a"), w.open("b")
 	const users = 2 * recovering
-	ids := map[string]handoff.RunID{}
+	ids := map[string]handoff.ID{}
 	for i := range users {
 		user := fmt.Sprint("user ", i)
 		if a.has(t, user) != "a:8090" || b.has(t, user) != "a:8090" {

@@ -2,7 +2,6 @@ package homes
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -61,28 +60,18 @@ func (s *Homes) inherit(ctx context.Context, gone string, of []handoff.Caller) b
 	if err != nil {
 		return false
 	}
-	var all sync.WaitGroup
-	room := make(chan struct{}, recovering)
-	failed := make(chan struct{}, 1)
+	claim := map[handoff.Caller]string{}
 	for i, c := range of {
-		if stored[i].ID != gone && stored[i].ID != "" {
-			continue
-		}
-		room <- struct{}{}
-		all.Go(func() {
-			defer func() { <-room }()
-			if _, err := s.locate(ctx, c); err != nil {
-				select {
-				case failed <- struct{}{}:
-				default:
-				}
-				return
-			}
-			if h := s.get(c); h != nil {
-				_ = h.Recovered(ctx, knownWithin)
-			}
-		})
+		claim[c] = stored[i].ID
 	}
-	all.Wait()
-	return len(failed) == 0
+	return forEach(of, func(c handoff.Caller) error {
+		if id := claim[c]; id != gone && id != "" {
+			return nil
+		}
+		_, err := s.locate(ctx, c)
+		if h := s.get(c); h != nil && err == nil {
+			_ = h.Recovered(ctx, knownWithin)
+		}
+		return err
+	}) == nil
 }

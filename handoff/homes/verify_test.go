@@ -104,7 +104,7 @@ func TestOpensItsOwn(t *testing.T) {
 		if list, err := h.Handoffs(grantOf("alice")); len(list) > 0 || handoff.CodeOf(err) != handoff.CodeStoreDown {
 			t.Errorf("it goes on with %v, %v", list, err)
 		}
-		if s.release(time.Now()); len(s.list()) != 1 {
+		if s.endIdle(time.Now()); len(s.list()) != 1 {
 			t.Error("the home was let go of before it was read")
 		}
 		s.cluster.mu.Lock()

@@ -28,12 +28,12 @@ type world struct {
 	followed map[handoff.TurnID]int          // Guarded by mu: how often each turn was
 	away     bool                            // Guarded by mu: the store does not answer
 	full     bool                            // Guarded by mu: it can only be read
-	kept     map[handoff.Caller]ledger.State // Guarded by mu: what it has
+	kept     map[handoff.Caller]*ledger.Kept // Guarded by mu: what it has
 	audited  []handoff.AuditRecord           // Guarded by mu
 }
 
 func newWorld() *world {
-	return &world{let: make(chan struct{}), kept: map[handoff.Caller]ledger.State{}, turns: map[string]int{},
+	return &world{let: make(chan struct{}), kept: map[handoff.Caller]*ledger.Kept{}, turns: map[string]int{},
 		followed: map[handoff.TurnID]int{}}
 }
 
@@ -119,45 +119,38 @@ func (w *world) State(_ context.Context, c handoff.Caller) (ledger.State, error)
 	if w.away {
 		return ledger.State{}, storeAway()
 	}
-	return ledger.State{Version: w.kept[c].Version, Documents: maps.Clone(w.kept[c].Documents)}, nil
+	return w.ofLocked(c).State, nil
+}
+
+func (w *world) ofLocked(c handoff.Caller) *ledger.Kept {
+	if w.kept[c] == nil {
+		w.kept[c] = new(ledger.NewKept())
+	}
+	return w.kept[c]
 }
 
 // Commit implements [router.Store].
 func (w *world) Commit(_ context.Context, c handoff.Caller, b ledger.Batch) (ledger.Committed, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	was := w.kept[c]
-	switch {
-	case w.away || w.full:
+	if w.away || w.full {
 		return 0, storeAway()
-	case was.Version != b.Was:
-		return ledger.Outdated, nil
 	}
-	docs := maps.Clone(b.Put)
-	for name, text := range was.Documents {
-		if _, put := docs[name]; !put && !slices.Contains(b.Drop, name) {
-			docs[name] = text
-		}
-	}
-	if w.kept[c] = (ledger.State{Version: b.Now, Documents: docs}); len(docs) == 0 {
-		delete(w.kept, c)
-	}
-	return ledger.Written, nil
+	return w.ofLocked(c).Commit(b), nil
 }
 
 // Waiting implements [Waiting].
-func (w *world) Waiting(_ context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
+func (w *world) Waiting(_ context.Context, prefix string) (left []handoff.Caller, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.away {
 		return nil, storeAway()
 	}
-	left := map[handoff.Caller]ledger.State{}
-	for c, state := range w.kept {
-		for name := range state.Documents {
-			if strings.HasPrefix(name, prefix) {
-				left[c] = state
-			}
+	for c, kept := range w.kept {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(kept.Documents)), func(name string) bool {
+			return strings.HasPrefix(name, prefix)
+		}) {
+			left = append(left, c)
 		}
 	}
 	return left, nil
@@ -192,5 +185,5 @@ func (w *world) fill(full bool) {
 // An ear attends.
 type ear struct{}
 
-func (ear) Hear(handoff.RunEvent) bool   { return true }
+func (ear) Hear(handoff.Event) bool      { return true }
 func (ear) Outbox([]handoff.Record) bool { return true }

@@ -49,14 +49,20 @@ type Body struct {
 	Request string `json:"-"`
 }
 
+// BodyOf returns the body that has these parts of texts.
+func BodyOf(parts map[string]string) Body {
+	return Body{Prompt: parts[PartPrompt], Text: parts[PartText], Did: parts[PartDid], Request: parts[PartRequest]}
+}
+
 // A History has the handoffs of callers that are over. A handoff becomes history when its outcome was heard, or if more
 // than [Waits] outcomes wait and it is the oldest. A store deletes history after some time. Pages leave out handoffs of
 // which no words are kept.
 type History interface {
 	// History returns a page, in which the handoff whose outcome was heard last comes first.
 	History(ctx context.Context, c handoff.Caller, q HistoryQuery) (HistoryPage, error)
-	// Body returns the body of a handoff of the caller, also if it is not history yet; false if there is none.
-	Body(ctx context.Context, c handoff.Caller, key string) (Body, bool, error)
+	// Bodies returns the bodies of handoffs of the caller by key, also of those that are not history yet. Those of
+	// which no texts are kept are left out.
+	Bodies(ctx context.Context, c handoff.Caller, keys ...string) (map[string]Body, error)
 	// Find returns the entry of a handoff of the caller, also if it is not history yet; false if there is none.
 	Find(ctx context.Context, c handoff.Caller, key string) (Entry, bool, error)
 }

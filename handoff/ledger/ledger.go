@@ -49,7 +49,7 @@ type Facts struct {
 	Spoken    string        // a sentence about the outcome
 	Giver     string        // of the grant that gave it: [handoff.Grant.Key]
 	Asker     string        // the program that asked, by its own name; "": a person
-	Parent    handoff.RunID // the work whose agent asked; "": none
+	Parent    handoff.ID    // the work whose agent asked; "": none
 	Unkept    bool          // only the key, the ids and the outcome are kept, for [KeyFor], and no words
 }
 
@@ -87,8 +87,8 @@ func (e Entry) Bounded() Entry {
 	return e
 }
 
-// Free reports whether a new run may have the key of an entry that is over: nothing was sent to an agent, and nobody
-// stopped the work. Work that was stopped, paused or dropped is not begun because its request is repeated.
+// Free reports whether a new handoff may have the key of an entry that is over: nothing was sent to an agent, and
+// nobody stopped the work. Work that was stopped, paused or dropped is not begun because its request is repeated.
 func (e Entry) Free() bool {
 	switch {
 	case e.Outcome == "", e.Turn != "":

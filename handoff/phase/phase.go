@@ -2,13 +2,13 @@ package phase
 
 import "switchboard/handoff"
 
-// A Phase is a phase of a run.
+// A Phase is a phase of a handoff.
 type Phase int
 
 // The phases, in order.
 const (
 	Resolving    Phase = iota // names become a target
-	Joining                   // other work of ours uses the thread: the run joins it or waits
+	Joining                   // other work of ours uses the thread: the handoff joins it or waits
 	Attaching                 // the thread is resumed, copied or made
 	Offering                  // another program has the thread open: the caller is asked whether to copy it
 	Waiting                   // somebody else's turn runs in the thread, and ours comes after it
@@ -29,7 +29,7 @@ var names = [...]string{
 // String returns the phase as logs name it.
 func (p Phase) String() string { return names[p] }
 
-// A Fact is something that happened to a run; [State.Step] decides what follows.
+// A Fact is something that happened to a handoff; [State.Step] decides what follows.
 type Fact int
 
 // The facts.
@@ -86,6 +86,7 @@ const (
 	FactStop                        // the caller asked to stop the work
 	FactShutdown                    // the process ends
 	FactMoved                       // the caller gets another home, which goes on from the ledger
+	FactLeft                        // the caller watches somebody else's turns no longer
 	factCount
 )
 
@@ -96,13 +97,13 @@ var factNames = [factCount]string{
 	"turn over", "started", "merged", "start busy", "start refused", "start unsent", "start unknown", "adopted",
 	"never ran", "not reconciled", "seen", "unseen", "turn completed", "turn failed", "turn interrupted", "agent gone",
 	"turn gone", "reconnected", "reconnect failed", "silent", "written", "unwritten", "taken over", "noted", "unnoted",
-	"due", "paused", "stop", "shutdown", "moved",
+	"due", "paused", "stop", "shutdown", "moved", "left",
 }
 
 // String returns the fact as tests and logs name it.
 func (f Fact) String() string { return factNames[f] }
 
-// An Action is something that a run has to do next.
+// An Action is something that a handoff has to do next.
 type Action int
 
 // The actions. Those up to [ActWriteOutcome] are slow: one of them is done at a time, and the next replaces the one
@@ -147,7 +148,7 @@ func (a Action) TakesTime() bool { return a <= ActWriteOutcome }
 // String returns the action as tests and logs name it.
 func (a Action) String() string { return actionNames[a] }
 
-// First returns the first action of a run that begins in this state.
+// First returns the first action of a handoff that begins in this state.
 func (s State) First() Action {
 	switch s.Phase {
 	case Reconciling:
@@ -161,7 +162,7 @@ func (s State) First() Action {
 }
 
 // Gated reports whether no other instance may start a turn in the thread: from the attach until the turn has reported
-// something. (While the run waits for a turn of somebody else, the router frees the gate itself.)
+// something. (While the handoff waits for a turn of somebody else, the router frees the gate itself.)
 func (s State) Gated() bool {
 	switch s.Phase {
 	case Attaching, Waiting, Starting, Reconciling:
@@ -170,12 +171,13 @@ func (s State) Gated() bool {
 	return s.Phase == Running && !s.Seen
 }
 
-// State is the state of a run. The zero value is that of a new request.
+// State is the state of a handoff. The zero value is that of a new request.
 type State struct {
 	Phase    Phase
 	Sticky   bool // the thread is the caller's sticky one
 	Replaced bool // the thread is new, in place of a sticky one that was gone
-	// Fresh: the thread was made for this run, like a replacement. Until its turn runs, no other connection finds it.
+	// Fresh: the thread was made for this handoff, like a replacement. Until its turn runs, no other connection finds
+	// it.
 	Fresh     bool
 	Noted     bool            // an entry of the work is in the ledger; before that nothing is promised
 	Due       bool            // the caller needs a promise: it is published, or will be once the work is noted

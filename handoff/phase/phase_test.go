@@ -119,7 +119,7 @@ func (n walk) take(f Fact) walk {
 		n.taken = true
 	case FactMoved:
 		n.taken = slices.Contains(acts, ActYield)
-	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused:
+	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused, FactLeft: // who watches has sent no words
 		n.alive = 0
 	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
 		if n.s.Phase == Starting {

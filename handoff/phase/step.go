@@ -27,6 +27,11 @@ func (s State) Step(f Fact) (State, []Action) {
 		return s.shutdown()
 	case FactMoved:
 		return s.moved()
+	case FactLeft: // a turn that runs goes on
+		if s.Phase >= Writing {
+			return s, nil
+		}
+		return s.end(handoff.OutcomeCancelled)
 	}
 	switch s.Phase {
 	case Resolving:
@@ -318,7 +323,7 @@ func (s State) reconnecting(f Fact) (State, []Action) {
 	return s, nil
 }
 
-// stop cancels a run before its start, and interrupts a running turn. While a start is on its way, or the agent is
+// stop cancels a handoff before its start, and interrupts a running turn. While a start is on its way, or the agent is
 // lost, the stop waits for an acknowledged turn that can be reached.
 func (s State) stop() (State, []Action) {
 	switch s.Phase {

@@ -70,7 +70,7 @@ func TestWhoMayAnswer(t *testing.T) {
 func TestWhoMayReply(t *testing.T) {
 	r := NewRouter(Config{Caller: ladderCaller})
 	for _, approve := range []handoff.Approval{handoff.ApproveNone, handoff.ApproveVoice} {
-		err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", "yes")
+		err := r.Reply(t.Context(), handoff.Grant{Caller: ladderCaller, Approve: approve}, "q", handoff.Reply{Words: "yes"})
 		if handoff.CodeOf(err) != handoff.CodeNeedsTap {
 			t.Errorf("approve %s: answered %v", approve, err)
 		}
@@ -94,7 +94,7 @@ func TestWhoseYesCountsInACall(t *testing.T) {
 			handoff.CodeNeedsTap, "[]",
 		},
 		"none, words": {
-			handoff.ApproveNone, handoff.Decided{Decision: handoff.DecisionWords, Words: "1.2.3", By: handoff.ByVoice},
+			handoff.ApproveNone, handoff.Decided{Decision: handoff.DecisionWords, Reply: handoff.Reply{Words: "1.2.3"}, By: handoff.ByVoice},
 			handoff.CodeNeedsTap, "[]",
 		},
 		"none, no": {

@@ -105,8 +105,8 @@ func (a *copied) Follow(ctx context.Context, id handoff.TurnID) iter.Seq2[handof
 
 func (a *copied) Close() error { return nil }
 
-// outcome follows a run to its end.
-func outcome(t *testing.T, r *Router, id handoff.RunID) handoff.Record {
+// outcome follows a handoff to its end.
+func outcome(t *testing.T, r *Router, id handoff.ID) handoff.Record {
 	t.Helper()
 	var rec handoff.Record
 	for e, err := range r.Follow(t.Context(), ladderGrant, id, 0) {
@@ -129,7 +129,7 @@ func after(turn handoff.TurnID) handoff.Request {
 func TestGoingOnAfterATurn(t *testing.T) {
 	c := newCopier()
 	r := running(t, Config{Fleet: c})
-	var ids []handoff.RunID
+	var ids []handoff.ID
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range 16 {

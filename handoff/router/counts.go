@@ -5,9 +5,12 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"switchboard/handoff"
 	"switchboard/handoff/ledger"
@@ -22,22 +25,17 @@ type Counts struct {
 
 	asks     *handoff.Tally[handoff.QuestionKind] // Set once: questions, by kind
 	answered *handoff.Tally[string]               // Set once: questions that were decided, by how
+	starts   *prometheus.HistogramVec             // Set once: from the request to its turn, by server
+	results  *prometheus.HistogramVec             // Set once: from the request to its outcome, by server
 	store    *storeTimes                          // Set once
 	known    func(server string) bool             // Set once: reports whether the fleet has a server of this name
 
 	mu       sync.Mutex
-	byServer map[string]*serverCounts // Guarded by mu
-	routers  map[*Router]bool         // Guarded by mu: those that have not ended
+	outcomes map[string]*handoff.Tally[handoff.Outcome] // Guarded by mu: by server
+	routers  map[*Router]bool                           // Guarded by mu: those that have not ended
 }
 
-// serverCounts counts the runs of one server.
-type serverCounts struct {
-	outcomes *handoff.Tally[handoff.Outcome]
-	starts   *handoff.Times // from the request to its turn
-	results  *handoff.Times // from the request to its outcome
-}
-
-// noServer is the label of runs that reached no server of the fleet. The words of a caller are never a label.
+// noServer is the label of handoffs that reached no server of the fleet. The words of a caller are never a label.
 const noServer = "none"
 
 // label returns the label of a server in metrics.
@@ -48,91 +46,87 @@ func (c *Counts) label(server string) string {
 	return server
 }
 
-// of returns the counts of a server.
-func (c *Counts) of(server string) *serverCounts {
-	server = c.label(server)
+// of returns the outcomes of a server, by its label.
+func (c *Counts) of(label string) *handoff.Tally[handoff.Outcome] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.byServer[server]
+	n := c.outcomes[label]
 	if n == nil {
-		n = &serverCounts{
-			outcomes: handoff.NewTally(
-				handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted, handoff.OutcomeCancelled,
-				handoff.OutcomeUnknown),
-			starts: handoff.NewTimes(startBounds...), results: handoff.NewTimes(resultBounds...),
-		}
-		c.byServer[server] = n
+		n = handoff.NewTally(handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted,
+			handoff.OutcomeCancelled, handoff.OutcomeUnknown)
+		c.outcomes[label] = n
 	}
 	return n
 }
 
-// runs yields the metrics of runs, by server.
+// runs yields the metrics of handoffs, by server.
 func (c *Counts) runs() iter.Seq[handoff.Metric] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []iter.Seq[handoff.Metric]
-	for _, server := range slices.Sorted(maps.Keys(c.byServer)) {
-		n := c.byServer[server]
-		all = append(all,
-			n.outcomes.Metrics("switchboard_runs_total", "Runs that ended, by server and outcome.",
-				"outcome", "server", server),
-			n.starts.Metrics("switchboard_run_start_seconds", "Time from a request to the start of its turn, by server.",
-				"server", server),
-			n.results.Metrics("switchboard_run_seconds", "Time from a request to its outcome, by server.",
-				"server", server))
+	for _, server := range slices.Sorted(maps.Keys(c.outcomes)) {
+		all = append(all, c.outcomes[server].Metrics("switchboard_runs_total", "Runs that ended, by server and outcome.",
+			"outcome", "server", server))
 	}
 	return handoff.JoinMetrics(all...)
 }
 
-// Upper bounds of the distributions. Work takes seconds to hours; a start is a matter of milliseconds, unless it waits.
+// Upper bounds of the distributions, in seconds. Work takes seconds to hours; a start is a matter of milliseconds,
+// unless it waits.
 var (
-	startBounds = []time.Duration{
-		5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
-		250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 10 * time.Second, time.Minute,
-		10 * time.Minute,
-	}
-	resultBounds = []time.Duration{
-		500 * time.Millisecond, 1500 * time.Millisecond, 5 * time.Second, 15 * time.Second, 30 * time.Second,
-		time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 4 * time.Hour,
-	}
-	storeBounds = []time.Duration{
-		100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond,
-		5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
-		time.Second,
-	}
+	startBounds  = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600}
+	resultBounds = []float64{0.5, 1.5, 5, 15, 30, 60, 120, 300, 900, 1800, 3600, 14400}
+	storeBounds  = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1}
 )
 
-// NewCounts returns zero counts. If the fleet is no [handoff.Registrar], all runs have the label [noServer].
+func newTimes(name, help, label string, bounds []float64) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: bounds}, []string{label})
+}
+
+// observe adds a time, of which a negative one, from a clock that was set back, counts as 0. parent is the W3C
+// traceparent of the span in which it was measured; if its trace is recorded, the time is an exemplar.
+func observe(h prometheus.Observer, parent string, d time.Duration) {
+	seconds := max(d, 0).Seconds()
+	if parts := strings.Split(parent, "-"); len(parts) == 4 && parts[3] == "01" { // version, trace, span, flags
+		h.(prometheus.ExemplarObserver).ObserveWithExemplar(seconds, prometheus.Labels{"trace_id": parts[1]})
+		return
+	}
+	h.Observe(seconds)
+}
+
+// NewCounts returns zero counts. If the fleet is no [handoff.Registrar], all handoffs have the label [noServer].
 func NewCounts(fleet handoff.Fleet) *Counts {
 	registrar, ok := fleet.(handoff.Registrar)
-	ops := []string{opState, opCommit}
-	store := &storeTimes{took: map[string]*handoff.Times{}, failed: handoff.NewTally(ops...)}
-	for _, op := range ops {
-		store.took[op] = handoff.NewTimes(storeBounds...)
-	}
 	return &Counts{
+		starts: newTimes("switchboard_run_start_seconds", "Time from a request to the start of its turn, by server.",
+			"server", startBounds),
+		results: newTimes("switchboard_run_seconds", "Time from a request to its outcome, by server.",
+			"server", resultBounds),
+		store: &storeTimes{
+			took:   newTimes("switchboard_store_seconds", "Time of round trips to the store, by operation.", "op", storeBounds),
+			failed: handoff.NewTally(opState, opCommit),
+		},
 		asks: handoff.NewTally(
 			handoff.QuestionCommand, handoff.QuestionFileChange, handoff.QuestionPermissions, handoff.QuestionInput,
 			handoff.QuestionElicitation, handoff.QuestionCopy, handoff.QuestionOther,
 		),
 		answered: handoff.NewTally(handoff.ByVoice, handoff.ByTyping, handoff.ByPage, handoff.ByTerminal,
 			handoff.ByAPI, work.ByNobody),
-		store:    store,
 		known:    func(server string) bool { return ok && registrar.Registered(server).Known },
-		byServer: map[string]*serverCounts{},
+		outcomes: map[string]*handoff.Tally[handoff.Outcome]{},
 		routers:  map[*Router]bool{},
 	}
 }
 
 // Moved implements [work.Counter]: it counts the start or the end of a handoff.
 func (c *Counts) Moved(was handoff.Status, rec *handoff.Record, span handoff.Span, now time.Time) {
+	server, took := c.label(rec.Server), now.Sub(rec.CreatedAt)
 	switch {
 	case rec.State == handoff.StatusStarted && (was == handoff.StatusAccepted || was == handoff.StatusDispatching):
-		c.of(rec.Server).starts.ObserveIn(span.Parent(), now.Sub(rec.CreatedAt))
+		observe(c.starts.WithLabelValues(server), span.Parent(), took)
 	case rec.State == handoff.StatusCompleted:
-		n := c.of(rec.Server)
-		n.outcomes.Add(rec.Outcome)
-		n.results.ObserveIn(span.Parent(), now.Sub(rec.CreatedAt))
+		c.of(server).Add(rec.Outcome)
+		observe(c.results.WithLabelValues(server), span.Parent(), took)
 	}
 }
 
@@ -158,7 +152,12 @@ func (c *Counts) remove(r *Router) {
 	c.slow.Add(slow)
 }
 
-// Metrics yields all metrics of the routers.
+// Collectors returns the distributions of times.
+func (c *Counts) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{c.starts, c.results, c.store.took}
+}
+
+// Metrics yields the other metrics of the routers.
 func (c *Counts) Metrics() iter.Seq[handoff.Metric] {
 	audits := handoff.NewMetric("switchboard_audit_failures_total",
 		"Decisions that could not be written to the audit.", c.audits.Load())
@@ -168,7 +167,8 @@ func (c *Counts) Metrics() iter.Seq[handoff.Metric] {
 		c.asks.Metrics("switchboard_questions_total", "Questions of agents, by kind.", "kind"),
 		c.answered.Metrics("switchboard_questions_answered_total",
 			"Questions that were decided, by how; nobody: they were given up.", "by"),
-		c.store.metrics(),
+		c.store.failed.Metrics("switchboard_store_failures_total",
+			"Round trips to the store that failed, by operation.", "op"),
 	)
 }
 
@@ -206,8 +206,8 @@ func (c *Counts) held() []handoff.Metric {
 
 // storeTimes counts the round trips to the store, by operation.
 type storeTimes struct {
-	took   map[string]*handoff.Times // Set once
-	failed *handoff.Tally[string]    // Set once
+	took   *prometheus.HistogramVec // Set once
+	failed *handoff.Tally[string]   // Set once
 }
 
 // The operations of a store.
@@ -218,7 +218,7 @@ const (
 
 // done counts a round trip that began at a time. A batch that the store refuses is no failure.
 func (s *storeTimes) done(op string, began time.Time, err error) {
-	s.took[op].Observe(time.Since(began))
+	observe(s.took.WithLabelValues(op), "", time.Since(began))
 	if err == nil {
 		return
 	}
@@ -226,17 +226,6 @@ func (s *storeTimes) done(op string, began time.Time, err error) {
 	case handoff.CodeUnreachable, handoff.CodeStoreDown, handoff.CodeShutdown, handoff.CodeInternal:
 		s.failed.Add(op)
 	}
-}
-
-func (s *storeTimes) metrics() iter.Seq[handoff.Metric] {
-	var all []iter.Seq[handoff.Metric]
-	for _, op := range slices.Sorted(maps.Keys(s.took)) {
-		all = append(all, s.took[op].Metrics("switchboard_store_seconds",
-			"Time of round trips to the store, by operation.", "op", op))
-	}
-	all = append(all, s.failed.Metrics("switchboard_store_failures_total",
-		"Round trips to the store that failed, by operation.", "op"))
-	return handoff.JoinMetrics(all...)
 }
 
 // timedStore counts the round trips of a store.

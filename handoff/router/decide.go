@@ -29,14 +29,18 @@ const maxReply = 4 << 10
 
 // Reply answers a question in typed words, and is like [Service.Decide] otherwise. The audit keeps nothing of the
 // words, which may be a secret.
-func (v Service) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error {
-	if strings.TrimSpace(words) == "" {
+func (v Service) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, reply handoff.Reply) error {
+	if reply.Answers == nil && strings.TrimSpace(reply.Words) == "" {
 		return handoff.Fault(handoff.CodeMalformed, "there are no words", "")
 	}
-	if len(words) > maxReply {
+	size := len(reply.Words)
+	for _, answers := range reply.Answers {
+		size += len(strings.Join(answers, "\n"))
+	}
+	if size > maxReply {
 		return handoff.Fault(handoff.CodeTooLarge, "the text", "")
 	}
-	return v.decideOffCall(ctx, g, id, handoff.Decided{Decision: handoff.DecisionWords, Words: words})
+	return v.decideOffCall(ctx, g, id, handoff.Decided{Decision: handoff.DecisionWords, Reply: reply})
 }
 
 func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decided) error {
@@ -50,6 +54,13 @@ func (v Service) decideOffCall(ctx context.Context, g handoff.Grant, id handoff.
 	}
 	if err := mayDecideOffCall(q, g, d.Decision); err != nil {
 		return err
+	}
+	if d.Decision == handoff.DecisionWords { // before the audit has that it was given
+		answers, err := q.Question.Read(d.Reply)
+		if err != nil {
+			return err
+		}
+		d.Reply = handoff.Reply{Answers: answers}
 	}
 	d.By = handoff.ByAPI
 	switch {
@@ -73,7 +84,7 @@ func mayDecideOffCall(q *work.Question, g handoff.Grant, d handoff.Decision) err
 	case g.Page, g.Terminal && d == handoff.DecisionAccept:
 	case d == handoff.DecisionAcceptForSession:
 		return handoff.Fault(handoff.CodeNeedsTap, whyForSession, "")
-	case d == handoff.DecisionAccept && q.Tier() == risk.High:
+	case (d == handoff.DecisionAccept || d == handoff.DecisionWords && q.Question.Picks()) && q.Tier() == risk.High:
 		return handoff.Fault(handoff.CodeNeedsTap, whyRisk, "")
 	}
 	return nil
@@ -267,7 +278,11 @@ func (r *Router) give(ctx context.Context, q *work.Question, d handoff.Decided) 
 	if !ok {
 		return handoff.Fault(handoff.CodeUnsupported, q.Shown.Server, "this question is not answered in words")
 	}
-	return replier.Reply(ctx, q.Shown.ID, d.Words)
+	answers, err := q.Question.Read(d.Reply)
+	if err != nil {
+		return err
+	}
+	return replier.Reply(ctx, q.Shown.ID, answers)
 }
 
 // audit writes a decision to the audit. It fails only for decisions that allow something: a no can do no harm.

@@ -84,7 +84,7 @@ func (d *desk) Close() error { return nil }
 // An asking is a router with work whose turn runs, and which asks. The router does not run unless it is begun.
 type asking struct {
 	*Router
-	run handoff.RunID
+	run handoff.ID
 	job work.Job // that follows the turn
 }
 
@@ -120,7 +120,7 @@ func askingRouter(d *desk, id handoff.QuestionID) (asking, *work.Question) {
 	step(&work.Asked{Grant: giver, Span: handoff.SpanOf(context.Background()), Request: handoff.Request{
 		Target: target, Input: handoff.TextInput("go"), Origin: handoff.Origin{Client: "an agent"},
 	}})
-	a.run = handoff.RunID(a.job.ID)
+	a.run = handoff.ID(a.job.ID)
 	done(work.Done{Target: target})
 	done(work.Done{Attached: handoff.Attached{Agent: d, Target: target, Workspace: "/src"}})
 	done(work.Done{Turn: "t7"})
@@ -140,7 +140,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 		for _, yes := range []func() error{
 			func() error { return r.Decide(t.Context(), g, "q1", handoff.DecisionAccept) },
 			func() error { return r.Decide(t.Context(), g, "q1", handoff.DecisionAcceptForSession) },
-			func() error { return r.Reply(t.Context(), g, "q1", "go ahead") },
+			func() error { return r.Reply(t.Context(), g, "q1", handoff.Reply{Words: "go ahead"}) },
 		} {
 			if e, ok := errors.AsType[*handoff.Error](yes()); !ok || e.Code != handoff.CodeRefused || e.Why != q.Shown.There {
 				t.Errorf("%s: %v", name, e)
@@ -343,7 +343,7 @@ func TestUnauditedIsNotGiven(t *testing.T) {
 		d := &desk{full: errors.New("the disk is full")}
 		r, q := askingRouter(d, "q")
 		q.Shown.Decisions, q.Question.Words, q.Replies = []handoff.Decision{decision}, true, true
-		err := r.decide(t.Context(), "q", handoff.Decided{Decision: decision, Words: "1.2.3", By: handoff.ByPage})
+		err := r.decide(t.Context(), "q", handoff.Decided{Decision: decision, Reply: handoff.Reply{Words: "1.2.3"}, By: handoff.ByPage})
 		if handoff.CodeOf(err) != code || (len(d.given) == 1) != (code == "") {
 			t.Errorf("%s: %v, given %v", decision, err, d.given)
 		}

@@ -1,7 +1,7 @@
 // Package router has agents do the work that a caller asks for. A router serves one caller. It is the shell of
 // [switchboard/handoff/work.State], which decides: one loop owns the state, and jobs beside it talk to agents and to
-// the store. Fronts ask the loop, and read the events of one run ([handoff.Runs]), or those of all runs. Fronts come
-// and go while a run goes on.
+// the store. Fronts ask the loop, and read the events of one handoff ([handoff.Handoffs]), or those of all handoffs.
+// Fronts come and go while a handoff goes on.
 //
 // It must not know any call, tool or adapter: no voice, no WebSocket, no Codex, no Redis, no HTTP.
 //
@@ -20,6 +20,6 @@
 // gate ([Gates]): while the store is away, no turn starts. When an agent is lost, the router reconnects, and follows
 // the same turn to its end.
 //
-// The key of a request names the same run also after a restart. The run begins anew only if nothing of it was sent to
-// an agent and nobody stopped it. A request that waits is kept whole until it is sent or dropped.
+// The key of a request names the same handoff also after a restart. The handoff begins anew only if nothing of it was
+// sent to an agent and nobody stopped it. A request that waits is kept whole until it is sent or dropped.
 package router

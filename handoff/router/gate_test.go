@@ -186,7 +186,7 @@ func runIsland(ctx context.Context, t *testing.T, cfg Config) island {
 	return island{client{r, handoff.Grant{Caller: c}, t}}
 }
 
-func (n island) gives(thread, key string) handoff.RunID {
+func (n island) gives(thread, key string) handoff.ID {
 	n.t.Helper()
 	return n.start(handoff.Request{
 		Key: key, Target: handoff.Target{Server: "s", Thread: thread}, Input: handoff.TextInput("go"), Mode: handoff.ModeNext,
@@ -220,7 +220,7 @@ func TestGateBetweenTwo(t *testing.T) {
 		if n := m.turns(); gate.asked() != [2]int{1, 1} || n != 2 {
 			t.Errorf("alone: the gate was taken and freed %v, %d turns", gate.asked(), n)
 		}
-		ids := map[handoff.RunID]island{anna.gives("t", "c"): anna, bert.gives("t", "c"): bert}
+		ids := map[handoff.ID]island{anna.gives("t", "c"): anna, bert.gives("t", "c"): bert}
 		time.Sleep(mergerEnds / 2)
 		waiting := 0
 		for id, n := range ids {
@@ -291,7 +291,7 @@ func TestGateOfTheDead(t *testing.T) {
 		}
 		stopped, id := anna.gives("t", "a"), bert.gives("t", "b")
 		time.Sleep(ledger.GateFor / 2)
-		if err := anna.Stop(t.Context(), anna.grant, string(stopped)); err != nil {
+		if err := anna.Stop(t.Context(), anna.grant, string(stopped), handoff.StopOurs); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(ledger.GateFor / 4)
@@ -438,7 +438,7 @@ func TestGateOfTheMoved(t *testing.T) {
 			t.Errorf("%q has the gate, not %q: %+v", holder, gone, rec)
 		}
 		next := runIsland(t.Context(), t, cfg)
-		next.TakeUp(t.Context(), nil)
+		next.TakeUp(t.Context())
 		time.Sleep(4 * mergerEnds)
 		if rec := next.record(gone); rec.Text != "turn 0" {
 			t.Errorf("at the next life: %+v", rec)

@@ -55,10 +55,10 @@ var acts = map[string]struct {
 		return err
 	}},
 	"stop": {"stop_work", func(ctx context.Context, r *Router, g handoff.Grant) error {
-		return r.Stop(ctx, g, "mine")
+		return r.Stop(ctx, g, "mine", handoff.StopOurs)
 	}},
 	"stop theirs": {"stop_work", func(ctx context.Context, r *Router, g handoff.Grant) error {
-		return r.Stop(ctx, g, "theirs")
+		return r.Stop(ctx, g, "theirs", handoff.StopOurs)
 	}},
 	"move": {"queue_next", func(ctx context.Context, r *Router, g handoff.Grant) error {
 		return r.Move(ctx, g, "mine", "")
@@ -70,7 +70,7 @@ var acts = map[string]struct {
 		return r.Decide(ctx, g, "q", handoff.DecisionStop)
 	}},
 	"answer in words": {"answer_agent", func(ctx context.Context, r *Router, g handoff.Grant) error {
-		return r.Reply(ctx, g, "q", "the second")
+		return r.Reply(ctx, g, "q", handoff.Reply{Words: "the second"})
 	}},
 	"say no in a call": {"answer_agent", func(ctx context.Context, r *Router, g handoff.Grant) error {
 		return r.Answer(ctx, g, "q", handoff.Decided{Decision: handoff.DecisionDecline})

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -36,7 +37,9 @@ func (r *Router) do(ctx context.Context, l *life, j work.Job) (then func()) {
 		d.Err = r.act(func() error { return j.Holder.Control.Steer(limited, j.Holder.ID, j.Request.Input) })
 		cancel()
 	case work.Await:
-		if j.Attached.Running == "" || watchToEnd(ctx, j.Attached.Agent, j.Attached.Running) != nil {
+		if j.Request.Mode == handoff.ModeWatch && j.Attached.Running == "" {
+			r.awaitNext(ctx, l, j)
+		} else if j.Attached.Running == "" || watchToEnd(ctx, j.Attached.Agent, j.Attached.Running) != nil {
 			r.cfg.Pause(ctx, j.Tries)
 		}
 	case work.Reconcile:
@@ -128,7 +131,7 @@ func (r *Router) join(ctx context.Context, j work.Job) {
 func (r *Router) attach(ctx context.Context, l *life, j work.Job, d *work.Done) {
 	ctx, cancel := context.WithTimeout(ctx, work.SendTakes)
 	defer cancel()
-	if r.cfg.Gates == nil {
+	if r.cfg.Gates == nil || j.Request.Mode == handoff.ModeWatch { // which starts nothing
 		d.Attached, d.Err = l.agents.attach(ctx, j.Target)
 		return
 	}
@@ -152,13 +155,15 @@ func (r *Router) attach(ctx context.Context, l *life, j work.Job, d *work.Done) 
 	}
 }
 
-// make makes a new thread for the words, or the copy that the caller allowed or the request asks for.
+// make makes a new thread for the words, or the copy that the caller allowed or the request asks for. In a worktree, it
+// may take longer: a large repository has to be checked out.
 func (r *Router) make(ctx context.Context, l *life, j work.Job, d *work.Done) {
-	ctx, cancel := context.WithTimeout(ctx, work.SendTakes)
+	ctx, cancel := context.WithTimeout(ctx, 4*work.SendTakes)
 	defer cancel()
 	fleet, aside := r.cfg.Fleet, work.CopiesAside(j.Request)
 	forker, forks := fleet.(handoff.Forker)
 	ephemeral, passes := fleet.(handoff.Ephemeral)
+	planter, plants := fleet.(handoff.Planter)
 	t := j.Target
 	switch {
 	case j.Kind == work.Copy && aside && passes:
@@ -167,18 +172,29 @@ func (r *Router) make(ctx context.Context, l *life, j work.Job, d *work.Done) {
 		d.Attached, d.Err = forker.Fork(ctx, t, j.Request.After)
 	case j.Kind == work.Copy:
 		d.Err = handoff.Fault(handoff.CodeUnsupported, t.Server, "this fleet makes no such copies")
-	default:
-		create := fleet.Create
-		if passes && j.Request.Mode == handoff.ModeAside {
-			create = ephemeral.CreateEphemeral
-		}
+	case j.Request.Mode == handoff.ModeAside && passes:
 		t.Thread = handoff.NewThread
-		d.Attached, d.Err = create(ctx, t)
+		d.Attached, d.Err = ephemeral.CreateEphemeral(ctx, t)
+	case plants && j.Request.Mode != handoff.ModeAside:
+		t.Thread = handoff.NewThread
+		name := handoff.WorktreeName(handoff.InputText(j.Request.Input), r.treeOf(j))
+		d.Attached, d.Err = planter.CreateIn(ctx, t, name, j.Request.Worktree)
+	case j.Request.Worktree:
+		d.Err = handoff.Fault(handoff.CodeUnsupported, t.Server, "this fleet makes no worktrees")
+	default:
+		t.Thread = handoff.NewThread
+		d.Attached, d.Err = fleet.Create(ctx, t)
 	}
 	if d.Err == nil {
 		r.cfg.Owners.add(r.cfg.Caller, d.Attached.Target) // nobody else knows of it
 		_, _ = l.agents.hold(d.Attached, nil)
 	}
+}
+
+// treeOf returns what identifies the worktree of a job's work: the same for a repetition of it, also for the one that
+// begins it after it was not begun.
+func (r *Router) treeOf(j work.Job) string {
+	return r.cfg.Caller.String() + " " + cmp.Or(string(j.Request.Instead), j.ID)
 }
 
 // startTurn starts the turn in the thread. It tries once.
@@ -190,6 +206,10 @@ func (r *Router) startTurn(ctx context.Context, j work.Job, d *work.Done) {
 			return handoff.Fault(handoff.CodeBusy, j.Target.Server, "its start gate may be somebody else's")
 		}
 		turn := handoff.Turn{ID: j.ID, Input: j.Request.Input, Context: slices.Concat(j.Request.Context, j.Extra)}
+		if w := j.Attached.Worktree; w != nil && j.Attached.Newest == "" {
+			turn.Context = append(turn.Context, handoff.Context{Key: "worktree", Trusted: true, Value: "This session has a " +
+				"worktree of git and the branch " + w.Branch + " of its own. Commit your work on that branch."})
+		}
 		d.Turn, err = j.Attached.Agent.Start(ctx, turn)
 		return err
 	})
@@ -258,6 +278,21 @@ func (r *Router) interrupt(ctx context.Context, e work.Interrupt) {
 		r.cfg.Log.Info("interrupt failed", zap.String("code", string(code)), zap.Error(err))
 		// A second interrupt does no harm.
 		if code != handoff.CodeOverloaded && code != handoff.CodeAgentGone || !r.cfg.Pause(ctx, try) {
+			return
+		}
+	}
+}
+
+// awaitNext looks at a watched thread until it has another newest turn, cannot be watched, or was for long enough.
+func (r *Router) awaitNext(ctx context.Context, l *life, j work.Job) {
+	const looks = 3 // from then on the pause between two of them does not grow
+	for try := 0; r.cfg.Pause(ctx, min(try, looks)); try++ {
+		at, err := l.agents.again(ctx, j.Target)
+		closeAgents(r.cfg.Log, l.agents.former())
+		switch {
+		case err == nil && (at.Running != "" || at.Newest != j.Before),
+			err != nil && (work.Permanent(err) || handoff.CodeOf(err) == handoff.CodeSessionInUse),
+			handoff.Passed(j.AskedAt, time.Now()) >= work.WatchFor:
 			return
 		}
 	}

@@ -18,12 +18,12 @@ var (
 // An ear is a listener that remembers.
 type ear struct {
 	mu    sync.Mutex
-	gone  bool               // Guarded by mu
-	heard []handoff.RunEvent // Guarded by mu
-	away  []string           // Guarded by mu: ids of what it was given of the outbox
+	gone  bool            // Guarded by mu
+	heard []handoff.Event // Guarded by mu
+	away  []string        // Guarded by mu: ids of what it was given of the outbox
 }
 
-func (e *ear) Hear(event handoff.RunEvent) bool {
+func (e *ear) Hear(event handoff.Event) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heard = append(e.heard, event)
@@ -85,7 +85,7 @@ func newClient(t *testing.T, cfg Config) client {
 	return client{running(t, cfg), ladderGrant, t}
 }
 
-func (c client) start(req handoff.Request) handoff.RunID {
+func (c client) start(req handoff.Request) handoff.ID {
 	c.t.Helper()
 	id, err := c.Start(c.t.Context(), c.grant, req)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c client) outcome(req handoff.Request) handoff.Record {
 }
 
 // next gives words that wait for the running turn of the thread.
-func (c client) next(thread, words string) handoff.RunID {
+func (c client) next(thread, words string) handoff.ID {
 	c.t.Helper()
 	return c.start(nextIn(thread, words))
 }
@@ -113,7 +113,7 @@ func nextIn(thread, words string) handoff.Request {
 	}
 }
 
-func (c client) record(id handoff.RunID) handoff.Record {
+func (c client) record(id handoff.ID) handoff.Record {
 	c.t.Helper()
 	rec, err := c.Handoff(c.grant, string(id))
 	if err != nil {
@@ -132,7 +132,7 @@ func live(ctx context.Context, r *Router) error {
 	reading.Go(func() {
 		for try := 0; ; try++ {
 			if r.cfg.Owners.Read(ctx) == nil {
-				r.TakeUp(ctx, nil)
+				r.TakeUp(ctx)
 				return
 			}
 			if !r.cfg.Pause(ctx, try) {

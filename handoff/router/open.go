@@ -2,6 +2,8 @@ package router
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -10,15 +12,11 @@ import (
 	"switchboard/handoff/work"
 )
 
-// TakeUp takes up the work that an earlier life left: left is what the store has of the caller; nil: TakeUp reads it.
+// TakeUp takes up the work that an earlier life left: it reads what the store has of the caller, unless that was done.
 // Turns that run, or may run, are looked for and followed; outcomes that nobody heard go into the outbox. TakeUp starts
 // no turn. It returns when that is done or ctx ends, and waits for a store that is away.
-func (r *Router) TakeUp(ctx context.Context, left *ledger.State) {
-	take := r.open
-	if left != nil {
-		take = func(ctx context.Context) error { return r.opened(ctx, *left) }
-	}
-	for try := 0; take(ctx) != nil; try++ {
+func (r *Router) TakeUp(ctx context.Context) {
+	for try := 0; r.open(ctx) != nil; try++ {
 		if !r.cfg.Pause(ctx, try) {
 			return
 		}
@@ -58,22 +56,28 @@ func (r *Router) load(ctx context.Context) error {
 	return r.opened(ctx, state)
 }
 
+// bodiesAtOnce bounds how many handoffs are read at once: their texts may be large.
+const bodiesAtOnce = 32
+
 // opened reads the whole words of the open handoffs of a state, and has the state take both.
 func (r *Router) opened(ctx context.Context, state ledger.State) error {
 	o := &work.Opened{State: state, Bodies: map[string]ledger.Body{}}
+	var keys []string
 	for _, e := range ledger.Entries(state.Documents, func(string) {}) {
-		if r.past == nil || e.Unkept {
-			continue
+		if r.past != nil && !e.Unkept {
+			keys = append(keys, e.Key)
 		}
-		limited, cancel := context.WithTimeout(ctx, work.StoreTakes) // each: there may be many
-		body, _, err := r.past.Body(limited, r.cfg.Caller, e.Key)
+	}
+	for some := range slices.Chunk(keys, bodiesAtOnce) {
+		limited, cancel := context.WithTimeout(ctx, work.StoreTakes)
+		bodies, err := r.past.Bodies(limited, r.cfg.Caller, some...)
 		cancel()
 		if err != nil {
-			r.cfg.Log.Warn("whole words are not read", zap.String("handoff", e.ClientID), zap.Error(err))
+			r.cfg.Log.Warn("whole words are not read", zap.Error(err))
 			o.Err = handoff.Because(handoff.CodeUnreachable, "the store", err)
 			break
 		}
-		o.Bodies[e.Key] = body
+		maps.Copy(o.Bodies, bodies)
 	}
 	ask(r, o)
 	return o.Err
@@ -100,13 +104,18 @@ func (v Service) Recall(ctx context.Context, c handoff.Caller) error {
 		r = v.home(c)
 	}
 	e := &work.Recalled{}
+	keys := make([]string, len(page.Entries))
+	for i, row := range page.Entries {
+		keys[i] = row.Key
+	}
+	bodies, err := r.past.Bodies(ctx, c, keys...)
+	if err != nil {
+		r.cfg.Log.Warn("history not read", zap.Error(err))
+		return err
+	}
 	for _, row := range page.Entries {
-		body, _, err := r.past.Body(ctx, c, row.Key)
-		if err != nil {
-			r.cfg.Log.Warn("history not read", zap.Error(err))
-			return err
-		}
-		e.Records, e.Prints = append(e.Records, work.PastRecord(row, body, r.registered)), append(e.Prints, row.Print)
+		e.Records = append(e.Records, work.PastRecord(row, bodies[row.Key], r.registered))
+		e.Prints = append(e.Prints, row.Print)
 	}
 	ask(r, e)
 	return nil
@@ -119,7 +128,8 @@ func (v Service) Past(ctx context.Context, g handoff.Grant, key string) (handoff
 	if err := g.May(handoff.ActRead); err != nil || past == nil {
 		return handoff.Record{}, false, err
 	}
-	body, ok, err := past.Body(ctx, g.Caller, key)
+	bodies, err := past.Bodies(ctx, g.Caller, key)
+	body, ok := bodies[key]
 	if err != nil || !ok {
 		return handoff.Record{}, false, err
 	}

@@ -90,11 +90,11 @@ func TestAskedAgain(t *testing.T) {
 		if id, err := r.Start(ctx, ladderGrant, req); handoff.CodeOf(err) != handoff.CodeStoreDown {
 			t.Errorf("before: %s, %v", id, err)
 		}
-		if err := r.Stop(ctx, ladderGrant, "former-1"); handoff.CodeOf(err) != handoff.CodeStoreDown {
+		if err := r.Stop(ctx, ladderGrant, "former-1", handoff.StopOurs); handoff.CodeOf(err) != handoff.CodeStoreDown {
 			t.Errorf("stopped before: %v", err)
 		}
 		all.Go(func() { // it was found, and waits to be told
-			if err := r.Stop(ctx, ladderGrant, "former-1"); handoff.CodeOf(err) != handoff.CodeWorkEnded {
+			if err := r.Stop(ctx, ladderGrant, "former-1", handoff.StopOurs); handoff.CodeOf(err) != handoff.CodeWorkEnded {
 				t.Errorf("stopped meanwhile: %v", err)
 			}
 		})

@@ -62,18 +62,18 @@ func TestFollow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, jumps := e.Kind.(handoff.RunSnapshot); !jumps && e.Seq != last+1 {
+		if _, jumps := e.Kind.(handoff.EventSnapshot); !jumps && e.Seq != last+1 {
 			t.Fatalf("%d comes after %d", e.Seq, last)
 		}
 		last = e.Seq
-		if _, ended = e.Kind.(handoff.RunEnded); ended && !e.Noted {
+		if _, ended = e.Kind.(handoff.EventEnded); ended && !e.Noted {
 			t.Error("it is not noted")
 		}
 	}
 	if !ended || last < 1000 {
 		t.Errorf("the last is %d, the end: %t", last, ended)
 	}
-	from := func(after uint64) (kinds []handoff.RunKind) {
+	from := func(after uint64) (kinds []handoff.EventKind) {
 		for e, err := range r.Follow(t.Context(), ladderGrant, r.run, after) {
 			if err != nil {
 				t.Fatal(err)
@@ -82,10 +82,10 @@ func TestFollow(t *testing.T) {
 		}
 		return kinds
 	}
-	if got := from(0); len(got) != 2 || !isSnapshot(got[0]) || got[1] != (handoff.RunEnded{}) {
+	if got := from(0); len(got) != 2 || !isSnapshot(got[0]) || got[1] != (handoff.EventEnded{}) {
 		t.Errorf("from the beginning of what has ended: %v", got)
 	}
-	if got := from(last - 1); len(got) != 1 || got[0] != (handoff.RunEnded{}) {
+	if got := from(last - 1); len(got) != 1 || got[0] != (handoff.EventEnded{}) {
 		t.Errorf("the end: %v", got)
 	}
 	if got := from(last); len(got) != 0 {
@@ -98,26 +98,26 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-func isSnapshot(k handoff.RunKind) bool {
-	_, is := k.(handoff.RunSnapshot)
+func isSnapshot(k handoff.EventKind) bool {
+	_, is := k.(handoff.EventSnapshot)
 	return is
 }
 
-// TestFollowPast: a run of an earlier life of the process is a snapshot and its end, for each follower; after the end
-// nothing comes.
+// TestFollowPast: a handoff of an earlier life of the process is a snapshot and its end, for each follower; after the
+// end nothing comes.
 func TestFollowPast(t *testing.T) {
 	r := running(t, Config{})
 	var last uint64
 	recall(r, handoff.Record{ID: "past", Outcome: handoff.OutcomeResult, Items: []handoff.RecordItem{{ID: "i"}}})
 	for range 2 {
-		var kinds []handoff.RunKind
+		var kinds []handoff.EventKind
 		for e, err := range r.Follow(t.Context(), ladderGrant, "past", 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			kinds, last = append(kinds, e.Kind), e.Seq
 		}
-		if len(kinds) != 2 || len(kinds[0].(handoff.RunSnapshot).Items) != 1 || kinds[1] != (handoff.RunEnded{}) {
+		if len(kinds) != 2 || len(kinds[0].(handoff.EventSnapshot).Items) != 1 || kinds[1] != (handoff.EventEnded{}) {
 			t.Errorf("what ended in an earlier life: %v", kinds)
 		}
 	}

@@ -83,7 +83,7 @@ func (a *prefetches) on(server string) bool {
 	return false
 }
 
-// take removes and returns the prefetch of a request, if it was for this target. The run of the request closes it.
+// take removes and returns the prefetch of a request, if it was for this target. The handoff of the request closes it.
 func (a *prefetches) take(key string, t handoff.Target) *prefetch {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"switchboard/handoff/work"
 )
 
-// Queues let one run of this process at a time use a thread, whichever routers the runs belong to: one run holds the
-// queue of a thread, and the others wait in order of arrival, or join the run that holds it. Queues are safe for
+// Queues let one handoff of this process at a time use a thread, whichever routers they belong to: one handoff holds
+// the queue of a thread, and the others wait in order of arrival, or join the one that holds it. Queues are safe for
 // concurrent use.
 type Queues struct {
 	mu  sync.Mutex
@@ -19,10 +19,10 @@ type Queues struct {
 
 // A threadQueue is the queue of one thread, or of the next new thread of a caller on a server.
 type threadQueue struct {
-	holder  string         // id of the run that holds it; "": none
+	holder  string         // id of the handoff that holds it; "": none
 	caller  handoff.Caller // of the holder
 	turn    work.Turn      // of the holder
-	waiting []string       // ids of runs, in order of arrival; bounded by the number of open runs
+	waiting []string       // ids of handoffs, in order of arrival; bounded by the number of open handoffs
 	stops   int            // number of stops on their way to the holder's agent; until they arrive nobody takes the queue
 	changed chan struct{}  // closed at each change
 }
@@ -51,7 +51,7 @@ func (l *Queues) Look(key, id string, c handoff.Caller) work.View {
 	return work.View{Holder: n.holder, Same: n.caller == c, Changed: n.changed, Turn: n.turn}
 }
 
-// Runs implements [work.Threads]: it wakes the runs that wait there, which may join the turn.
+// Runs implements [work.Threads]: it wakes the handoffs that wait there, which may join the turn.
 func (l *Queues) Runs(keys []string, id string, t work.Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,8 +70,8 @@ func (l *Queues) Behind(id string) []string {
 	return l.waitingLocked(l.heldLocked(id))
 }
 
-// stop calls give, which sends a stop to the agent of a run, and then after, with the runs that wait for this run. The
-// run may leave its queues before give returns; no other run takes them before after has returned.
+// stop calls give, which sends a stop to the agent of a handoff, and then after, with the handoffs that wait for it.
+// The handoff may leave its queues before give returns; no other run takes them before after has returned.
 func (l *Queues) stop(id string, give func() error, after func(err error, waiting []string)) error {
 	l.mu.Lock()
 	keys := l.heldLocked(id)
@@ -97,7 +97,7 @@ func (l *Queues) stop(id string, give func() error, after func(err error, waitin
 	return err
 }
 
-// heldLocked returns the keys of the queues that a run holds.
+// heldLocked returns the keys of the queues that a handoff holds.
 func (l *Queues) heldLocked(id string) (keys []string) {
 	for key, n := range l.all {
 		if n.holder == id {
@@ -200,7 +200,7 @@ func (l *Queues) Move(id, before string, own map[string]bool) []string {
 				next++
 			}
 		}
-		n.wake() // another run may be first now
+		n.wake() // another handoff may be first now
 		return order
 	}
 	return nil

@@ -153,7 +153,7 @@ func shownQueue(t *testing.T, r *Router) []string {
 func TestMoveIsTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newClient(t, Config{Fleet: slowFleet{}})
-		var ids []handoff.RunID
+		var ids []handoff.ID
 		for words := range strings.FieldsSeq("one two three") {
 			ids = append(ids, r.next("t", words))
 			synctest.Wait()

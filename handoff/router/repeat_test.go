@@ -77,7 +77,7 @@ func TestRepeatedRequest(t *testing.T) {
 					synctest.Wait()
 				}
 				var all sync.WaitGroup
-				ids := make([]handoff.RunID, 3)
+				ids := make([]handoff.ID, 3)
 				for i := range ids { // together
 					all.Go(func() { ids[i], _ = r.Start(t.Context(), ladderGrant, req) })
 				}
@@ -141,14 +141,14 @@ func TestRepeatedPromise(t *testing.T) {
 		if first == second {
 			t.Error("two requests at the same time are one")
 		}
-		r.Answered(ladderGrant, handoff.RunID(second))
+		r.Answered(ladderGrant, handoff.ID(second))
 		secondLeaves()
 		firstLeaves() // its connection broke
 		again, leave := give()
 		if again != first {
 			t.Errorf("repeated it is %s, want %s", again, first)
 		}
-		r.Answered(ladderGrant, handoff.RunID(again))
+		r.Answered(ladderGrant, handoff.ID(again))
 		leave()
 		if next, leave := give(); next == first || next == second {
 			t.Errorf("given once more it is %s", next)

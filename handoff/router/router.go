@@ -373,7 +373,7 @@ func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string
 		return handoff.AsError(err)
 	}
 	if !ask(r, &work.Unuse{Place: place, Look: true}).Was || !g.AllowsServer(name) {
-		return handoff.Fault(handoff.CodeNotFound, "sticky session there", "")
+		return handoff.Fault(handoff.CodeNotFound, "current session there", "")
 	}
 	r = v.home(g.Caller)
 	if err := r.open(ctx); err != nil {
@@ -398,7 +398,7 @@ func (v Service) Feed(g handoff.Grant) *handoff.Feed {
 }
 
 // ServersChanged tells the caller's pages that the health of the fleet changed.
-func (r *Router) ServersChanged() { r.pages.Publish(handoff.PageEvent{Kind: handoff.EventServers}) }
+func (r *Router) ServersChanged() { r.pages.Publish(handoff.PageEvent{Kind: handoff.PageServers}) }
 
 // retries is the pause between two tries to reach a lost agent, or the store.
 var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.Second}

@@ -61,12 +61,12 @@ func (x *common) home(t *testing.T, user string) home {
 	if err := x.owners.Read(ctx); err != nil {
 		t.Fatal(err)
 	}
-	r.TakeUp(ctx, nil)
+	r.TakeUp(ctx)
 	grant := handoff.Grant{Caller: c, Key: "k", KeyLimits: handoff.Limits{HandoffsPerMinute: 4}}
 	return home{client{r, grant, t}, sync.OnceFunc(func() { stop(); <-done })}
 }
 
-func (h home) ask(thread string) handoff.RunID {
+func (h home) ask(thread string) handoff.ID {
 	h.t.Helper()
 	defer synctest.Wait()
 	return h.start(handoff.Request{
@@ -125,7 +125,7 @@ func TestRoutersBesideEachOther(t *testing.T) {
 		close(x.let)
 		synctest.Wait()
 		homes["carol"].end()
-		for user, id := range map[string]handoff.RunID{"alice": first, "bob": second} {
+		for user, id := range map[string]handoff.ID{"alice": first, "bob": second} {
 			if rec := homes[user].record(id); rec.Outcome != handoff.OutcomeResult {
 				t.Errorf("%s: %+v", user, rec)
 			}

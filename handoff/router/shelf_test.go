@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,19 +21,12 @@ type shelf struct {
 	read chan struct{}  // the same for reads of the state
 	slow time.Duration  // how long a read of a body takes
 	sent []ledger.Batch // that came, also those that were not taken
-	of   map[handoff.Caller]*kept
-}
-
-// kept is what a shelf has of a caller.
-type kept struct {
-	state  ledger.State
-	past   map[string]string // rows, by key
-	bodies map[string]ledger.Body
+	of   map[handoff.Caller]*ledger.Kept
 }
 
 // shelved returns a shelf with handoffs of an earlier life.
 func shelved(entries ...ledger.Entry) *shelf {
-	s := &shelf{of: map[handoff.Caller]*kept{}}
+	s := &shelf{of: map[handoff.Caller]*ledger.Kept{}}
 	for _, e := range entries {
 		s.leave(e, ledger.Body{})
 	}
@@ -44,20 +36,20 @@ func shelved(entries ...ledger.Entry) *shelf {
 // leave adds a handoff of an earlier life.
 func (s *shelf) leave(e ledger.Entry, body ledger.Body) {
 	k := s.ofLocked(e.Caller)
-	if k.bodies[e.Key] = body; e.Status == handoff.StatusDelivered {
-		k.past[e.Key] = handoff.Encode(e)
+	k.Texts[e.Key] = map[string]string{ledger.PartPrompt: body.Prompt, ledger.PartText: body.Text, ledger.PartDid: body.Did,
+		ledger.PartRequest: body.Request}
+	if e.Status == handoff.StatusDelivered {
+		k.Past[e.Key] = e.Row(e.Ended)
 		return
 	}
-	k.state.Version, k.state.Documents[ledger.HandoffDoc+e.Key] = "left", handoff.Encode(e)
+	k.Version, k.Documents[ledger.HandoffDoc+e.Key] = "left", handoff.Encode(e)
 }
 
-func (s *shelf) ofLocked(c handoff.Caller) *kept {
-	k := s.of[c]
-	if k == nil {
-		k = &kept{ledger.State{Documents: map[string]string{}}, map[string]string{}, map[string]ledger.Body{}}
-		s.of[c] = k
+func (s *shelf) ofLocked(c handoff.Caller) *ledger.Kept {
+	if s.of[c] == nil {
+		s.of[c] = new(ledger.NewKept())
 	}
-	return k
+	return s.of[c]
 }
 
 // change sets moods.
@@ -73,8 +65,7 @@ func (s *shelf) State(ctx context.Context, c handoff.Caller) (ledger.State, erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.ofLocked(c).state
-	return ledger.State{Version: now.Version, Documents: maps.Clone(now.Documents)}, nil
+	return s.ofLocked(c).State, nil
 }
 
 // waits until a channel is closed, or nil.
@@ -103,46 +94,12 @@ func (s *shelf) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (l
 	if s.full {
 		return 0, handoff.Fault(handoff.CodeUnreachable, "the store", "full")
 	}
-	done := s.ofLocked(c).commit(b)
+	done := s.ofLocked(c).Commit(b)
 	if s.mute {
 		s.full = true
 		return 0, handoff.Fault(handoff.CodeUnreachable, "the store", "no answer")
 	}
 	return done, nil
-}
-
-func (k *kept) commit(b ledger.Batch) ledger.Committed {
-	if k.state.Version != b.Was {
-		return ledger.Outdated
-	}
-	for _, c := range b.Changed {
-		if c.Free && k.past[c.Key] != "" {
-			return ledger.NotFree
-		}
-	}
-	k.state.Version = b.Now
-	maps.Copy(k.state.Documents, b.Put)
-	for _, name := range b.Drop {
-		delete(k.state.Documents, name)
-	}
-	for _, c := range b.Changed {
-		body := k.bodies[c.Key]
-		if c.Clear {
-			delete(k.past, c.Key)
-			body = ledger.Body{}
-		}
-		for part, text := range c.Texts {
-			*map[string]*string{ledger.PartPrompt: &body.Prompt, ledger.PartText: &body.Text, ledger.PartDid: &body.Did,
-				ledger.PartRequest: &body.Request}[part] = text
-		}
-		if k.bodies[c.Key] = body; c.Past != nil {
-			k.past[c.Key] = c.Past.Row
-		}
-	}
-	if len(k.state.Documents) == 0 {
-		k.state.Version = ""
-	}
-	return ledger.Written
 }
 
 func (s *shelf) History(
@@ -154,8 +111,8 @@ func (s *shelf) History(
 		return ledger.HistoryPage{}, handoff.Fault(handoff.CodeUnreachable, "the store", "")
 	}
 	var all []ledger.Entry
-	for _, row := range s.ofLocked(c).past {
-		e, err := ledger.DecodeEntry(row)
+	for _, row := range s.ofLocked(c).Past {
+		e, err := ledger.DecodeEntry(row.Row)
 		if err != nil {
 			return ledger.HistoryPage{}, err
 		}
@@ -165,25 +122,30 @@ func (s *shelf) History(
 	return ledger.HistoryPage{Entries: all[:min(q.Limit, len(all))]}, nil
 }
 
-func (s *shelf) Body(_ context.Context, c handoff.Caller, key string) (ledger.Body, bool, error) {
+func (s *shelf) Bodies(_ context.Context, c handoff.Caller, keys ...string) (map[string]ledger.Body, error) {
 	time.Sleep(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.deaf--; s.deaf >= 0 {
-		return ledger.Body{}, false, handoff.Fault(handoff.CodeInternal, "", "the disk cannot be read")
+		return nil, handoff.Fault(handoff.CodeInternal, "", "the disk cannot be read")
 	}
-	body, ok := s.ofLocked(c).bodies[key]
-	return body, ok, nil
+	bodies := map[string]ledger.Body{}
+	for _, key := range keys {
+		if texts, ok := s.ofLocked(c).Texts[key]; ok {
+			bodies[key] = ledger.BodyOf(texts)
+		}
+	}
+	return bodies, nil
 }
 
 func (s *shelf) Find(_ context.Context, c handoff.Caller, key string) (ledger.Entry, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row, ok := s.ofLocked(c).past[key]
+	row, ok := s.ofLocked(c).Past[key]
 	if !ok {
 		return ledger.Entry{}, false, nil
 	}
-	e, err := ledger.DecodeEntry(row)
+	e, err := ledger.DecodeEntry(row.Row)
 	return e, err == nil, err
 }
 
@@ -191,5 +153,5 @@ func (s *shelf) Find(_ context.Context, c handoff.Caller, key string) (ledger.En
 func (s *shelf) body(c handoff.Caller, key string) ledger.Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ofLocked(c).bodies[key]
+	return ledger.BodyOf(s.ofLocked(c).Texts[key])
 }

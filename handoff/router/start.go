@@ -11,9 +11,9 @@ import (
 	"switchboard/handoff/work"
 )
 
-// Start implements [handoff.Runs]. With [handoff.CodeJoined] comes the id of a run that was begun earlier in place of
-// the same run (see [handoff.Request]).
-func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+// Start implements [handoff.Handoffs]. With [handoff.CodeJoined] comes the id of a handoff that was begun earlier in
+// place of the same handoff (see [handoff.Request]).
+func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error) {
 	r, done, err := v.giver(g)
 	if err != nil {
 		return "", err
@@ -26,13 +26,13 @@ func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request
 // ends: until then, an equal one is other work.
 func (r *Router) startAs(
 	ctx context.Context, g handoff.Grant, req handoff.Request, args string, waits bool,
-) (handoff.RunID, error) {
+) (handoff.ID, error) {
 	if g.Caller != r.cfg.Caller {
 		return "", handoff.Fault(handoff.CodeInternal, "", "the router of another caller was asked")
 	}
 	same, former, err := r.findAsked(ctx, req, args)
 	if same != "" || err != nil {
-		return handoff.RunID(same), err
+		return handoff.ID(same), err
 	}
 	a := &work.Asked{Grant: g, Request: req, Args: args, Waits: waits, Former: former}
 	a.Span = handoff.SpanOf(ctx).Begin("handoff")
@@ -93,15 +93,15 @@ func (r *Router) findPast(ctx context.Context, key, args string) (same string, f
 	case e.Args != args:
 		return "", nil, handoff.Fault(handoff.CodeConflict, "", "")
 	}
-	body, _, err := r.past.Body(ctx, r.cfg.Caller, key)
+	bodies, err := r.past.Bodies(ctx, r.cfg.Caller, key)
 	if err != nil {
 		return "", nil, handoff.StoreDown(err)
 	}
-	p := ask(r, &work.Past{Entry: e, Body: body, Args: args})
+	p := ask(r, &work.Past{Entry: e, Body: bodies[key], Args: args})
 	return p.ID, nil, nil
 }
 
-// Give is Start for fronts that must be sure: it returns the record once the store has the work. If the run ends
+// Give is Start for fronts that must be sure: it returns the record once the store has the work. If the handoff ends
 // without having begun, its fault is returned as an error.
 func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.Record, error) {
 	r, done, err := v.giver(g)
@@ -124,7 +124,7 @@ func (r *Router) giveAs(
 }
 
 // promised waits until the store has a handoff, or its outcome, and returns its record.
-func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID) (handoff.Record, error) {
+func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.ID) (handoff.Record, error) {
 	hasEnded := false // it has an outcome, which is returned once the store has that, too
 	for e, err := range r.Follow(ctx, g, id, 0) {
 		if err != nil {
@@ -134,7 +134,7 @@ func (r *Router) promised(ctx context.Context, g handoff.Grant, id handoff.RunID
 			}
 			return handoff.Record{}, err
 		}
-		_, ended := e.Kind.(handoff.RunEnded)
+		_, ended := e.Kind.(handoff.EventEnded)
 		switch {
 		case ended && hasEnded:
 			return r.Handoff(g, string(id))
@@ -169,7 +169,7 @@ func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	case err != nil:
 		return handoff.Record{}, err
 	case same != "":
-		return r.promised(ctx, g, handoff.RunID(same))
+		return r.promised(ctx, g, handoff.ID(same))
 	}
 	found := ask(r, &work.Find{ID: id})
 	rec := found.Record
@@ -186,23 +186,23 @@ func (v Service) Steer(ctx context.Context, g handoff.Grant, id string, req hand
 	return r.giveAs(ctx, g, req, args)
 }
 
-// Follow implements [handoff.Runs].
+// Follow implements [handoff.Handoffs].
 func (v Service) Follow(
-	ctx context.Context, by handoff.Grant, id handoff.RunID, after uint64,
-) iter.Seq2[handoff.RunEvent, error] {
+	ctx context.Context, by handoff.Grant, id handoff.ID, after uint64,
+) iter.Seq2[handoff.Event, error] {
 	r := v.of(by.Caller)
-	return func(yield func(handoff.RunEvent, error) bool) {
+	return func(yield func(handoff.Event, error) bool) {
 		ask(r, &work.Follows{ID: string(id), N: 1})
 		defer func() { ask(r, &work.Follows{ID: string(id), N: -1}) }()
 		for read := (&work.Read{ID: string(id), After: after}); ; {
 			ask(r, read)
 			if len(read.Events) == 0 && read.Changed == nil && !read.Over {
-				yield(handoff.RunEvent{}, r.notFound())
+				yield(handoff.Event{}, r.notFound())
 				return
 			}
 			for _, e := range read.Events {
 				if !e.Record.Shown(by) {
-					yield(handoff.RunEvent{}, r.notFound())
+					yield(handoff.Event{}, r.notFound())
 					return
 				}
 				if !yield(e, nil) {
@@ -215,7 +215,7 @@ func (v Service) Follow(
 			select {
 			case <-read.Changed:
 			case <-ctx.Done():
-				yield(handoff.RunEvent{}, handoff.AsError(context.Cause(ctx)))
+				yield(handoff.Event{}, handoff.AsError(context.Cause(ctx)))
 				return
 			}
 		}
@@ -223,31 +223,31 @@ func (v Service) Follow(
 }
 
 // Answered notes that who asked for work has the answer, whatever that is: the same request is new work then.
-func (v Service) Answered(g handoff.Grant, id handoff.RunID) {
+func (v Service) Answered(g handoff.Grant, id handoff.ID) {
 	ask(v.of(g.Caller), &work.Answered{ID: string(id)})
 }
 
 // Told is Answered and Heard: who asked was told the outcome.
-func (v Service) Told(ctx context.Context, g handoff.Grant, id handoff.RunID) error {
+func (v Service) Told(ctx context.Context, g handoff.Grant, id handoff.ID) error {
 	v.Answered(g, id)
 	return v.Heard(ctx, g, id)
 }
 
-// Heard implements [handoff.Runs].
-func (v Service) Heard(_ context.Context, g handoff.Grant, id handoff.RunID) error {
+// Heard implements [handoff.Handoffs].
+func (v Service) Heard(_ context.Context, g handoff.Grant, id handoff.ID) error {
 	_, err := v.heard(g, id)
 	return err
 }
 
 // HeardForGood is Heard, and waits for the store, for a second at most. It is for fronts that answer a client: if the
 // process were killed before that, the outcome would be told again.
-func (v Service) HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error {
+func (v Service) HeardForGood(ctx context.Context, g handoff.Grant, id handoff.ID) error {
 	kept, err := v.heard(g, id)
 	await(ctx, kept)
 	return err
 }
 
-func (v Service) heard(g handoff.Grant, id handoff.RunID) (kept <-chan struct{}, err error) {
+func (v Service) heard(g handoff.Grant, id handoff.ID) (kept <-chan struct{}, err error) {
 	r := v.of(g.Caller)
 	e := ask(r, &work.Heard{Grant: g, ID: string(id)})
 	return e.Kept, r.orUnread(e.Err)
@@ -270,8 +270,8 @@ func await(ctx context.Context, kept <-chan struct{}) {
 	}
 }
 
-// Attend lets l hear of runs of the grant's caller: of those that it starts, of those whose listener has left, and of
-// those that ended while nobody attended. leave ends that. Outcomes that l was given and nobody heard go to the next
+// Attend lets l hear of handoffs of the grant's caller: of those that it starts, of those whose listener has left, and
+// of those that ended while nobody attended. leave ends that. Outcomes that l was given and nobody heard go to the next
 // listener.
 func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 	r := v.home(g.Caller)
@@ -280,17 +280,23 @@ func (v Service) Attend(g handoff.Grant, l handoff.Listener) (leave func()) {
 	return sync.OnceFunc(func() { ask(r, &work.Leave{Attendance: a}) })
 }
 
-// Stop stops a run: one whose turn has not started is cancelled, others are interrupted. The outcome follows on the
-// feed. Work that waits for the run is paused, and the caller is asked about it. Work that is paused already is
-// dropped. Stop waits only for [Router.Recovered], and for the store when it drops work, each for a short time.
-func (v Service) Stop(ctx context.Context, g handoff.Grant, id string) error {
-	if err := g.May(handoff.ActStop); err != nil {
+// Stop stops a handoff: one whose turn has not started is cancelled, others are interrupted. The outcome follows on the
+// feed. Work that waits for the handoff is paused, and the caller is asked about it. Work that is paused already is
+// dropped. What it does to a turn that somebody else began, and that is watched, is said by of; else the error has
+// [handoff.CodeNoConsent]. Stop waits only for [Router.Recovered], and for the store when it drops work, each for a
+// short time.
+func (v Service) Stop(ctx context.Context, g handoff.Grant, id string, of handoff.StopOf) error {
+	act := handoff.ActStop
+	if of == handoff.StopWatching {
+		act = handoff.ActWatch
+	}
+	if err := g.May(act); err != nil {
 		return err
 	}
 	r := v.of(g.Caller)
-	e := ask(r, &work.Stop{Grant: g, ID: id})
+	e := ask(r, &work.Stop{Grant: g, ID: id, Of: of})
 	if handoff.CodeOf(e.Err) == handoff.CodeNotFound && r.Recovered(ctx, work.StoreTakes) == nil {
-		e = ask(r, &work.Stop{Grant: g, ID: id})
+		e = ask(r, &work.Stop{Grant: g, ID: id, Of: of})
 	}
 	await(ctx, e.Kept)
 	return r.orUnread(e.Err)

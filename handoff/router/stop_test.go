@@ -76,7 +76,7 @@ func TestStopEndsTheAction(t *testing.T) {
 		began := time.Now()
 		id := r.next("t", "x")
 		synctest.Wait() // it attaches
-		if err := r.Stop(t.Context(), ladderGrant, string(id)); err != nil {
+		if err := r.Stop(t.Context(), ladderGrant, string(id), handoff.StopOurs); err != nil {
 			t.Fatal(err)
 		}
 		rec := outcome(t, r.Router, id) // which is told once the fleet was left
@@ -87,12 +87,17 @@ func TestStopEndsTheAction(t *testing.T) {
 }
 
 // TestFactsBeforeTheFirstStep: work can be stopped, and its listener can leave, right after Start, before the goroutine
-// of the run has begun. A voice model that calls two tools at once does that.
+// of the handoff has begun. A voice model that calls two tools at once does that.
 func TestFactsBeforeTheFirstStep(t *testing.T) {
 	for name, fact := range map[string]func(r *Router, leave func(), id string) error{
-		"stop":  func(r *Router, _ func(), id string) error { return r.Stop(t.Context(), ladderGrant, id) },
+		"stop": func(r *Router, _ func(), id string) error {
+			return r.Stop(t.Context(), ladderGrant, id, handoff.StopOurs)
+		},
 		"leave": func(_ *Router, leave func(), _ string) error { leave(); return nil },
-		"both":  func(r *Router, leave func(), id string) error { leave(); return r.Stop(t.Context(), ladderGrant, id) },
+		"both": func(r *Router, leave func(), id string) error {
+			leave()
+			return r.Stop(t.Context(), ladderGrant, id, handoff.StopOurs)
+		},
 		"paused": func(r *Router, _ func(), id string) error {
 			ask(r, &work.Pause{Waiting: []string{id}})
 			return nil
@@ -109,7 +114,7 @@ func TestFactsBeforeTheFirstStep(t *testing.T) {
 				if err := fact(r.Router, leave, string(id)); err != nil {
 					t.Error(err)
 				}
-				end := begin(t, r.Router) // only now the run can take its first step
+				end := begin(t, r.Router) // only now the handoff can take its first step
 				time.Sleep(time.Hour)
 				want := handoff.OutcomeFailed
 				if name == "stop" || name == "both" {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/wording"
 )
 
 // An Event is an event of the voice as it came ([handoff.Spoke], [handoff.Heard], [handoff.Quiet], [handoff.Said],
@@ -12,10 +13,12 @@ type Event any
 
 type (
 	// Began: a work of this call exists. Its request is open until [AnsweredEvent], unless Answered is set, for a work
-	// from an earlier call. A second Began with the same id corrects the names.
+	// from an earlier call, which was asked for at Since. A second Began with the same id corrects the names.
 	Began struct {
-		ID, Server, Title string
-		Answered          bool
+		ID, Server string
+		Asked      string // what was asked for
+		Since      time.Time
+		Answered   bool
 	}
 	// AnsweredEvent: the request of a work or lookup got its output.
 	AnsweredEvent struct{ ID string }
@@ -34,11 +37,11 @@ type (
 	}
 	// Remark: the agent said something on the way, in its own words.
 	Remark struct{ ID, Text string }
-	// Question: the agent of a work waits for the caller. Text is the message that announces the question.
+	// Question: the agent of a work waits for the caller. Message announces the question.
 	Question struct {
-		ID   handoff.QuestionID
-		Work string
-		Text string
+		ID      handoff.QuestionID
+		Work    string
+		Message wording.Answer
 	}
 	// QuestionClosed: somebody answered the question, or it was withdrawn.
 	QuestionClosed struct{ ID handoff.QuestionID }
@@ -51,16 +54,23 @@ type (
 	}
 	// Ended: a work has ended, and a message is to tell the caller.
 	Ended struct{ Rec handoff.Record }
+	// Unheard: works ended, and nobody was told. A message is to tell the caller of all of them. Away says that one
+	// ended before the call.
+	Unheard struct {
+		Recs []handoff.Record
+		Away bool
+	}
+	// News: something else that the caller is to be told. It is not confirmed, and not told again.
+	News struct{ Message wording.Answer }
 	// Context: something that the voice model is to know and not to say.
-	Context struct{ Text string }
+	Context struct{ Message wording.Answer }
 	// Yielded: other work, or another process, tells the outcome of this work.
 	Yielded struct{ ID string }
-	// Gave: the call itself told outcomes, as an answer or in a summary. Text is a message with the same outcomes, in
-	// case that nobody heard the utterance; "": the next call tells them then.
+	// Gave: the call itself told an outcome, as the answer to a request. Message tells the same, in case that nobody
+	// heard the answer.
 	Gave struct {
-		Utterance, Text string
-		Works           []string
-		Answer          bool // the utterance answers a request, so it cannot be taken back
+		Utterance, Work string
+		Message         wording.Answer
 	}
 	// Told: the caller was told the outcome of a work, in this call or elsewhere.
 	Told struct{ ID string }

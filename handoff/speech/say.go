@@ -1,6 +1,7 @@
 package speech
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -10,24 +11,11 @@ import (
 	"switchboard/handoff/wording"
 )
 
-// noteHeld gives held remarks to the model as notes: the caller may ask before they are said.
-func (s *Schedule) noteHeld() {
-	for _, w := range s.works {
-		for i, r := range w.remarks {
-			if r.whole != "" {
-				s.note(w, r.whole)
-				w.remarks[i].whole = ""
-			}
-		}
-	}
-}
-
-// gave tracks an utterance by which the call itself told outcomes.
+// gave tracks an answer by which the call itself told an outcome.
 func (s *Schedule) gave(e Gave) {
-	works := slices.DeleteFunc(slices.Clone(e.Works), func(id string) bool { return !s.forget(id) })
-	if len(works) > 0 {
-		s.track(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: works, outcomes: len(e.Works), text: e.Text,
-			answer: e.Answer})
+	if s.forget(e.Work) {
+		s.track(&delivery{IDs: []string{e.Utterance}, class: classFinal, works: []string{e.Work}, outcomes: 1,
+			message: e.Message, answer: true})
 	}
 }
 
@@ -65,9 +53,9 @@ func (s *Schedule) track(f *delivery) {
 }
 
 // say proposes an utterance and tracks it.
-func (s *Schedule) say(f *delivery, text string) {
+func (s *Schedule) say(f *delivery, message wording.Answer) {
 	f.IDs = append(f.IDs, s.nextID())
-	s.emit(Effect{Act: DoSay, ID: f.IDs[len(f.IDs)-1], Text: text, Works: f.works, Question: f.question})
+	s.emit(Effect{Act: DoSay, ID: f.IDs[len(f.IDs)-1], Text: message.Encode(), Works: f.works, Question: f.question})
 	if len(f.IDs) == 1 {
 		s.track(f)
 	}
@@ -114,7 +102,6 @@ func (s *Schedule) said(e handoff.Said) {
 		s.lastSpeakable = s.now
 		return
 	case classUrgent:
-		s.lastQuestion = s.now
 		q := s.openQuestion(f.question)
 		if q == nil {
 			return
@@ -138,17 +125,17 @@ func (s *Schedule) giveUpDeliveries() {
 		s.Counts.Lost++
 		return true
 	})
-	if !s.quiet || s.invited {
+	if !s.quiet || s.invited || s.asking() {
 		return
 	}
 	for _, f := range s.deliveries {
 		switch {
-		case f.class != classFinal || f.text == "":
+		case f.class != classFinal:
 		case !f.stopped.IsZero():
 			s.offer(f)
 		case len(f.IDs) < maxTellings && s.now.Sub(f.at) >= finalAgain:
 			s.Counts.Lost++
-			s.say(f, wording.AgainMessage(f.text))
+			s.say(f, wording.AgainMessage(f.message))
 		}
 	}
 }
@@ -166,15 +153,15 @@ func (s *Schedule) offer(f *delivery) {
 	case worded && s.quietSince.Before(s.callerWords) && s.now.Sub(s.callerWords) < wordsWait:
 	case hushed && !s.untranscribed && !s.callerWords.After(s.callerHushed):
 	case f.unsaid:
-		s.say(f, wording.UnsaidMessage(f.text))
+		s.say(f, wording.UnsaidMessage(f.message))
 	case f.maybeUnheard:
 		if len(f.IDs) < maxTellings {
-			s.say(f, wording.AgainMessage(f.text))
+			s.say(f, wording.AgainMessage(f.message))
 		}
 	case worded && s.callerWords.After(s.callerHushed), spoke && s.untranscribed:
-		s.say(f, s.language.ResumeMessage(f.text))
+		s.say(f, s.language.ResumeMessage(f.message))
 	case spoke && !hushed:
-		s.say(f, wording.GoOnMessage(f.text, f.heard))
+		s.say(f, wording.GoOnMessage(f.message, f.heard))
 	}
 }
 
@@ -193,7 +180,7 @@ func (s *Schedule) understood(e handoff.Said, f *delivery) bool {
 			return false
 		}
 		end += len(sentence)
-		leads = s.language.LeadsIn(f.text, sentence)
+		leads = s.language.LeadsIn(f.message, sentence)
 	}
 	return f.outcomes == 1 && len(heardOf(e)) >= end
 }
@@ -218,7 +205,7 @@ func (s *Schedule) askQuestions() {
 		switch {
 		case q.times == 0 && (s.quiet || s.now.Sub(q.opened) >= urgentHold):
 		case q.times == 1 && s.quiet && s.now.Sub(q.lastAsked) >= s.askAgain:
-			q.text = s.language.AskAgainMessage(q.text)
+			q.message = s.language.AskAgainMessage(q.message)
 		case q.times > 0 && !q.notified && s.now.Sub(q.lastAsked) >= s.notifyAfter(q):
 			q.notified = true
 			s.emit(Effect{Act: DoNotify, Question: q.ID})
@@ -227,9 +214,9 @@ func (s *Schedule) askQuestions() {
 			continue
 		}
 		q.times++
-		q.lastAsked, s.lastQuestion = s.now, s.now
+		q.lastAsked = s.now
 		s.Counts.Questions++
-		s.say(&delivery{class: classUrgent, question: q.ID, text: q.text}, q.text)
+		s.say(&delivery{class: classUrgent, question: q.ID, message: q.message}, q.message)
 	}
 }
 
@@ -257,7 +244,7 @@ func (s *Schedule) askedByRouter(e Asked) {
 		return
 	}
 	q.times = min(q.times+1, maxTellings)
-	q.lastAsked, s.lastQuestion = s.now, s.now
+	q.lastAsked = s.now
 	s.Counts.Questions++
 	s.track(&delivery{IDs: []string{e.Utterance}, class: classUrgent, question: e.ID})
 }
@@ -277,31 +264,55 @@ func (s *Schedule) openQuestion(id handoff.QuestionID) *askedQuestion {
 	return s.questions[i]
 }
 
-// tellFinals says all held outcomes in one utterance.
+// tellFinals says the held outcomes that are due: those that have just come in one utterance, and those of which nobody
+// was told before in another.
 func (s *Schedule) tellFinals() {
-	if len(s.finals) == 0 {
+	if s.asking() {
 		return
 	}
-	age := s.now.Sub(s.finals[0].at)
-	switch {
-	case len(s.finals) >= maxHeldFinals:
-	case !s.quiet && age < urgentHold:
-		return
-	case s.quiet && age < finalsTogether && s.running(): // another one may end just now
-		return
+	for _, when := range [...]wording.When{wording.WhenAway, wording.WhenMeanwhile, wording.WhenNow} {
+		f := &delivery{class: classFinal}
+		var ended []handoff.Record
+		var first time.Time
+		for _, held := range s.finals {
+			if held.when == when {
+				first = cmp.Or(first, held.at)
+				f.works, ended = append(f.works, held.rec.ID), append(ended, held.rec)
+			}
+		}
+		age := s.now.Sub(first)
+		switch {
+		case len(ended) == 0, !s.quiet && age < urgentHold && len(ended) < maxHeldFinals:
+			continue
+		case s.quiet && when == wording.WhenNow && age < finalsTogether && s.mayEnd(): // another one may end just now
+			continue
+		}
+		f.outcomes, f.message = len(ended), s.language.FinalsMessage(ended, when)
+		s.finals = slices.DeleteFunc(s.finals, func(held heldFinal) bool { return held.when == when })
+		s.Counts.Finals += len(ended)
+		s.say(f, f.message)
 	}
-	f := &delivery{class: classFinal, outcomes: len(s.finals)}
-	var ended []handoff.Record
-	for _, held := range s.finals {
-		f.works, ended = append(f.works, held.rec.ID), append(ended, held.rec)
-	}
-	f.text, s.finals = s.language.FinalsMessage(ended), nil
-	s.Counts.Finals += len(f.works)
-	s.say(f, f.text)
 }
 
-// running reports whether a work may end at any moment.
-func (s *Schedule) running() bool {
+// tellNews says what else the caller is to be told.
+func (s *Schedule) tellNews() {
+	if s.asking() {
+		return
+	}
+	for _, message := range s.news {
+		s.emit(Effect{Act: DoSay, ID: s.nextID(), Text: message.Encode()})
+	}
+	s.news = nil
+}
+
+// asking reports whether the call is asking a question: it is open, and was not left to a notice outside of the call.
+// Meanwhile nothing else is announced.
+func (s *Schedule) asking() bool {
+	return slices.ContainsFunc(s.questions, func(q *askedQuestion) bool { return !q.notified })
+}
+
+// mayEnd reports whether a work may end at any moment.
+func (s *Schedule) mayEnd() bool {
 	return slices.ContainsFunc(s.works, func(w *pacedWork) bool { return !w.waits && !s.waitsForCaller(w) })
 }
 
@@ -329,97 +340,6 @@ func (s *Schedule) waitsForCaller(w *pacedWork) bool {
 	return slices.ContainsFunc(s.questions, func(q *askedQuestion) bool { return q.work == w.ID })
 }
 
-// saySpeakable says remarks, new activities and heartbeats that are due, of all works in one utterance.
-func (s *Schedule) saySpeakable() {
-	s.dropStale()
-	if at, ok := s.speakableFrom(); !ok || s.now.Before(at) {
-		return
-	}
-	var news []wording.WorkNews
-	beat := slices.ContainsFunc(s.works, func(w *pacedWork) bool { return s.heartbeatDue(w, 0) })
-	for _, w := range s.works {
-		n := wording.WorkNews{Name: s.name(w), Doing: w.doing}
-		switch {
-		case s.level == handoff.LevelChatty && len(w.remarks) > 0:
-			for _, r := range w.remarks {
-				n.Remarks = append(n.Remarks, r.text)
-			}
-			w.remarks = nil
-			s.Counts.Remarks++
-			w.postpone(s.now)
-		case beat && s.heartbeatDue(w, heartbeatTogether):
-			n.Age = s.now.Sub(w.began)
-			s.Counts.Heartbeats++
-			w.heartbeats++
-			w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats))
-			for w.heartbeatAt.Sub(s.now) < heartbeatTimes[0] { // missed ones are not made up for
-				w.heartbeats++
-				w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats))
-			}
-		case s.level == handoff.LevelChatty && w.newDoing && !s.waitsForCaller(w):
-			s.Counts.Remarks++
-			w.postpone(s.now)
-		default:
-			continue
-		}
-		w.newDoing = false
-		news = append(news, n)
-	}
-	if len(news) > 0 {
-		s.lastSpeakable = s.now
-		s.say(&delivery{class: classSpeakable}, s.language.NewsMessage(news))
-	}
-}
-
-// name returns the name of a work for speech: its machine, with its session if the machine has several works.
-func (s *Schedule) name(w *pacedWork) string {
-	others := func(o *pacedWork) bool { return o != w && o.server == w.server }
-	if w.title == "" || !slices.ContainsFunc(s.works, others) {
-		return w.server
-	}
-	return s.language.SessionName(w.server, w.title)
-}
-
-// heartbeatDue reports whether a heartbeat of the work is due within a time from now.
-func (s *Schedule) heartbeatDue(w *pacedWork, within time.Duration) bool {
-	return !s.now.Add(within).Before(w.heartbeatAt) && !s.waitsForCaller(w)
-}
-
-// speakableFrom returns the time from which something speakable may be said, if nothing happens before. It returns
-// false if something must happen first.
-func (s *Schedule) speakableFrom() (time.Time, bool) {
-	unanswered := func(w *pacedWork) bool { return !w.answered }
-	if !s.quiet || s.invited || s.level == handoff.LevelQuiet || s.lost >= maxLost || len(s.lookups) > 0 ||
-		slices.ContainsFunc(s.works, unanswered) {
-		return time.Time{}, false
-	}
-	at := latest(s.quietSince.Add(quietGap), s.lastSpeakable.Add(speakableGap))
-	if len(s.questions) > 0 {
-		at = latest(at, s.lastQuestion.Add(questionRest))
-	}
-	for _, f := range s.deliveries {
-		if end := f.at.Add(deliveryWait); end.After(s.now) {
-			at = latest(at, end)
-		}
-	}
-	return at, true
-}
-
-// dropStale drops remarks that are too old, or from before the caller turned to something else. The latter is judged
-// only when a remark could be said: until then, the caller's words may turn out to be about the same work.
-func (s *Schedule) dropStale() {
-	at, ok := s.speakableFrom()
-	moved := ok && !s.now.Before(at)
-	for _, w := range s.works {
-		before := len(w.remarks)
-		w.remarks = slices.DeleteFunc(w.remarks, func(r heldRemark) bool {
-			return s.level != handoff.LevelChatty || s.now.Sub(r.at) > staleAfter ||
-				moved && r.epoch < s.epoch && w.concerned < s.epoch
-		})
-		s.Counts.Stale += before - len(w.remarks)
-	}
-}
-
 // setWake asks for a wake at the next time at which something is due, if nothing happens before.
 func (s *Schedule) setWake() {
 	var next time.Time
@@ -436,11 +356,11 @@ func (s *Schedule) setWake() {
 			consider(q.lastAsked.Add(s.notifyAfter(q)))
 		}
 	}
-	if len(s.finals) > 0 {
-		if s.quiet && s.running() {
-			consider(s.finals[0].at.Add(finalsTogether))
+	for _, f := range s.finals {
+		if s.quiet && s.mayEnd() {
+			consider(f.at.Add(finalsTogether))
 		}
-		consider(s.finals[0].at.Add(urgentHold))
+		consider(f.at.Add(urgentHold))
 	}
 	for _, f := range s.deliveries {
 		switch f.class {
@@ -465,11 +385,13 @@ func (s *Schedule) setWake() {
 	}
 	if at, ok := s.speakableFrom(); ok {
 		for _, w := range s.works {
-			if s.waitsForCaller(w) || s.level == handoff.LevelChatty && (len(w.remarks) > 0 || w.newDoing) {
+			if s.level == handoff.LevelChatty && (len(w.remarks) > 0 || w.newDoing) {
 				consider(at)
-			} else {
-				consider(latest(at, w.heartbeatAt))
 			}
+		}
+		beating, _ := s.beating()
+		for _, w := range beating {
+			consider(latest(at, w.heartbeatAt))
 		}
 	}
 	if !next.Equal(s.wake) && !next.IsZero() {

@@ -30,8 +30,6 @@ const (
 	// urgentHold bounds how long questions and outcomes are held for quiet, so that several outcomes become one
 	// message. After that, the floor has them and waits for quiet.
 	urgentHold = 3 * time.Second
-	// questionRest is how long nothing speakable is said after a question, so that the caller can answer.
-	questionRest = 10 * time.Second
 	// deliveryWait is how long something speakable may stay unconfirmed before it counts as lost.
 	deliveryWait = 30 * time.Second
 	// finalsTogether is how long an outcome waits for another one to be told with it, while other work runs.
@@ -56,7 +54,9 @@ const (
 	maxPaced         = 64  // works; of a further one only the outcome is told
 	maxLookups       = 64  // open lookups; a further one gets no filler
 	maxOpenQuestions = 64  // a further one is not said: it is on the page, and a notice is sent
-	maxHeldFinals    = 16  // outcomes that wait for quiet; when full, the floor gets them at once
+	maxHeldFinals    = 64  // outcomes that wait for quiet; when full, the floor gets them at once
+	maxHeldNews      = 16  // other messages that wait for an answer; when full, the oldest is dropped
+	maxReported      = 2   // works of which an utterance tells what they do; more are only counted
 	maxHeldRemarks   = 4   // of a work; when full, the oldest is dropped: the model has it as a note
 	MaxPacedNotes    = 40  // of a work; later remarks do not become notes, so that they do not fill the model's context
 	maxDeliveries    = 192 // unconfirmed utterances: more than twice the open questions; see track
@@ -83,8 +83,7 @@ type ScheduleCounts struct {
 //   - Every event of the voice, as it came.
 //   - Of a codex request: [Began] when it is accepted, and again when its names are resolved; [AnsweredEvent] when its
 //     early answer went out; [Doing] for [handoff.ItemStarted]; [Remark] for a message that is certainly not the last;
-//     [Question] and [QuestionClosed]. At the end [Ended] if a message is due, or [Gave] if the outcome was the answer
-//     or part of a summary.
+//     [Question] and [QuestionClosed]. At the end [Ended] if a message is due, or [Gave] if the outcome was the answer.
 //   - Of a side question, whose answer may take a while: the same, and [Lookup] with the same id.
 //   - Of a request that answers a question: [Claimed], and [Asked] when its output asks the question again.
 //   - Of any other request: [Lookup] and [AnsweredEvent].
@@ -109,7 +108,8 @@ type Schedule struct {
 	works         []*pacedWork     // oldest first
 	lookups       []*lookup
 	questions     []*askedQuestion
-	finals        []heldFinal // outcomes that wait for quiet
+	finals        []heldFinal // outcomes that wait for quiet, or until a question is answered
+	news          []wording.Answer
 	deliveries    []*delivery // utterances that are not confirmed, oldest first
 	quiet         bool        // both sides are; a call begins quiet
 	invited       bool        // only the client asks for responses, so nothing speakable is said
@@ -121,7 +121,6 @@ type Schedule struct {
 	callerWords   time.Time   // when they last began to say something other than a backchannel or a hush
 	callerHushed  time.Time   // when they last began to ask for quiet
 	lastSpeakable time.Time   // when the last speakable thing was said
-	lastQuestion  time.Time   // when the last question was said
 	lost          int         // number of speakable things in a row that nobody confirmed
 	over          bool        // the call has ended
 	serial        int         // number of the last id
@@ -134,18 +133,20 @@ type Schedule struct {
 
 // A pacedWork is what the schedule knows of a work.
 type pacedWork struct {
-	ID, server, title string
-	began             time.Time
-	answered          bool
-	waits             bool      // for another one to end
-	heartbeats        int       // heartbeats so far
-	heartbeatAt       time.Time // the next one
-	doing             string    // what it does, in words
-	newDoing          bool      // doing was not said yet
-	early             []string  // remarks from before the answer
-	remarks           []heldRemark
-	notes             int // number of notes so far
-	concerned         int // the last epoch in which the caller's words were about it
+	ID, server  string
+	asked       string // for
+	began       time.Time
+	answered    bool
+	waits       bool      // for another one to end
+	ran         bool      // it began after it had waited
+	heartbeats  int       // heartbeats so far
+	heartbeatAt time.Time // the next one
+	doing       string    // what it does, in words
+	newDoing    bool      // doing was not said yet
+	early       []string  // remarks from before the answer
+	remarks     []heldRemark
+	notes       int // number of notes so far
+	concerned   int // the last epoch in which the caller's words were about it
 }
 
 type heldRemark struct {
@@ -166,7 +167,7 @@ type lookup struct {
 type askedQuestion struct {
 	ID        handoff.QuestionID
 	work      string
-	text      string
+	message   wording.Answer
 	opened    time.Time
 	times     int       // how often it was asked
 	notified  bool      // a notice was sent outside of the call
@@ -174,8 +175,9 @@ type askedQuestion struct {
 }
 
 type heldFinal struct {
-	rec handoff.Record
-	at  time.Time
+	rec  handoff.Record
+	when wording.When
+	at   time.Time
 }
 
 // A class says how urgent an utterance is.
@@ -194,7 +196,7 @@ type delivery struct {
 	works        []string
 	outcomes     int // number of outcomes that it tells, also those that the caller was told elsewhere
 	question     handoff.QuestionID
-	text         string
+	message      wording.Answer
 	at           time.Time // when it was last said
 	inQuiet      bool      // it was quiet then, so that the voice model began at once
 	stopped      time.Time // when it ended before its meaning was heard; zero: it did not
@@ -250,14 +252,16 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case Gave:
 		s.gave(e)
 	case Ended:
-		if s.forget(e.Rec.ID) {
-			s.finals = append(s.finals, heldFinal{rec: e.Rec, at: s.now})
-		}
+		s.ended(e.Rec, wording.WhenNow)
+	case Unheard:
+		s.unheard(e)
+	case News:
+		s.hold(e.Message)
 	case Told:
 		s.outcomeTold(e.ID)
 	case Context:
 		s.Counts.Notes++
-		s.emit(Effect{Act: DoNote, ID: s.nextID(), Text: e.Text})
+		s.emit(Effect{Act: DoNote, ID: s.nextID(), Text: e.Message.Encode()})
 	case Yielded:
 		s.forget(e.ID)
 	case Question:
@@ -282,7 +286,7 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		s.began(e)
 	case Waits:
 		if w := s.work(e.ID); w != nil {
-			w.waits = e.On
+			w.wait(e.On, now)
 		}
 	case Doing:
 		if w := s.work(e.ID); w != nil {
@@ -300,6 +304,7 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	s.giveUpDeliveries()
 	s.askQuestions() // in the order of importance
 	s.tellFinals()
+	s.tellNews()
 	s.sayFiller()
 	s.saySpeakable()
 	s.noteHeld()
@@ -340,16 +345,43 @@ func (s *Schedule) setQuiet(on bool) {
 
 func (s *Schedule) began(e Began) {
 	if w := s.work(e.ID); w != nil {
-		w.server, w.title = e.Server, e.Title
+		w.server, w.asked = e.Server, e.Asked
 		return
 	}
 	if len(s.works) >= maxPaced {
 		s.Counts.Overflow++
 		return
 	}
-	w := &pacedWork{ID: e.ID, server: e.Server, title: e.Title, began: s.now, answered: e.Answered,
+	w := &pacedWork{ID: e.ID, server: e.Server, asked: e.Asked, began: orNow(e.Since, s.now), answered: e.Answered,
 		heartbeatAt: s.now.Add(heartbeatTimes[0]), concerned: s.epoch}
 	s.works = append(s.works, w)
+}
+
+// ended holds an outcome that the caller is to be told.
+func (s *Schedule) ended(rec handoff.Record, when wording.When) {
+	if s.forget(rec.ID) {
+		s.finals = append(s.finals, heldFinal{rec: rec, when: when, at: s.now})
+	}
+}
+
+// unheard holds outcomes that nobody was told.
+func (s *Schedule) unheard(e Unheard) {
+	when := wording.WhenMeanwhile
+	if e.Away {
+		when = wording.WhenAway
+	}
+	for _, rec := range e.Recs {
+		s.ended(rec, when)
+	}
+}
+
+// hold holds other news.
+func (s *Schedule) hold(message wording.Answer) {
+	if len(s.news) >= maxHeldNews {
+		s.news = s.news[1:]
+		s.Counts.Overflow++
+	}
+	s.news = append(s.news, message)
 }
 
 // Within returns how long a request that comes now may stay unanswered.
@@ -410,7 +442,7 @@ func (s *Schedule) note(w *pacedWork, text string) {
 	w.notes++
 	s.Counts.Notes++
 	s.emit(Effect{Act: DoNote, ID: s.nextID(), Works: []string{w.ID},
-		Text: wording.RemarkNote(handoff.Record{Server: w.server}, text)})
+		Text: wording.RemarkNote(handoff.Record{Server: w.server}, text).Encode()})
 }
 
 func (s *Schedule) question(e Question) {
@@ -422,14 +454,14 @@ func (s *Schedule) question(e Question) {
 		s.emit(Effect{Act: DoNotify, Question: e.ID})
 		return
 	}
-	s.questions = append(s.questions, &askedQuestion{ID: e.ID, work: e.Work, text: e.Text, opened: s.now})
+	s.questions = append(s.questions, &askedQuestion{ID: e.ID, work: e.Work, message: e.Message, opened: s.now})
 }
 
 // closeQuestion removes a question, and takes back its utterance if that is not said yet. Its work goes on now, so the
 // next heartbeat is postponed.
 func (s *Schedule) closeQuestion(id handoff.QuestionID) {
 	s.deliveries = slices.DeleteFunc(s.deliveries, func(f *delivery) bool {
-		asks := f.class == classUrgent && f.question == id && f.text != "" // not the output of a request, see [Asked]
+		asks := f.class == classUrgent && f.question == id && f.message.Say != "" // not the output of a request, see [Asked]
 		if asks {
 			s.emit(Effect{Act: DoTakeBack, ID: f.IDs[len(f.IDs)-1], Question: id})
 		}
@@ -449,25 +481,6 @@ func (s *Schedule) work(id string) *pacedWork {
 		return nil
 	}
 	return s.works[i]
-}
-
-// postpone postpones the next heartbeat, because something else about the work was just heard.
-func (w *pacedWork) postpone(now time.Time) {
-	next := now.Add(heartbeatAge(w.heartbeats) - heartbeatAge(w.heartbeats-1))
-	if next.After(w.heartbeatAt) {
-		w.heartbeatAt = next
-	}
-}
-
-// heartbeatAge returns the age of a work at its nth heartbeat, from 0.
-func heartbeatAge(n int) time.Duration {
-	switch {
-	case n < 0:
-		return 0
-	case n < len(heartbeatTimes):
-		return heartbeatTimes[n]
-	}
-	return heartbeatTimes[len(heartbeatTimes)-1] + time.Duration(n-len(heartbeatTimes)+1)*heartbeatEvery
 }
 
 func (s *Schedule) nextID() string {

@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"switchboard/handoff"
+	"switchboard/handoff/wording"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -24,9 +25,10 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //
 //	level LEVEL | spoke | heard | typed | murmur | hush [sometime] | quiet on|off|invited | hangup
 //	said ID|last [cut|unheard|unsaid [SHARE TEXT]] (how much of the sound of TEXT was heard; 0.4+: more was to be made)
-//	sentence (over just now) | began ID SERVER [TITLE] | adopted ID SERVER | answered ID | lookup ID [SERVER]
+//	sentence (over just now) | began ID SERVER [ASKED] | adopted ID SERVER [SECONDS ago] | waits ID on|off | answered ID | lookup ID [SERVER]
 //	doing ID KIND TEXT | remark ID TEXT | question QID WORK TEXT | closed QID | claimed QID | asked QID UTTERANCE
-//	done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK,WORK TEXT | told ID | concerned ID
+//	done ID SERVER TEXT | failed ID SERVER | gave UTTERANCE WORK TEXT | told ID | concerned ID | news TEXT
+//	unheard ID,ID SERVER TEXT (they ended before the call)
 
 // TestSchedules plays every script; -update rewrites the golden lines.
 func TestSchedules(t *testing.T) {
@@ -200,9 +202,12 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 	case "hangup":
 		return handoff.CallEnded{}, nil
 	case "began":
-		return Began{ID: word[1], Server: word[2], Title: word[3]}, nil
+		return Began{ID: word[1], Server: word[2], Asked: word[3]}, nil
 	case "adopted":
-		return Began{ID: word[1], Server: word[2], Answered: true}, nil
+		ago, _ := strconv.Atoi(word[3])
+		return Began{ID: word[1], Server: word[2], Since: now.Add(-time.Duration(ago) * time.Second), Answered: true}, nil
+	case "waits":
+		return Waits{word[1], word[2] == "on"}, nil
 	case "answered":
 		return AnsweredEvent{word[1]}, nil
 	case "lookup":
@@ -212,7 +217,7 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 	case "remark":
 		return Remark{word[1], rest}, nil
 	case "question":
-		return Question{handoff.QuestionID(word[1]), word[2], word[3]}, nil
+		return Question{handoff.QuestionID(word[1]), word[2], wording.Answer{Say: word[3]}}, nil
 	case "closed":
 		return QuestionClosed{handoff.QuestionID(word[1])}, nil
 	case "claimed":
@@ -220,12 +225,22 @@ func parseScheduleEvent(line string, now time.Time) (Event, error) {
 	case "asked":
 		return Asked{handoff.QuestionID(word[1]), word[2]}, nil
 	case "done":
-		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Outcome: handoff.OutcomeResult, Text: word[3]}}, nil
+		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Prompt: "do " + word[1],
+			Outcome: handoff.OutcomeResult, Text: word[3]}}, nil
 	case "failed":
 		return Ended{Rec: handoff.Record{ID: word[1], Server: word[2], Outcome: handoff.OutcomeFailed,
 			Fault: handoff.Fault(handoff.CodeAgentFailed, word[2], "")}}, nil
 	case "gave":
-		return Gave{Utterance: word[1], Works: strings.Split(word[2], ","), Text: word[3]}, nil
+		return Gave{Utterance: word[1], Work: word[2], Message: wording.Answer{Say: word[3]}}, nil
+	case "unheard":
+		e := Unheard{Away: true}
+		for id := range strings.SplitSeq(word[1], ",") {
+			e.Recs = append(e.Recs, handoff.Record{ID: id, Server: word[2], Prompt: "do " + id,
+				Outcome: handoff.OutcomeResult, Text: word[3]})
+		}
+		return e, nil
+	case "news":
+		return News{wording.Answer{Say: strings.TrimSpace(word[1] + " " + rest)}}, nil
 	case "told":
 		return Told{word[1]}, nil
 	case "concerned":
@@ -278,7 +293,7 @@ func TestScheduleBounds(t *testing.T) {
 		id := "w" + strconv.Itoa(i)
 		give(Began{ID: id, Server: "bigpc", Answered: true})
 		give(Lookup{ID: "r" + id})
-		give(Question{ID: handoff.QuestionID("q" + id), Work: id, Text: "May I?"})
+		give(Question{ID: handoff.QuestionID("q" + id), Work: id, Message: wording.Answer{Say: "May I?"}})
 		for range min(MaxPacedNotes, 1000/(i+1)) + 2 {
 			give(Remark{id, "Something."})
 		}
@@ -300,7 +315,7 @@ func TestScheduleBounds(t *testing.T) {
 	for i := range finals {
 		give(Ended{Rec: handoff.Record{ID: "w" + strconv.Itoa(i), Server: "bigpc", Outcome: handoff.OutcomeResult,
 			Text: "Done."}})
-		if len(s.finals) >= maxHeldFinals || len(s.deliveries) > maxDeliveries {
+		if len(s.finals) >= maxHeldFinals && !s.asking() || len(s.deliveries) > maxDeliveries {
 			t.Fatalf("%d outcomes held, %d on their way", len(s.finals), len(s.deliveries))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/handoff/wording"
 )
 
 // act does one thing of the caller, the voice model or an agent.
@@ -72,7 +73,7 @@ func (w *speechWorld) finishModel(cut bool) {
 		}
 		said := handoff.Said{ID: id, At: w.now, Cut: cut}
 		x := w.IDs[id]
-		if !cut && x.class() == classFinal && w.pick(8) == 0 {
+		if !cut && x.class() == classFinal && w.pick(6) == 0 {
 			said.At, said.Unsaid = time.Time{}, true
 			w.unsaid++
 		}
@@ -146,14 +147,16 @@ func (w *speechWorld) agent() {
 		return
 	}
 	id := w.works[w.pick(len(w.works))]
-	switch w.pick(9) {
+	switch w.pick(11) {
 	case 0, 1:
 		w.give(Remark{id, "I look at `a/b/c.go`, part " + strconv.Itoa(w.serial) + "."})
 	case 2:
 		w.give(Doing{id, []handoff.ItemKind{handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemReasoning,
 			handoff.ItemMessage}[w.pick(4)], "go test ./..."})
 	case 3:
-		w.ask(id)
+		if w.pick(3) == 0 { // nothing else is said while one is open
+			w.ask(id)
+		}
 	case 4:
 		for _, q := range slices.Sorted(maps.Keys(w.questions)) {
 			if state := w.questions[q]; !state.closed && state.work == id {
@@ -167,6 +170,10 @@ func (w *speechWorld) agent() {
 		w.claim()
 	case 6:
 		w.finish(id)
+	case 7:
+		w.give(Waits{id, w.pick(2) == 0})
+	case 8:
+		w.give(News{wording.Answer{Say: "Something else.", Note: newsNote}})
 	default:
 		w.answer(id)
 	}
@@ -183,7 +190,7 @@ func (w *speechWorld) ask(work string) {
 		}
 	}
 	w.questions[q] = &worldQuestion{opened: w.now, last: w.now, work: work, refused: kept >= maxOpenQuestions}
-	w.give(Question{q, work, "May I?"})
+	w.give(Question{q, work, wording.Answer{Say: "May I?"}})
 }
 
 // claim brings an answer to a question. As often as not it is not plain, and the router asks once more, as it
@@ -235,7 +242,7 @@ func (w *speechWorld) begin() {
 				w.fail("%s is answered within %v", id, within)
 			}
 		}
-		w.give(Began{id, []string{"bigpc", "laptop"}[w.pick(2)], "the **api**", answered})
+		w.give(Began{id, []string{"bigpc", "laptop"}[w.pick(2)], "the **api**", time.Time{}, answered})
 	}
 }
 
@@ -254,16 +261,21 @@ func (w *speechWorld) finish(id string) {
 		q.closed = q.closed || q.work == id
 	}
 	w.finals[id] = &worldFinal{ended: w.now}
-	if _, waits := w.open[id]; waits || w.pick(6) == 0 { // as the answer, or as a summary
+	if _, waits := w.open[id]; waits { // as the answer
 		delete(w.open, id)
 		w.finals[id].told++
 		u := w.name("h")
 		w.IDs[u] = Effect{Works: []string{id}}
 		w.queue = append(w.queue, u)
 		w.flying[u] = w.now
-		w.give(Gave{u, "The work is done.", []string{id}, waits})
+		w.give(Gave{u, id, wording.Answer{Say: "The work is done."}})
 		return
 	}
 	outcome := []handoff.Outcome{handoff.OutcomeResult, handoff.OutcomeFailed, handoff.OutcomeInterrupted}[w.pick(3)]
-	w.give(Ended{Rec: handoff.Record{ID: id, Server: "bigpc", Outcome: outcome, Text: "All **done**."}})
+	rec := handoff.Record{ID: id, Server: "bigpc", Outcome: outcome, Text: "All **done**."}
+	if w.pick(6) == 0 {
+		w.give(Unheard{Recs: []handoff.Record{rec}, Away: w.pick(2) == 0})
+		return
+	}
+	w.give(Ended{Rec: rec})
 }

@@ -13,7 +13,7 @@ type View struct {
 	Thread Thread // of the step
 	After  Turn   // the step's After ("": the tip), of the thread or of an ancestor before the fork
 	Active Turn   // the active turn of the thread
-	Turn   Turn   // the step's own turn, in the thread or in the copy
+	Turn   Turn   // the step's own turn
 	Copy   Thread // the thread with the id of the copy
 }
 
@@ -24,45 +24,22 @@ type Rows interface {
 }
 
 // ThreadOf returns the id of a step's thread.
-func ThreadOf(s Step) string {
-	_, thread := s.about()
-	return thread
-}
+func ThreadOf(s Step) string { return s.about().thread }
 
 // See reads the view of a step, and nothing else.
 func See(rows Rows, s Step) (v View, err error) {
-	thread := ThreadOf(s)
-	after, turn, copied := "", "", ""
-	switch s := s.(type) {
-	case Fork:
-		after, copied = s.After, s.Copy
-	case Claim:
-		after, turn, copied = s.After, s.Turn, s.Copy
-	case Append:
-		turn = s.Turn
-	case End:
-		turn = s.Turn
-	case Undo:
-		turn = s.Turn
-	}
-	if v.Thread, err = rows.Thread(thread); err != nil || v.Thread.ID == "" {
+	a := s.about()
+	if v.Thread, err = rows.Thread(a.thread); err != nil || v.Thread.ID == "" {
 		return v, err
 	}
-	if v.After, err = visible(rows, v.Thread, cmp.Or(after, v.Thread.Tip)); err != nil {
+	if v.After, err = visible(rows, v.Thread, cmp.Or(a.after, v.Thread.Tip)); err != nil {
 		return v, err
 	}
-	if v.Active, err = turnOf(rows, thread, v.Thread.Active); err != nil {
+	if v.Active, err = turnOf(rows, a.thread, v.Thread.Active); err != nil {
 		return v, err
 	}
-	if v.Turn, err = turnOf(rows, thread, turn); err != nil || copied == "" {
-		return v, err
-	}
-	if v.Copy, err = rows.Thread(copied); err != nil || v.Copy.ID == "" {
-		return v, err
-	}
-	again, err := turnOf(rows, copied, turn)
-	if again.ID != "" {
-		v.Turn = again
+	if v.Turn, err = turnOf(rows, a.thread, a.turn); err == nil && a.copied != "" {
+		v.Copy, err = rows.Thread(a.copied)
 	}
 	return v, err
 }
@@ -99,8 +76,6 @@ type Change struct {
 	Threads []Thread // new or changed
 	Turns   []Turn   // new or changed
 	Items   []Item   // appended to Result.Thread, which then has Result.Thread.Items of them
-	// Drop deletes Result.Turn, every item of Result.Thread from Result.Turn.From on, and, if Forked, that thread.
-	Drop bool
 }
 
 // Decide returns the change of a step. The error is nil if the step is valid, or a repetition.
@@ -108,8 +83,7 @@ func Decide(v View, s Step) (Change, error) {
 	if err := check(s); err != nil {
 		return Change{}, err
 	}
-	owner, _ := s.about()
-	if v.Thread.ID != "" && v.Thread.Owner != owner {
+	if v.Thread.ID != "" && v.Thread.Owner != s.about().owner {
 		v = View{} // somebody else's thread looks like none
 	}
 	if c, ok := s.(Create); ok {
@@ -131,8 +105,6 @@ func Decide(v View, s Step) (Change, error) {
 		return v.append(s)
 	case End:
 		return v.end(s)
-	case Undo:
-		return v.undo(s)
 	}
 	return Change{}, handoff.Fault(handoff.CodeInternal, "", "a step of threads that nobody knows")
 }
@@ -150,109 +122,65 @@ func (v View) withoutExpired(now time.Time) (Thread, []Turn) {
 	return t, []Turn{lost}
 }
 
-// after returns the turn before the new one: v.After, or the active turn if that was lost.
-func (v View) after(id string, lost []Turn) (Turn, error) {
+func (v View) fork(s Fork) (Change, error) {
+	if v.Copy.ID != "" {
+		if v.Copy.Owner != v.Thread.Owner {
+			return Change{}, handoff.Fault(handoff.CodeConflict, "", "the id of the copy is taken")
+		}
+		return Change{Result: Result{Thread: v.Copy, Forked: true, Same: true}}, nil
+	}
+	t, lost := v.withoutExpired(s.At)
 	after := v.After
-	if len(lost) == 1 && (id == "" || id == lost[0].ID) {
+	if len(lost) == 1 && (s.After == "" || s.After == lost[0].ID) {
 		after = lost[0]
 	}
 	switch {
-	case id != "" && after.ID == "":
-		return Turn{}, handoff.Fault(handoff.CodeNotFound, "such turn", "previous turn "+id+" is not there")
-	case id != "" && after.Status == Running:
-		return Turn{}, handoff.Fault(handoff.CodeBusy, "", "the previous turn still runs")
+	case s.After != "" && after.ID == "":
+		return Change{}, handoff.Fault(handoff.CodeNotFound, "such turn", "previous turn "+s.After+" is not there")
+	case s.After != "" && after.Status == Running:
+		return Change{}, handoff.Fault(handoff.CodeBusy, "", "the previous turn still runs")
+	case after.ID != "" && t.Depth == maxDepth:
+		return Change{}, handoff.Fault(handoff.CodeTooLarge, "this has been copied too often", "")
 	}
-	return after, nil
-}
-
-// copied returns a copy of the thread up to the end of a turn; without a turn, it is empty.
-func (v View) copied(after Turn, id string, now time.Time) (Thread, error) {
-	t := v.Thread
-	c := Thread{ID: id, Owner: t.Owner, Title: t.Title, Dir: t.Dir, Created: now, Updated: now}
-	if after.ID == "" {
-		return c, nil
+	c := Thread{ID: s.Copy, Owner: t.Owner, Title: t.Title, Dir: t.Dir, Created: s.At, Updated: s.At}
+	if after.ID != "" {
+		c.Tip, c.Parent, c.ForkAt, c.Items = after.ID, after.Thread, after.Until, after.Until
+		c.Depth = t.Depth + 1 // if the turn is of an ancestor, it is less; this is an upper bound
 	}
-	c.Tip, c.Parent, c.ForkAt, c.Items = after.ID, after.Thread, after.Until, after.Until
-	c.Depth = t.Depth + 1 // if the turn is of an ancestor, it is less; this is an upper bound
-	if c.Depth > maxDepth {
-		return c, handoff.Fault(handoff.CodeTooLarge, "this has been copied too often", "")
+	made := Change{Result: Result{Thread: c, Forked: true}, Threads: []Thread{c}, Turns: lost}
+	if len(lost) > 0 { // so that the lost runner can write no more
+		made.Threads = []Thread{t, c}
 	}
-	return c, nil
-}
-
-func (v View) fork(s Fork) (Change, error) {
-	if v.Copy.ID != "" {
-		return v.again(v.Copy, Turn{})
-	}
-	t, lost := v.withoutExpired(s.At)
-	after, err := v.after(s.After, lost)
-	if err != nil {
-		return Change{}, err
-	}
-	c, err := v.copied(after, s.Copy, s.At)
-	if err != nil {
-		return Change{}, err
-	}
-	return Change{Result: Result{Thread: c, Forked: true}, Threads: beside(lost, t, c), Turns: lost}, nil
-}
-
-// beside returns the threads to write for a copy: the copy, and its source if the active turn of that was lost, so that
-// the lost runner can write no more.
-func beside(lost []Turn, source, c Thread) []Thread {
-	if len(lost) == 0 {
-		return []Thread{c}
-	}
-	return []Thread{source, c}
-}
-
-// again returns the result of a repeated step: the thread and turn that have its ids.
-func (v View) again(t Thread, turn Turn) (Change, error) {
-	if t.Owner != v.Thread.Owner {
-		return Change{}, handoff.Fault(handoff.CodeConflict, "", "the id of the copy is taken")
-	}
-	return Change{Result: Result{Thread: t, Turn: turn, Forked: t.ID != v.Thread.ID, Same: true}}, nil
+	return made, nil
 }
 
 func (v View) claim(s Claim) (Change, error) {
-	switch {
-	case v.Turn.ID != "" && v.Turn.Thread == v.Copy.ID:
-		return v.again(v.Copy, v.Turn)
-	case v.Turn.ID != "":
-		return v.again(v.Thread, v.Turn)
-	case v.Copy.ID != "":
-		return Change{}, handoff.Fault(handoff.CodeConflict, "", "the id of the copy is taken")
+	if v.Turn.ID != "" {
+		return Change{Result: Result{Thread: v.Thread, Turn: v.Turn, Same: true}}, nil
 	}
 	t, turns := v.withoutExpired(s.At)
-	after, err := v.after(s.After, turns)
-	if err != nil {
-		return Change{}, err
-	}
-	source := t
-	free := t.Active == "" && (s.After == "" || s.After == t.Tip)
-	if !free {
-		if s.Copy == "" {
-			return Change{}, handoff.Fault(handoff.CodeBusy, "", "it runs a turn or is further")
-		}
-		if t, err = v.copied(after, s.Copy, s.At); err != nil {
-			return Change{}, err
-		}
+	after := v.After
+	switch {
+	case t.Active != "":
+		return Change{}, handoff.Fault(handoff.CodeBusy, "", "it runs a turn")
+	case t.Items+len(s.Items) > maxItems:
+		return Change{}, errFull()
+	case len(turns) == 1:
+		after = turns[0]
 	}
 	turn := Turn{
-		ID: s.Turn, Thread: t.ID, Previous: after.ID, Forked: !free, Claim: s.Key, Status: Running, Fence: t.Fence + 1,
-		From: t.Items, Anchor: after.Anchor, Started: s.At,
+		ID: s.Turn, Thread: t.ID, Previous: after.ID, Claim: s.Key, Status: Running, Fence: t.Fence + 1, From: t.Items,
+		Until: t.Items + len(s.Items), Anchor: after.Anchor, Started: s.At,
 	}
-	t.Active, t.Fence, t.Lease, t.Updated = turn.ID, turn.Fence, s.At.Add(Lease), s.At
+	t.Active, t.Fence, t.Items, t.Lease, t.Updated = turn.ID, turn.Fence, turn.Until, s.At.Add(Lease), s.At
 	t.Title = cmp.Or(t.Title, s.Title)
-	if t.Items += len(s.Items); t.Items > maxItems {
-		return Change{}, handoff.Fault(handoff.CodeContextFull, "", "the thread has too many items")
-	}
-	turn.Until = t.Items
-	c := Change{Result: Result{Thread: t, Turn: turn, Forked: !free}, Threads: []Thread{t}, Turns: append(turns, turn),
-		Items: of(turn, s.Items)}
-	if !free {
-		c.Threads = beside(turns, source, t)
-	}
-	return c, nil
+	return Change{Result: Result{Thread: t, Turn: turn}, Threads: []Thread{t}, Turns: append(turns, turn),
+		Items: of(turn, s.Items)}, nil
+}
+
+// errFull is the error of a step after which a thread would have too many items.
+func errFull() error {
+	return handoff.Fault(handoff.CodeContextFull, "", "the thread has too many items")
 }
 
 // of returns the items with their turn set.
@@ -264,22 +192,11 @@ func of(turn Turn, items []Item) []Item {
 	return items
 }
 
-// writer returns an error unless the claim with this fence may still write the turn.
-func (v View) writer(turn string, fence int64) error {
-	t := v.Thread
-	if v.Turn.ID != "" && v.Turn.Thread == t.ID && t.Active == turn && t.Fence == fence && v.Turn.Fence == fence {
-		return nil
-	}
-	return handoff.Fault(handoff.CodeTakenOver, "", "the turn is over, or somebody else's by now")
-}
-
 func (v View) append(s Append) (Change, error) {
-	if err := v.writer(s.Turn, s.Fence); err != nil {
-		return Change{}, err
-	}
-	t, turn := v.Thread, v.Turn
-	items := s.Items
+	t, turn, items := v.Thread, v.Turn, s.Items
 	switch {
+	case turn.ID == "", turn.Thread != t.ID, t.Active != s.Turn, t.Fence != s.Fence, turn.Fence != s.Fence:
+		return Change{}, handoff.Fault(handoff.CodeTakenOver, "", "the turn is over, or somebody else's by now")
 	case t.Items == s.From, len(items) == 0:
 	case t.Items == s.From+len(items):
 		items = nil // written before
@@ -287,7 +204,7 @@ func (v View) append(s Append) (Change, error) {
 		return Change{}, handoff.Fault(handoff.CodeTakenOver, "", "the thread has other items")
 	}
 	if t.Items += len(items); t.Items > maxItems {
-		return Change{}, handoff.Fault(handoff.CodeContextFull, "", "the thread has too many items")
+		return Change{}, errFull()
 	}
 	if s.Anchor != nil {
 		turn.Anchor = *s.Anchor
@@ -318,21 +235,5 @@ func (v View) end(s End) (Change, error) {
 		s.Text, s.Usage
 	c.Turn.Unheard, c.Turn.Steers = c.Turn.Left(), nil
 	c.Threads, c.Turns = []Thread{c.Thread}, []Turn{c.Turn}
-	return c, nil
-}
-
-func (v View) undo(s Undo) (Change, error) {
-	if v.Turn.ID == "" {
-		return Change{Result: Result{Thread: v.Thread, Same: true}}, nil
-	}
-	if err := v.writer(s.Turn, s.Fence); err != nil {
-		return Change{}, err
-	}
-	t := v.Thread
-	t.Active, t.Items = "", v.Turn.From
-	c := Change{Result: Result{Thread: t, Turn: v.Turn, Forked: v.Turn.Forked}, Drop: true}
-	if !c.Forked {
-		c.Threads = []Thread{t}
-	}
 	return c, nil
 }

@@ -73,7 +73,6 @@ type Turn struct {
 	ID       string
 	Thread   string // in which it ran; copies of that thread see it, too
 	Previous string // the turn before it; "": none
-	Forked   bool   // its thread was made for it
 	Claim    string `json:",omitempty"` // the key of the claim that began it
 	Status   Status
 	Fence    int64
@@ -141,8 +140,16 @@ type Store interface {
 	List(ctx context.Context, owner string, limit int) ([]Thread, error)
 }
 
-// A Step is one of [Create], [Fork], [Claim], [Append], [End] and [Undo].
-type Step interface{ about() (owner, thread string) }
+// A Step is one of [Create], [Fork], [Claim], [Append] and [End].
+type Step interface{ about() about }
+
+// about is what a step is about, in the same form for all steps. Empty fields are not needed by the step.
+type about struct {
+	owner, thread, turn, after, copied string
+	at                                 time.Time
+	items                              []Item
+	steer                              *Steer
+}
 
 // Create makes an empty thread. If there is a thread with this id, it changes nothing.
 type Create struct {
@@ -159,14 +166,11 @@ type Fork struct {
 	At            time.Time
 }
 
-// Claim begins a turn. If another turn runs in the thread, or After is not its newest turn, the turn begins in a copy,
-// if there is an id for one. Of several claims with the same After, exactly one goes on in the thread itself. A
-// repeated claim, with the same turn and copy, changes nothing; Turn.Claim has the key of the first one.
+// Claim begins a turn after the newest one. Of several claims exactly one begins; while its turn runs, the others are
+// refused. A repeated claim, with the same turn, changes nothing; Turn.Claim has the key of the first one.
 type Claim struct {
 	Owner, Thread string
-	After         string // the turn before it; "": the newest
 	Turn          string
-	Copy          string // the id of the copy; "": the claim is refused instead of copying
 	Key           string // identifies this claim among others of the same turn; may be ""
 	Items         []Item // the input of the turn; at least one
 	Title         string // of the thread, if it has none yet
@@ -195,21 +199,20 @@ type End struct {
 	Usage  json.RawMessage
 }
 
-// Undo takes a claim back: it deletes the turn, its items, and the copy that the claim made.
-type Undo struct {
-	Owner, Thread, Turn string
-	Fence               int64
+func (s Create) about() about { return about{owner: s.Owner, thread: s.Thread, at: s.At} }
+func (s Fork) about() about {
+	return about{owner: s.Owner, thread: s.Thread, after: s.After, copied: s.Copy, at: s.At}
 }
-
-func (s Create) about() (string, string) { return s.Owner, s.Thread }
-func (s Fork) about() (string, string)   { return s.Owner, s.Thread }
-func (s Claim) about() (string, string)  { return s.Owner, s.Thread }
-func (s Append) about() (string, string) { return s.Owner, s.Thread }
-func (s Undo) about() (string, string)   { return s.Owner, s.Thread }
+func (s Claim) about() about {
+	return about{owner: s.Owner, thread: s.Thread, turn: s.Turn, at: s.At, items: s.Items}
+}
+func (s Append) about() about {
+	return about{owner: s.Owner, thread: s.Thread, turn: s.Turn, at: s.At, items: s.Items, steer: s.Steer}
+}
 
 // Result is the result of a step.
 type Result struct {
-	Thread Thread // of the turn: the copy, if one was made
+	Thread Thread // of the turn, or the copy
 	Turn   Turn
 	Forked bool // Thread is a copy that the step made
 	Same   bool // the step is a repetition, and changed nothing

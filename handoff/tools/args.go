@@ -38,11 +38,18 @@ type CodexArguments struct {
 	FromServer string `json:"from_server,omitempty"`
 	FromThread string `json:"from_thread_id,omitempty"`
 	Prompt     string `json:"prompt"`
-	Begin      string `json:"begin,omitempty"` // id of work that was not begun, whose words and target are used instead
+	Worktree   bool   `json:"worktree,omitempty"` // see [handoff.Request.Worktree]
+	Begin      string `json:"begin,omitempty"`    // id of work that was not begun, whose words and target are used instead
 }
 
 // NextArguments are the arguments of [QueueNext]: work that comes after the running one.
 type NextArguments struct{ CodexArguments }
+
+// WatchArguments are the arguments of [Watch]: a session in which somebody else begins work.
+type WatchArguments struct {
+	Server string `json:"server"`
+	Thread string `json:"thread_id"`
+}
 
 // AsideArguments are the arguments of [RunOnServer]: a side question.
 type AsideArguments struct{ CodexArguments }
@@ -77,6 +84,10 @@ type StopArguments struct {
 	Server string `json:"server,omitempty"` // "": not named; see [StopArguments.All]
 	// Drop is the id of paused work, which is dropped; nothing else is stopped.
 	Drop string `json:"drop,omitempty"`
+	// Theirs is the id of watched work that somebody else began, which the caller wants stopped all the same.
+	Theirs string `json:"theirs,omitempty"`
+	// Watched is a session on Server that is watched no longer. Its work goes on.
+	Watched string `json:"watched,omitempty"`
 }
 
 // StatusArguments are the arguments of [Status].
@@ -112,10 +123,18 @@ func (a AsideArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Gr
 	return a.give(ctx, f, g, handoff.ModeAside)
 }
 
+// Do follows work that somebody else begins.
+func (a WatchArguments) Do(ctx context.Context, _ Backend, f Front, g handoff.Grant) (Result, error) {
+	return f.Give(ctx, g, handoff.Request{
+		Target: handoff.Target{Server: a.Server, Thread: a.Thread}, Mode: handoff.ModeWatch,
+	})
+}
+
 func (a CodexArguments) give(ctx context.Context, f Front, g handoff.Grant, mode handoff.Mode) (Result, error) {
 	from := handoff.Target{Server: a.FromServer, Thread: a.FromThread}
 	return f.Give(ctx, g, handoff.Request{
-		Target: a.Target(), From: from, Input: handoff.TextInput(a.Prompt), Mode: mode, Instead: handoff.RunID(a.Begin),
+		Target: a.Target(), From: from, Input: handoff.TextInput(a.Prompt), Mode: mode, Instead: handoff.ID(a.Begin),
+		Worktree: a.Worktree,
 	})
 }
 
@@ -182,6 +201,17 @@ func (a *NameArguments) Check() error {
 	return names(&a.Server, &a.Thread, &a.Name)
 }
 
+// Check trims the names and reports what is wrong.
+func (a *WatchArguments) Check() error {
+	if err := names(&a.Server, &a.Thread); err != nil {
+		return err
+	}
+	if a.Server == "" || a.Thread == "" || a.Thread == handoff.NewThread {
+		return handoff.Fault(handoff.CodeMalformed, "server and thread_id have to name a session", "")
+	}
+	return nil
+}
+
 // Check trims the name, bounds the limit, and reports what is wrong.
 func (a *SessionsArguments) Check() error {
 	a.Limit = clamp(a.Limit, handoff.DefaultSessions, handoff.MaxSessions)
@@ -201,7 +231,7 @@ func (a *ReadArguments) Check() error {
 }
 
 // Check trims the names and reports what is wrong.
-func (a *StopArguments) Check() error { return names(&a.Server, &a.Drop) }
+func (a *StopArguments) Check() error { return names(&a.Server, &a.Drop, &a.Watched) }
 
 // All reports whether Server means all machines.
 func (a StopArguments) All() bool {

@@ -18,7 +18,7 @@ import (
 // which knows no call and no HTTP.
 type office struct {
 	desk
-	events []handoff.RunEvent // of each run; after them nothing happens
+	events []handoff.Event // of each handoff; after them nothing happens
 	asked  []handoff.RecordQuestion
 	began  []handoff.Request // by key once
 	did    []string
@@ -66,8 +66,8 @@ func (o *office) Decide(_ context.Context, _ handoff.Grant, id handoff.QuestionI
 	return nil
 }
 
-func (o *office) Reply(_ context.Context, _ handoff.Grant, id handoff.QuestionID, words string) error {
-	o.did = append(o.did, words+" to "+string(id))
+func (o *office) Reply(_ context.Context, _ handoff.Grant, id handoff.QuestionID, reply handoff.Reply) error {
+	o.did = append(o.did, reply.Words+" to "+string(id))
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (o *office) SetLevel(_ context.Context, c handoff.Caller, level handoff.Spe
 	return nil
 }
 
-func (o *office) Start(_ context.Context, _ handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+func (o *office) Start(_ context.Context, _ handoff.Grant, req handoff.Request) (handoff.ID, error) {
 	if !slices.ContainsFunc(o.began, func(r handoff.Request) bool { return r.Key == req.Key }) {
 		o.began = append(o.began, req)
 	}
@@ -89,23 +89,23 @@ func (o *office) Give(ctx context.Context, g handoff.Grant, req handoff.Request)
 }
 
 func (o *office) Follow(
-	ctx context.Context, g handoff.Grant, _ handoff.RunID, _ uint64,
-) iter.Seq2[handoff.RunEvent, error] {
-	return func(yield func(handoff.RunEvent, error) bool) {
+	ctx context.Context, g handoff.Grant, _ handoff.ID, _ uint64,
+) iter.Seq2[handoff.Event, error] {
+	return func(yield func(handoff.Event, error) bool) {
 		for _, e := range o.events {
 			if !e.Record.Shown(g) {
-				yield(handoff.RunEvent{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
+				yield(handoff.Event{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
 				return
 			}
 			if !yield(e, nil) {
 				return
 			}
-			if _, ended := e.Kind.(handoff.RunEnded); ended {
+			if _, ended := e.Kind.(handoff.EventEnded); ended {
 				return
 			}
 		}
 		<-ctx.Done()
-		yield(handoff.RunEvent{}, ctx.Err())
+		yield(handoff.Event{}, ctx.Err())
 	}
 }
 
@@ -113,31 +113,31 @@ func (o *office) RenameSession(context.Context, handoff.Grant, handoff.Target, s
 	return nil
 }
 
-func (o *office) Heard(context.Context, handoff.Grant, handoff.RunID) error { return nil }
+func (o *office) Heard(context.Context, handoff.Grant, handoff.ID) error { return nil }
 
 // front is a program with a key of its own for a request.
 func (o *office) front(key string, wait time.Duration) Direct {
 	return Direct{
 		Backend: Backend{
-			Directory: o, Resolver: o, Namer: o, Work: o, Questions: o, Giver: o, Runs: o, Decisions: o, Levels: o,
+			Directory: o, Resolver: o, Namer: o, Work: o, Questions: o, Giver: o, Handoffs: o, Decisions: o, Levels: o,
 		},
 		Complete: func(req *handoff.Request) { req.Key = key }, Wait: wait,
 	}
 }
 
 // event is something that happens to h-1, a running work on bigpc.
-func event(kind handoff.RunKind, change func(*handoff.Record)) handoff.RunEvent {
+func event(kind handoff.EventKind, change func(*handoff.Record)) handoff.Event {
 	rec := handoff.Record{ID: "h-1", Server: "bigpc", Title: "Auth", Why: handoff.WhyContinued, ThreadID: "t-1",
 		State: handoff.StatusStarted}
 	if change != nil {
 		change(&rec)
 	}
-	return handoff.RunEvent{Run: "h-1", Record: rec, Kind: kind}
+	return handoff.Event{ID: "h-1", Record: rec, Kind: kind}
 }
 
 // ended is the end of h-1 with a result.
-func ended() handoff.RunEvent {
-	return event(handoff.RunEnded{}, func(rec *handoff.Record) {
+func ended() handoff.Event {
+	return event(handoff.EventEnded{}, func(rec *handoff.Record) {
 		rec.State, rec.Outcome, rec.Text = handoff.StatusCompleted, handoff.OutcomeResult, "All pass. See **auth**."
 	})
 }
@@ -153,6 +153,7 @@ func TestEveryToolByAnotherFront(t *testing.T) {
 		ReadSession:  {{`{"server":"bigpc","thread_id":"t-1"}`, "agent: All pass."}},
 		RunOnServer:  {{`{"server":"bigpc","prompt":"which branch?"}`, "work_id: h-1"}},
 		QueueNext:    {{`{"server":"bigpc","prompt":"push"}`, "work_id: h-1"}},
+		Watch:        {{`{"server":"bigpc","thread_id":"t-1"}`, "All pass. See **auth**."}},
 		NameSession:  {{`{"server":"bigpc","thread_id":"t-1","name":"Tokens"}`, "Okay, it is called Tokens now."}},
 		StopWork:     {{`{"server":"bigpc"}`, "Stopping the work on bigpc."}},
 		Status:       {{`{}`, "waiting: bigpc; question q1: make"}},
@@ -168,7 +169,7 @@ func TestEveryToolByAnotherFront(t *testing.T) {
 			t.Errorf("%s is not tried", tool.Name)
 		}
 		for _, call := range calls[tool.Name] {
-			o := &office{events: []handoff.RunEvent{ended()}, asked: []handoff.RecordQuestion{question}}
+			o := &office{events: []handoff.Event{ended()}, asked: []handoff.RecordQuestion{question}}
 			o.records = []handoff.Record{{ID: "h-2", Server: "bigpc", ThreadID: "t-1", Title: "Auth", CreatedAt: time.Now()}}
 			args, err := tool.Parse(call.raw)
 			if err != nil {
@@ -257,40 +258,40 @@ func TestAwait(t *testing.T) {
 		Kind: handoff.QuestionCommand, Command: "npm install"}
 	other := asked
 	other.Handoff, other.Label = "h-7", "q7"
-	promised := event(handoff.RunPromised{}, nil)
-	question := event(handoff.RunAsked{Question: handoff.OpenQuestion{Shown: asked}}, nil)
+	promised := event(handoff.EventPromised{}, nil)
+	question := event(handoff.EventAsked{Question: handoff.OpenQuestion{Shown: asked}}, nil)
 	for name, tc := range map[string]struct {
 		grant  handoff.Grant
-		events []handoff.RunEvent
+		events []handoff.Event
 		open   []handoff.RecordQuestion
 		took   time.Duration
 		want   []string // in the text, or the code of the error
 	}{
-		"outcome": {owner, []handoff.RunEvent{promised, ended()}, nil, 0,
+		"outcome": {owner, []handoff.Event{promised, ended()}, nil, 0,
 			[]string{"All pass. See **auth**.", "work_id: h-1"}},
-		"goes on": {owner, []handoff.RunEvent{promised}, nil, 45 * time.Second,
+		"goes on": {owner, []handoff.Event{promised}, nil, 45 * time.Second,
 			[]string{"Working on it on bigpc, going on in Auth.", "It goes on by itself", "work_id: h-1"}},
-		"waits": {owner, []handoff.RunEvent{event(handoff.RunWaiting{Waits: handoff.WaitsTheirs}, nil)}, nil,
+		"waits": {owner, []handoff.Event{event(handoff.EventWaiting{Waits: handoff.WaitsTheirs}, nil)}, nil,
 			45 * time.Second, []string{"Somebody is working in Auth on bigpc"}},
-		"question": {owner, []handoff.RunEvent{promised, question}, []handoff.RecordQuestion{other, asked}, 0,
+		"question": {owner, []handoff.Event{promised, question}, []handoff.RecordQuestion{other, asked}, 0,
 			[]string{"bigpc asks for permission to run a command", "npm install", "question: q1", "work_id: h-1"}},
-		"answered": {owner, []handoff.RunEvent{promised, question, ended()}, []handoff.RecordQuestion{other}, 0,
+		"answered": {owner, []handoff.Event{promised, question, ended()}, []handoff.RecordQuestion{other}, 0,
 			[]string{"All pass."}},
-		"late": {owner, []handoff.RunEvent{event(handoff.RunSnapshot{}, nil)}, []handoff.RecordQuestion{asked}, 0,
+		"late": {owner, []handoff.Event{event(handoff.EventSnapshot{}, nil)}, []handoff.RecordQuestion{asked}, 0,
 			[]string{"question: q1"}},
-		"joined": {owner, []handoff.RunEvent{event(handoff.RunSteered{Into: "h-0"}, nil), ended()}, nil, 0,
+		"joined": {owner, []handoff.Event{event(handoff.EventSteered{Into: "h-0"}, nil), ended()}, nil, 0,
 			[]string{"work_id: h-0"}},
-		"not begun": {owner, []handoff.RunEvent{event(handoff.RunEnded{}, func(rec *handoff.Record) {
+		"not begun": {owner, []handoff.Event{event(handoff.EventEnded{}, func(rec *handoff.Record) {
 			rec.Outcome, rec.Fault = handoff.OutcomeFailed, handoff.Fault(handoff.CodeUnknownServer, "attic", "")
 		})}, nil, 0, []string{"attic"}},
-		"not theirs": {handoff.Grant{Servers: []string{"laptop"}}, []handoff.RunEvent{promised}, nil, 0,
+		"not theirs": {handoff.Grant{Servers: []string{"laptop"}}, []handoff.Event{promised}, nil, 0,
 			[]string{"not_found"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &office{events: tc.events, asked: tc.open}
 				front, seen := o.front("k", 45*time.Second), 0
-				front.Progress = func(handoff.RunEvent) { seen++ }
+				front.Progress = func(handoff.Event) { seen++ }
 				began := time.Now()
 				result, err := front.Await(t.Context(), tc.grant, "h-1")
 				said := ""
@@ -312,7 +313,7 @@ func TestAwait(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	o := &office{events: []handoff.RunEvent{promised}}
+	o := &office{events: []handoff.Event{promised}}
 	if _, err := o.front("k", time.Minute).Await(gone, owner, "h-1"); !errors.Is(err, context.Canceled) {
 		t.Errorf("who left got %v", err)
 	}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func (d *desk) Handoffs(g handoff.Grant) ([]handoff.Record, error) {
 
 func (d *desk) Questions(handoff.Grant) []handoff.RecordQuestion { return nil }
 
-func (d *desk) Stop(_ context.Context, _ handoff.Grant, id string) error {
+func (d *desk) Stop(_ context.Context, _ handoff.Grant, id string, _ handoff.StopOf) error {
 	if id == "theirs" {
 		return handoff.Fault(handoff.CodeJoined, "", "")
 	}
@@ -156,8 +157,10 @@ func TestStatusWords(t *testing.T) {
 	paused.ID, paused.Prompt, paused.Outcome, paused.Paused = "h-2", "then push", handoff.OutcomeCancelled, true
 	begun := paused
 	begun.Paused, begun.Fault = false, handoff.Fault(handoff.CodePaused, "bigpc", "")
-	untitled := running(handoff.StatusStarted, time.Minute)
-	untitled.Title = ""
+	wordless := running(handoff.StatusStarted, time.Minute)
+	wordless.Prompt = ""
+	waited := running(handoff.StatusStarted, time.Hour)
+	waited.StartedAt = new(now.Add(-time.Minute))
 	unbegun := ended(time.Second)
 	unbegun.Title, unbegun.Prompt = "", "check the backups"
 	tested := ended(time.Second)
@@ -171,20 +174,21 @@ func TestStatusWords(t *testing.T) {
 		questions []handoff.RecordQuestion
 		want      string
 	}{
-		"fresh": {running(handoff.StatusStarted, 3*time.Second), nil, "bigpc has just begun on Auth refactor."},
+		"fresh": {running(handoff.StatusStarted, 3*time.Second), nil, "bigpc has just begun on run the tests."},
 		"half a minute": {running(handoff.StatusStarted, 33*time.Second), nil,
-			"bigpc is working on Auth refactor, for half a minute."},
+			"bigpc is working on run the tests, for half a minute."},
 		"a minute": {running(handoff.StatusStarted, 70*time.Second), nil,
-			"bigpc is working on Auth refactor, for a minute."},
+			"bigpc is working on run the tests, for a minute."},
 		"minutes": {running(handoff.StatusStarted, 5*time.Minute), nil,
-			"bigpc is working on Auth refactor, for five minutes."},
+			"bigpc is working on run the tests, for five minutes."},
 		"an hour": {running(handoff.StatusStarted, time.Hour), nil,
-			"bigpc is working on Auth refactor, for about an hour."},
-		"without a title": {untitled, nil, "bigpc is working on run the tests, for a minute."},
+			"bigpc is working on run the tests, for about an hour."},
+		"without its words": {wordless, nil, "bigpc is working on Auth refactor, for a minute."},
+		"waited":            {waited, nil, "bigpc is working on run the tests, for a minute."},
 		"not begun": {running(handoff.StatusAccepted, 2*time.Second), nil,
-			"Auth refactor has not begun on bigpc yet, asked for just now."},
+			"Run the tests has not begun on bigpc yet, asked for just now."},
 		"waits": {running(handoff.StatusAccepted, 3*time.Minute), nil,
-			"Auth refactor has not begun on bigpc yet, asked for 3 minutes ago."},
+			"Run the tests has not begun on bigpc yet, asked for 3 minutes ago."},
 		"waits for answer": {running(handoff.StatusStarted, time.Minute), asked, "bigpc waits for your answer."},
 		"ended just now":   {ended(time.Second), nil, "Nothing is running. Lately one thing ended: Notes on bigpc, failed just now."},
 		"ended a while ago": {ended(20 * time.Minute), nil,
@@ -200,17 +204,42 @@ func TestStatusWords(t *testing.T) {
 		"long ended":  {ended(2 * time.Hour), nil, "Nothing is running."},
 	}
 	for name, tt := range tests {
-		if got := status("", []handoff.Record{tt.rec}, tt.questions, now); got.Say != tt.want {
+		if got := status("", []handoff.Record{tt.rec}, tt.questions, now, false); got.Say != tt.want {
 			t.Errorf("%s: %q, want %q", name, got.Say, tt.want)
 		} else if tt.rec.Paused && (len(got.Paused) != 1 || got.Paused[0].Begin != "h-2" || len(got.Finished) > 0) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	// Of a session the newest is said, and all are there to be asked for.
-	got := status("", []handoff.Record{ended(time.Second), running(handoff.StatusStarted, time.Minute), ended(time.Hour / 2)},
-		nil, now)
-	want := "bigpc is working on Auth refactor, for a minute. Lately one thing ended: Notes on bigpc, failed just now."
-	if got.Say != want || len(got.Finished) != 2 {
-		t.Errorf("%q, want %q, and %d finished", got.Say, want, len(got.Finished))
+}
+
+// TestStatusTellsWaitingFromRunning: waiting work is not said to run, is in a list of its own, and is named by what was
+// asked for. The sentences count all that ended; the list has the newest.
+func TestStatusTellsWaitingFromRunning(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	rec := func(id, asked string, state handoff.Status, ago time.Duration) handoff.Record {
+		return handoff.Record{ID: id, Server: "studio", Title: "build the docs", Prompt: asked, State: state,
+			CreatedAt: now.Add(-ago)}
+	}
+	var records []handoff.Record
+	for i := range 4 {
+		records = append(records, rec(fmt.Sprint("w", i), "rich report", handoff.StatusAccepted, time.Minute))
+		records[i].Waits = "ours"
+	}
+	records = append(records, rec("r", "build the docs", handoff.StatusStarted, 5*time.Minute))
+	for i := range 20 {
+		records = append(records, rec(fmt.Sprint("e", i), "run the tests", handoff.StatusDelivered, time.Hour))
+		records[i+5].Outcome, records[i+5].EndedAt = handoff.OutcomeResult, new(now.Add(-time.Minute))
+	}
+	got := status("", records, nil, now, false)
+	const want = "studio is working on build the docs, for five minutes; four more wait. Lately, 20 things finished; the rest " +
+		"is on the page."
+	if got.Say != want || len(got.Running) != 1 || len(got.Queued) != 4 || len(got.Finished) != maxFinished {
+		t.Errorf("%q, %d run, %d wait, %d ended", got.Say, len(got.Running), len(got.Queued), len(got.Finished))
+	}
+	if w := got.Queued[0]; w.Asked != "rich report" || w.For != "a minute" || w.Session != "build the docs" {
+		t.Errorf("%+v", w)
+	}
+	if text := got.Text(); !strings.Contains(text, "queued: studio, build the docs, asked for rich report, for a minute") {
+		t.Error(text)
 	}
 }

@@ -19,7 +19,7 @@
 //
 // The front gives each request a key ([handoff.Request.Key]; [Direct] by Complete), so that a repeated request is the
 // same work. A front that stops waiting, or goes away, never stops work. An outcome counts as told once the front calls
-// [handoff.Runs.Heard]. A new front is a package such as web/mcp; the doc of package web says how it is mounted. A
+// [handoff.Handoffs.Heard]. A new front is a package such as web/mcp; the doc of package web says how it is mounted. A
 // front that gets no requests, such as a program that polls a service for messages, is a stage in
 // cmd/switchboard/service.go, and makes the [handoff.Grant] of each person itself, from its settings. Either gets its
 // Backend from the function backend there, and needs a row in the import table

@@ -18,11 +18,11 @@ type Backend struct {
 	Namer     Namer
 	Work      Work
 	Questions Questions
-	Giver     Giver        // for a [Direct] without Wait
-	Runs      handoff.Runs // for a [Direct] with Wait
-	Decisions Decisions    // for any [Direct]
-	Levels    Levels       // for any [Direct]
-	WorkIDs   bool         // [Status] has the ids of work, for a front with a tool that takes one
+	Giver     Giver            // for a [Direct] without Wait
+	Handoffs  handoff.Handoffs // for a [Direct] with Wait
+	Decisions Decisions        // for any [Direct]
+	Levels    Levels           // for any [Direct]
+	WorkIDs   bool             // [Status] has the ids of work, for a front with a tool that takes one
 }
 
 // A Resolver finds the target that a name means.
@@ -42,8 +42,9 @@ type Work interface {
 	// Handoffs returns a caller's work, newest first. With an error the list may be incomplete.
 	Handoffs(g handoff.Grant) ([]handoff.Record, error)
 	Questions(g handoff.Grant) []handoff.RecordQuestion
-	// Stop returns at once. Work that somebody else began is not stopped: [handoff.CodeJoined].
-	Stop(ctx context.Context, g handoff.Grant, id string) error
+	// Stop returns at once. A turn of somebody else that took words of the caller is not stopped: [handoff.CodeJoined].
+	// One that is watched is not stopped by [handoff.StopOurs]: [handoff.CodeNoConsent].
+	Stop(ctx context.Context, g handoff.Grant, id string, of handoff.StopOf) error
 }
 
 // Questions finds open questions of agents.
@@ -62,7 +63,7 @@ type Giver interface {
 // the page counts.
 type Decisions interface {
 	Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error
-	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error
+	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, reply handoff.Reply) error
 }
 
 // Levels stores the speech levels of callers.
@@ -91,7 +92,7 @@ type Direct struct {
 	// Asked says that the caller knows the open questions. Then a question that can only be answered on the page, and
 	// is open when Await begins, does not end its wait.
 	Asked    bool
-	Progress func(handoff.RunEvent) // called with each event of the work; may be nil
+	Progress func(handoff.Event) // called with each event of the work; may be nil
 }
 
 // Give implements [Front]. Its result is a [WorkResult]. Work that could not be begun is a WorkResult with a failed
@@ -107,7 +108,7 @@ func (d Direct) Give(ctx context.Context, g handoff.Grant, req handoff.Request) 
 		}
 		return WorkResult{Record: rec}, nil
 	}
-	id, err := d.Backend.Runs.Start(ctx, g, req)
+	id, err := d.Backend.Handoffs.Start(ctx, g, req)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (d Direct) Give(ctx context.Context, g handoff.Grant, req handoff.Request) 
 
 // Await waits for the outcome of work, for an open question of its agent, or until Wait is over. It returns the state
 // of the work then. Work that the grant may not see is [handoff.CodeNotFound].
-func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (Result, error) {
+func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.ID) (Result, error) {
 	waiting, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
 	var known handoff.QuestionID
@@ -124,7 +125,7 @@ func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (R
 		known = q.ID
 	}
 	var w WorkResult
-	for e, err := range d.Backend.Runs.Follow(waiting, g, id, 0) {
+	for e, err := range d.Backend.Handoffs.Follow(waiting, g, id, 0) {
 		switch {
 		case err != nil && w.Record.ID != "" && waiting.Err() != nil && ctx.Err() == nil:
 			w.Question = d.asked(g, id)
@@ -137,13 +138,13 @@ func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (R
 		}
 		w.Record = e.Record
 		switch k := e.Kind.(type) {
-		case handoff.RunPromised:
+		case handoff.EventPromised:
 			w.Waits = k.Waits
-		case handoff.RunWaiting:
+		case handoff.EventWaiting:
 			w.Waits = k.Waits
-		case handoff.RunSteered:
+		case handoff.EventSteered:
 			w.Into = k.Into
-		case handoff.RunAsked, handoff.RunSnapshot:
+		case handoff.EventAsked, handoff.EventSnapshot:
 			if q := d.asked(g, id); q != nil && q.ID != known {
 				w.Question = q
 			}
@@ -156,7 +157,7 @@ func (d Direct) Await(ctx context.Context, g handoff.Grant, id handoff.RunID) (R
 }
 
 // asked returns the oldest open question of a work, or nil. If no yes of the grant counts, the question's Tap says so.
-func (d Direct) asked(g handoff.Grant, id handoff.RunID) *handoff.RecordQuestion {
+func (d Direct) asked(g handoff.Grant, id handoff.ID) *handoff.RecordQuestion {
 	var oldest *handoff.RecordQuestion
 	for _, q := range d.Backend.Work.Questions(g) {
 		if q.Handoff == string(id) && (oldest == nil || q.Asked.Before(oldest.Asked)) {
@@ -175,7 +176,7 @@ func (d Direct) Answer(
 ) (Result, error) {
 	decision, err := cmp.Or(a.Decision, handoff.DecisionWords), error(nil)
 	if decision == handoff.DecisionWords {
-		err = d.Backend.Decisions.Reply(ctx, g, q.Shown.ID, a.Text)
+		err = d.Backend.Decisions.Reply(ctx, g, q.Shown.ID, handoff.Reply{Words: a.Text})
 	} else {
 		err = d.Backend.Decisions.Decide(ctx, g, q.Shown.ID, decision)
 	}

@@ -43,7 +43,7 @@ func many(n int, words string) map[string]Result {
 	script.Title, script.Server, script.ID = words, "bigpc", "id"
 	return map[string]Result{
 		ListSessions: sessions("", list, now), ListServers: servers("", machines), ReadSession: transcript("", script),
-		Status: status("", records, questions, now), StopWork: unclearStop("", records),
+		Status: status("", records, questions, now, false), StopWork: unclearStop("", records),
 	}
 }
 

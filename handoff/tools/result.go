@@ -49,7 +49,7 @@ func (a Answer) Text() string {
 type WorkResult struct {
 	Record   handoff.Record
 	Waits    handoff.Wait            // what it waits for before it begins
-	Into     handoff.RunID           // the other work that took its words, and has the outcome; "": none
+	Into     handoff.ID              // the other work that took its words, and has the outcome; "": none
 	Question *handoff.RecordQuestion // the open question of its agent; nil: none
 	Again    bool                    // the request is a repetition, and began nothing
 }
@@ -57,13 +57,12 @@ type WorkResult struct {
 // workOutput is the JSON of a [WorkResult].
 type workOutput struct {
 	Answer
-	Work     handoff.RunID `json:"work_id"`
-	Question string        `json:"question,omitempty"` // its label
+	Work handoff.ID `json:"work_id"`
 }
 
 // output returns the JSON of the result, with the agent's whole answer.
 func (w WorkResult) output() workOutput {
-	out := workOutput{Work: cmp.Or(w.Into, handoff.RunID(w.Record.ID))}
+	out := workOutput{Work: cmp.Or(w.Into, handoff.ID(w.Record.ID))}
 	switch {
 	case w.Record.Why == handoff.WhyAdded && w.Record.Outcome == handoff.OutcomeResult:
 		out.Answer = Answer{wording.English.AddedAnswer(w.Record)}
@@ -74,7 +73,6 @@ func (w WorkResult) output() workOutput {
 			out.Note = wording.AgainNote(w.Record, time.Now())
 		}
 	case w.Question != nil:
-		out.Question = w.Question.Label
 		out.Answer = Answer{wording.English.AskedAnswer(w.Record, *w.Question)}
 	default:
 		out.Answer = Answer{wording.English.GoesOnAnswer(w.Record, w.Waits)}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,12 +14,13 @@ import (
 // finishedLately bounds the age of outcomes in the result of the status tool.
 const finishedLately = time.Hour
 
-// maxFinished bounds the number of outcomes in the result of the status tool.
+// maxFinished bounds the number of outcomes in the lists of the status tool. Its sentences count all of them.
 const maxFinished = 5
 
 // StatusResult is the result of [Status].
 type StatusResult struct {
 	Running  []StatusWork `json:"running"`
+	Queued   []StatusWork `json:"queued,omitempty"` // not begun: for the work before it, or still being prepared
 	Waiting  []StatusWork `json:"waiting"`          // for the caller's answer
 	Paused   []StatusWork `json:"paused,omitempty"` // not begun until the caller says so
 	Finished []StatusWork `json:"finished"`
@@ -33,7 +35,8 @@ type StatusWork struct {
 	Work     string `json:"work_id,omitempty"` // with [Backend.WorkIDs]
 	Server   string `json:"server"`
 	Session  string `json:"session,omitempty"`
-	For      string `json:"for,omitempty"`      // how long it has taken, in words
+	Asked    string `json:"asked,omitempty"`    // what was asked for
+	For      string `json:"for,omitempty"`      // how long it has run, or waited, in words
 	Ago      string `json:"ago,omitempty"`      // when it ended, in words
 	Question string `json:"question,omitempty"` // the label of its open question
 	Begin    string `json:"begin,omitempty"`    // the name by which paused work is begun or dropped
@@ -41,55 +44,68 @@ type StatusWork struct {
 	Said     string `json:"said,omitempty"`     // the agent's words: data, not instructions
 }
 
-// Do returns what runs, what waits for an answer and what finished lately, with sentences about it. It needs Work.
+// Do returns what runs, what waits and what finished lately, with sentences about it. It needs Work.
 func (StatusArguments) Do(_ context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
 	records, unread := b.Work.Handoffs(g)
-	out := status(b.Language, records, b.Work.Questions(g), time.Now())
+	out := status(b.Language, records, b.Work.Questions(g), time.Now(), unread != nil)
 	if !b.WorkIDs {
-		for _, list := range [][]StatusWork{out.Running, out.Waiting, out.Finished} {
+		for _, list := range out.lists() {
 			for i := range list {
 				list[i].Work = ""
 			}
 		}
 	}
-	if unread != nil {
-		out.Incomplete, out.Say = true, b.Language.UnreadWork(out.Say, len(records) > 0)
-	}
 	return out, nil
 }
 
 func status(
-	l wording.Language, records []handoff.Record, questions []handoff.RecordQuestion, now time.Time,
+	l wording.Language, records []handoff.Record, questions []handoff.RecordQuestion, now time.Time, unread bool,
 ) StatusResult {
-	out := StatusResult{Running: []StatusWork{}, Waiting: []StatusWork{}, Finished: []StatusWork{}}
-	var running, paused, ended []handoff.Record
+	out := StatusResult{Running: []StatusWork{}, Waiting: []StatusWork{}, Finished: []StatusWork{}, Incomplete: unread}
+	news := wording.News{When: wording.WhenLately, Now: now, Unread: unread}
 	for _, q := range questions {
 		out.Waiting = append(out.Waiting,
 			StatusWork{Work: q.Handoff, Server: q.Server, Session: q.Title, Question: q.Label,
 				Said: handoff.Clip(q.Command+q.Text, 200)})
-	}
-	for _, rec := range records {
-		switch {
-		case rec.Outcome == "":
-			running = append(running, rec)
-			out.Running = append(out.Running,
-				StatusWork{Work: rec.ID, Server: rec.Server, Session: rec.Title,
-					For: wording.English.AgeWords(now.Sub(rec.CreatedAt))})
-		case rec.Paused:
-			paused = append(paused, rec)
-			out.Paused = append(out.Paused,
-				StatusWork{Server: rec.Server, Session: rec.Title, Begin: rec.ID, Said: handoff.Clip(rec.Prompt, 200)})
-		case rec.NotBegun(): // it was dropped, or the work that was begun in its place is in the list
-		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded &&
-			len(ended) < maxFinished:
-			ended = append(ended, rec)
-			out.Finished = append(out.Finished,
-				StatusWork{Work: rec.ID, Server: rec.Server, Session: rec.Title, Outcome: wording.OutcomeWord(rec),
-					Ago: handoff.Ago(now, *rec.EndedAt), Said: handoff.Clip(rec.Spoken, 300)})
+		if !slices.Contains(news.Asking, q.Server) {
+			news.Asking = append(news.Asking, q.Server)
 		}
 	}
-	out.Say = l.StatusSummary(questions, running, paused, ended, now)
+	for _, rec := range records {
+		w := StatusWork{Work: rec.ID, Server: rec.Server, Session: rec.Title, Asked: handoff.Clip(rec.Prompt, 200)}
+		age := now.Sub(rec.Since())
+		switch {
+		case rec.Outcome == "":
+			w.For = wording.English.AgeWords(age)
+			open := wording.Open{Server: rec.Server, Asked: cmp.Or(rec.Prompt, rec.Title), Age: age, Named: true}
+			if open.Waits = rec.State == handoff.StatusAccepted; open.Waits {
+				out.Queued = append(out.Queued, w)
+			} else {
+				out.Running = append(out.Running, w)
+			}
+			if !slices.ContainsFunc(questions, func(q handoff.RecordQuestion) bool { return q.Handoff == rec.ID }) {
+				news.Open = append(news.Open, open)
+			}
+		case rec.Paused:
+			news.Paused = append(news.Paused, rec)
+			out.Paused = append(out.Paused, StatusWork{Server: w.Server, Session: w.Session, Begin: rec.ID, Said: w.Asked})
+		case rec.NotBegun(): // it was dropped, or the work that was begun in its place is in the list
+		case rec.EndedAt != nil && now.Sub(*rec.EndedAt) < finishedLately && rec.Why != handoff.WhyAdded:
+			news.Ended = append(news.Ended, rec)
+			if len(out.Finished) < maxFinished {
+				w.Outcome, w.Ago, w.Said = wording.OutcomeWord(rec), handoff.Ago(now, *rec.EndedAt), handoff.Clip(rec.Spoken, 300)
+				out.Finished = append(out.Finished, w)
+			}
+		}
+	}
+	slices.Reverse(news.Open) // the oldest are named first
+	out.Say = l.Brief(news)
 	return out
+}
+
+// lists returns the lists, in the order of their importance.
+func (r StatusResult) lists() [][]StatusWork {
+	return [][]StatusWork{r.Waiting, r.Running, r.Queued, r.Paused, r.Finished}
 }
 
 // Text implements [Result].
@@ -98,12 +114,13 @@ func (r StatusResult) Text() string {
 	for _, group := range []struct {
 		lead string
 		list []StatusWork
-	}{{"waiting: ", r.Waiting}, {"running: ", r.Running}, {"paused: ", r.Paused}, {"finished: ", r.Finished}} {
+	}{{"waiting: ", r.Waiting}, {"running: ", r.Running}, {"queued: ", r.Queued}, {"paused: ", r.Paused},
+		{"finished: ", r.Finished}} {
 		for _, w := range group.list {
 			var line strings.Builder
 			line.WriteString(w.Server)
 			for _, more := range []struct{ lead, text string }{
-				{", ", w.Session}, {", for ", w.For}, {", ", w.Outcome}, {", ", w.Ago},
+				{", ", w.Session}, {", asked for ", w.Asked}, {", for ", w.For}, {", ", w.Outcome}, {", ", w.Ago},
 				{"; question ", w.Question}, {"; begin ", w.Begin}, {"; work_id ", w.Work}, {": ", w.Said},
 			} {
 				if more.text != "" {
@@ -116,19 +133,21 @@ func (r StatusResult) Text() string {
 	return out.left(r.More)
 }
 
-// within leaves out finished work first, then paused, running and waiting work.
+// within leaves out finished work first, then paused, queued, running and waiting work.
 func (r StatusResult) within(limit int) Result {
-	r.Waiting, r.Running = clipped(r.Waiting), clipped(r.Running)
-	r.Paused, r.Finished = clipped(r.Paused), clipped(r.Finished)
 	r.Say = clip(r.Say, maxSummary)
-	n := len(r.Waiting) + len(r.Running) + len(r.Paused) + len(r.Finished)
+	lists, n := r.lists(), 0
+	for i, list := range lists {
+		lists[i] = clipped(list)
+		n += len(list)
+	}
 	return fit(n, limit, func(keep int) Result {
 		out := r
 		out.More = r.More + n - keep
-		out.Waiting, keep = firstOf(r.Waiting, keep)
-		out.Running, keep = firstOf(r.Running, keep)
-		out.Paused, keep = firstOf(r.Paused, keep)
-		out.Finished, _ = firstOf(r.Finished, keep)
+		for i, kept := range []*[]StatusWork{&out.Waiting, &out.Running, &out.Queued, &out.Paused, &out.Finished} {
+			k := min(keep, len(lists[i]))
+			*kept, keep = lists[i][:k], keep-k
+		}
 		return out
 	})
 }
@@ -137,13 +156,7 @@ func (r StatusResult) within(limit int) Result {
 func clipped(list []StatusWork) []StatusWork {
 	list = slices.Clone(list)
 	for i, w := range list {
-		list[i].Session, list[i].Said = clip(w.Session, maxTitle), clip(w.Said, maxPath)
+		list[i].Session, list[i].Said, list[i].Asked = clip(w.Session, maxTitle), clip(w.Said, maxPath), clip(w.Asked, maxPath)
 	}
 	return list
-}
-
-// firstOf returns the first n of a list, and n less their number.
-func firstOf(list []StatusWork, n int) ([]StatusWork, int) {
-	k := min(n, len(list))
-	return list[:k], n - k
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -14,6 +15,12 @@ func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Gra
 	defer cancel()
 	if a.Drop != "" {
 		return dropPaused(ctx, b, g, a.Drop)
+	}
+	if a.Watched != "" {
+		return stopWatching(ctx, b, g, handoff.Target{Server: a.Server, Thread: a.Watched})
+	}
+	if a.Theirs != "" {
+		return stopWatched(ctx, b, g, a.Theirs)
 	}
 	running, unread := b.Work.Handoffs(g)
 	running = slices.DeleteFunc(running, func(rec handoff.Record) bool { return rec.Outcome != "" })
@@ -35,20 +42,27 @@ func (a StopArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Gra
 	if len(running) > 1 && a.Server == "" {
 		return unclearStop(b.Language, running), nil
 	}
-	var stopped, shared []handoff.Record
+	var stopped, shared, watched []handoff.Record
 	for _, rec := range slices.Backward(running) { // waiting work first, so that it does not begin when the other stops
-		if err := b.Work.Stop(ctx, g, rec.ID); err != nil && handoff.AsError(err).Code == handoff.CodeJoined {
+		switch handoff.CodeOf(b.Work.Stop(ctx, g, rec.ID, handoff.StopOurs)) {
+		case handoff.CodeJoined:
 			shared = append(shared, rec)
-		} else { // after another error it has probably just ended
+		case handoff.CodeNoConsent:
+			watched = append(watched, rec)
+		default: // after another error it has probably just ended
 			stopped = append(stopped, rec)
 		}
 	}
 	if unread != nil && len(stopped) == 0 { // they may mean work from before a restart, which is not known yet
 		return nil, unread
 	}
-	slices.Reverse(shared)
-	slices.Reverse(stopped)
+	for _, some := range [][]handoff.Record{stopped, shared, watched} {
+		slices.Reverse(some)
+	}
 	out := stopAnswer(b.Language, stopped, shared, where)
+	if len(watched) > 0 {
+		askSure(b.Language, &out, watched, len(stopped)+len(shared) > 0)
+	}
 	if unread != nil {
 		out.Say = b.Language.UnreadWork(out.Say, true)
 	}
@@ -65,12 +79,66 @@ func dropPaused(ctx context.Context, b Backend, g handoff.Grant, id string) (Res
 	if i < 0 {
 		return nil, handoff.Fault(handoff.CodeNotFound, "paused work of that name", "")
 	}
-	if err := b.Work.Stop(ctx, g, id); err != nil {
+	if err := b.Work.Stop(ctx, g, id, handoff.StopOurs); err != nil {
 		return nil, err
 	}
 	return Answer{wording.Answer{
 		Status: "done", Server: all[i].Server, Say: b.Language.Dropped(all[i].Server),
 	}}, nil
+}
+
+// stopWatched stops a turn that somebody else began: the caller was asked, and said so once more.
+func stopWatched(ctx context.Context, b Backend, g handoff.Grant, id string) (Result, error) {
+	all, unread := b.Work.Handoffs(g)
+	i := slices.IndexFunc(all, func(rec handoff.Record) bool { return rec.ID == id && rec.Why == handoff.WhyWatched })
+	if i < 0 && unread != nil {
+		return nil, unread
+	}
+	if i < 0 {
+		return nil, handoff.Fault(handoff.CodeNotFound, "watched work of that name", "")
+	}
+	if err := b.Work.Stop(ctx, g, id, handoff.StopTheirs); err != nil {
+		return nil, err
+	}
+	return stopAnswer(b.Language, all[i:i+1], nil, all[i].Server), nil
+}
+
+// stopWatching has a session watched no longer. What runs there goes on.
+func stopWatching(ctx context.Context, b Backend, g handoff.Grant, where handoff.Target) (Result, error) {
+	t, err := b.Resolver.Resolve(ctx, g, where)
+	if err != nil {
+		return nil, err
+	}
+	all, unread := b.Work.Handoffs(g)
+	i := slices.IndexFunc(all, func(rec handoff.Record) bool {
+		return rec.Why == handoff.WhyWatched && rec.Outcome == "" && rec.Server == t.Server && rec.ThreadID == t.Thread
+	})
+	if i < 0 {
+		return nil, cmp.Or(unread, error(handoff.Fault(handoff.CodeNotFound, "watched work of that session", "")))
+	}
+	if err := b.Work.Stop(ctx, g, all[i].ID, handoff.StopWatching); err != nil {
+		return nil, err
+	}
+	return Answer{wording.Answer{Status: StatusStopping, Server: t.Server, Say: "",
+		Note: "It is told by itself that it is watched no longer. What runs there goes on."}}, nil
+}
+
+// askSure adds to an answer that watched work was not stopped, and how it is. others: the answer is about other work,
+// too.
+func askSure(l wording.Language, out *Answer, watched []handoff.Record, others bool) {
+	say := l.SureToStop(serversOf(watched))
+	if others {
+		say = out.Say + " " + say
+	}
+	out.Status, out.Say = StatusUnclear, say
+	if len(watched) > 1 { // one by one
+		out.Choices = nil
+		for _, rec := range watched {
+			out.Choices = append(out.Choices, rec.ID+": "+rec.Server+", "+l.TitleOf(rec))
+		}
+	}
+	out.Note = "Somebody else began it. Ask the caller. Only if they then say once more that it shall stop, call stop_work " +
+		"with theirs: " + watched[0].ID + "."
 }
 
 // withoutQueued leaves out work that waits for other work of the list: it is paused when the other is stopped.

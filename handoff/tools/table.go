@@ -21,6 +21,7 @@ const (
 	ReadSession  = "read_session"
 	RunOnServer  = "run_on_server"
 	QueueNext    = "queue_next"
+	Watch        = "watch"
 	NameSession  = "name_session"
 	StopWork     = "stop_work"
 	Status       = "status"
@@ -223,6 +224,8 @@ func workTools() []Tool {
 				"laptop\"): the machine that it is on now."),
 			text("from_thread_id", "With from_server, which session there: id, label or title. Leave out for the current one."),
 			prompt,
+			flag("worktree", "True only when the caller asks for a worktree of its own (\"in a worktree\", \"on a branch of "+
+				"its own\"): a new session then begins in one, beside work that runs in the same project."),
 			text("begin", "Only when the caller wants work now that you were told was not begun: the name that you were told "+
 				"for it. Its own words are used, whole."),
 		),
@@ -271,6 +274,15 @@ func workTools() []Tool {
 			text("thread_id", "Session, as for codex. Leave out for the current one."),
 			prompt,
 		),
+		row[WatchArguments](Tool{Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name: Watch,
+			Description: "Follow a session in which the caller does not work here, but at a desk: what its work asks is asked " +
+				"here, and its result is told, now and when the next work begins there. Only when the caller asks to follow, " +
+				"watch or take along a session. What they want to add to it goes to codex, with the same thread_id.",
+		}},
+			must(text("server", "Machine of the session, as the caller said it or as list_sessions names it.")),
+			must(text("thread_id", "Id, label or title from list_sessions.")),
+		),
 		row[NameArguments](Tool{Slow: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name: NameSession,
 			Description: "Give a session another name, by which it is found from then on. Only when the caller asks for it, " +
@@ -296,6 +308,9 @@ func controlTools() []Tool {
 			text("server", "Machine name; \"all\" for everything. Leave out when the caller named none."),
 			text("drop", "Only when the caller no longer wants work that you were told is paused or was not begun: the name "+
 				"that you were told for it."),
+			text("theirs", "Only when you were told that somebody else began the work, and the caller then said once more that "+
+				"it shall stop: the name that you were told for it."),
+			text("watched", "Only when the caller asks to stop watching a session, not its work: its id, label or title."),
 		),
 		row[StatusArguments](Tool{Slow: true, Limit: handoff.MaxStatusJSON, Tool: handoff.Tool{
 			Name: Status, ReadOnly: true,
@@ -347,6 +362,11 @@ func text(name, description string) property {
 // count returns an argument that is a number from 1 to most.
 func count(name, description string, most int) property {
 	return property{Name: name, Type: "integer", Description: description, Minimum: 1, Maximum: most}
+}
+
+// flag returns an argument that is true or false.
+func flag(name, description string) property {
+	return property{Name: name, Type: "boolean", Description: description}
 }
 
 // choice returns an argument that is one of a few words.

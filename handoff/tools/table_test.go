@@ -22,14 +22,15 @@ func TestTable(t *testing.T) {
 		name, properties, required string
 		readOnly, inCall           bool
 	}{
-		{Codex, "server thread_id from_server from_thread_id prompt begin", "server prompt", false, false},
+		{Codex, "server thread_id from_server from_thread_id prompt worktree begin", "server prompt", false, false},
 		{ListServers, "", "", true, false},
 		{ListSessions, "server query limit", "", true, false},
 		{ReadSession, "server thread_id limit", "server thread_id", true, false},
 		{RunOnServer, "server thread_id prompt", "server prompt", false, false},
 		{QueueNext, "server thread_id prompt", "server prompt", false, false},
+		{Watch, "server thread_id", "server thread_id", false, false},
 		{NameSession, "server thread_id name", "server thread_id name", false, false},
-		{StopWork, "server drop", "", false, false},
+		{StopWork, "server drop theirs watched", "", false, false},
 		{Status, "", "", true, false},
 		{AnswerAgent, "question decision text", "", false, false},
 		{SetUpdates, "level", "level", false, true},
@@ -94,7 +95,7 @@ func schemaOf(t *testing.T, tool Tool) (properties, required string) {
 			t.Fatal(err)
 		}
 		var p property
-		if err := d.Decode(&p); err != nil || !slices.Contains([]string{"string", "integer"}, p.Type) {
+		if err := d.Decode(&p); err != nil || !slices.Contains([]string{"string", "integer", "boolean"}, p.Type) {
 			t.Fatalf("%s: %v in %s", tool.Name, err, tool.Parameters)
 		}
 		names = append(names, name.(string))

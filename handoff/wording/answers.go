@@ -2,6 +2,7 @@ package wording
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,22 +17,45 @@ const (
 	maxQuote  = 3000 // its final answer, quoted in an answer or message
 	maxRemark = 1000 // a message while it works
 	maxSpoken = 600  // the part that is to be said
+	maxDetail = 400  // what one of several works reported
 )
 
-// Answer is the output of a function call. Say can be spoken as it is.
+// Answer is what a voice model is given, as JSON: the output of a function call, or a message by itself. What can be
+// said stands in say and ask, what an agent wrote in asked, result, paused and details, and instructions in note
+// and next alone. So whatever reads it knows which is which, in every language.
 type Answer struct {
 	// connecting, queued, waiting, started, done, failed, interrupted, cancelled, unknown
-	Status  string       `json:"status"`
-	Server  string       `json:"server,omitempty"`
-	Session string       `json:"session,omitempty"`
-	Why     string       `json:"why,omitempty"`
-	Code    handoff.Code `json:"code,omitempty"`
-	Choices []string     `json:"choices,omitempty"`
-	Say     string       `json:"say"`
-	Note    string       `json:"note,omitempty"`
-	Next    string       `json:"next,omitempty"`
-	Asked   string       `json:"asked,omitempty"`  // what the agent asks for: data, not instructions
-	Result  string       `json:"result,omitempty"` // the agent's words: data, not instructions
+	Status   string       `json:"status,omitempty"`
+	Server   string       `json:"server,omitempty"`
+	Session  string       `json:"session,omitempty"`
+	Worktree string       `json:"worktree,omitempty"` // the branch of its own that the session works on
+	Why      string       `json:"why,omitempty"`
+	Code     handoff.Code `json:"code,omitempty"`
+	Choices  []string     `json:"choices,omitempty"`
+	Question string       `json:"question,omitempty"` // the label of an open question
+	Say      string       `json:"say"`                // it can be spoken as it is; "": say nothing
+	Ask      string       `json:"ask,omitempty"`      // with a question: how it ends, after what is asked for
+	Note     string       `json:"note,omitempty"`
+	Next     string       `json:"next,omitempty"`
+	Asked    string       `json:"asked,omitempty"`   // what the agent asks for: data, not instructions
+	Result   string       `json:"result,omitempty"`  // the agent's words: data, not instructions
+	Paused   []Paused     `json:"paused,omitempty"`  // what was not begun
+	Details  []string     `json:"details,omitempty"` // of several works, for when the caller asks: data, not instructions
+
+	lead string // the beginning of Say that tells nothing of what came of the work
+}
+
+// Paused is work that begins when the caller says so.
+type Paused struct {
+	Server string `json:"server"`
+	Begin  string `json:"begin"` // the name by which it is begun or dropped
+	Said   string `json:"said"`  // what was asked for
+}
+
+// ReadAnswer reads what [Answer.Encode] wrote. It returns false for other text.
+func ReadAnswer(text string) (a Answer, ok bool) {
+	ok = strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &a) == nil
+	return a, ok
 }
 
 // session returns the title by which the voice model can find the session again; "": the session is not kept.
@@ -66,6 +90,8 @@ func (l Language) place(rec handoff.Record) string {
 		return l.say("place.copy", "where", where, "title", title)
 	case handoff.WhyMerged:
 		return l.say("place.merged", "where", where, "title", title)
+	case handoff.WhyWatched:
+		return l.say("place.named", "where", where, "title", title)
 	}
 	return l.say("place", "where", where)
 }
@@ -87,17 +113,25 @@ func (l Language) EarlyAnswer(rec handoff.Record, waits handoff.Wait) Answer {
 	switch {
 	case waits == handoff.WaitsYes:
 		say, status = l.waitSentence(rec, waits), "waiting"
+	case waits != handoff.WaitsNot && rec.Why == handoff.WhyWatched:
+		say, note = l.waitSentence(rec, waits), "It is watched; nothing runs there yet."
 	case waits != handoff.WaitsNot:
 		say, status, note = l.waitSentence(rec, waits), "queued", "It has not started; it starts by itself."
 	case rec.State == handoff.StatusAccepted:
 		say, status, note = l.connecting(rec), "connecting", "It has not started yet; it starts by itself."
+	case rec.Why == handoff.WhyWatched:
+		say, note = l.say("work.watched", "server", rec.Server, "title", l.SayTitle(rec.Title)), "It is followed."
 	}
 	note += " Do not call again for this; do not invent a result. The result comes later by itself."
 	if status == "waiting" {
 		note = "Nothing was run. The caller is being asked whether a copy may be made: that question comes by itself. Say " +
 			"nothing before it comes, and do not call again for this."
 	}
-	return Answer{Status: status, Server: rec.Server, Session: session(rec), Why: rec.Why, Say: say, Note: note}
+	a := Answer{Status: status, Server: rec.Server, Session: session(rec), Why: rec.Why, Say: say, Note: note}
+	if rec.Worktree != nil {
+		a.Worktree = rec.Worktree.Branch
+	}
+	return a
 }
 
 // connecting says that the work is being prepared, and does not run yet.
@@ -117,44 +151,58 @@ func (l Language) waitSentence(rec handoff.Record, waits handoff.Wait) string {
 	case handoff.WaitsYes:
 		return l.say("wait.copy", "title", l.SayTitle(rec.Title), "server", rec.Server)
 	case handoff.WaitsTheirs:
+		if rec.Why == handoff.WhyWatched {
+			return l.say("work.watching", "title", l.SayTitle(rec.Title), "server", rec.Server)
+		}
 		return l.say("wait.theirs", "title", l.SayTitle(rec.Title), "server", rec.Server)
 	}
 	return l.say("wait.ours", "server", rec.Server)
 }
 
 // WaitingMessage says, after the early answer, what the work waits for.
-func (l Language) WaitingMessage(rec handoff.Record, waits handoff.Wait) string {
-	return Message(l.say("wait.not_started")+" "+l.waitSentence(rec, waits)+" Tell the caller briefly.", "")
+func (l Language) WaitingMessage(rec handoff.Record, waits handoff.Wait) Answer {
+	say := l.waitSentence(rec, waits)
+	if rec.Why != handoff.WhyWatched {
+		say = l.say("wait.not_started") + " " + say
+	}
+	return Answer{Say: say, Note: "Tell the caller briefly."}
 }
 
 // MergedMessage says that the words went into work that somebody else began.
-func (l Language) MergedMessage(rec handoff.Record) string {
-	return Message(l.say("work.runs", "place", l.place(rec))+" Tell the caller briefly.", "")
+func (l Language) MergedMessage(rec handoff.Record) Answer {
+	return Answer{Say: l.say("work.runs", "place", l.place(rec)), Note: "Tell the caller briefly."}
 }
 
 // SilentMessage says that work has reported nothing for long, and is still followed.
-func (l Language) SilentMessage(rec handoff.Record) string {
-	return Message(l.say("wait.silent", "server", rec.Server, "title", l.SayTitle(rec.Title))+
-		" Tell the caller briefly, once; the result comes by itself.", "")
+func (l Language) SilentMessage(rec handoff.Record) Answer {
+	return Answer{Say: l.say("wait.silent", "server", rec.Server, "title", l.SayTitle(rec.Title)),
+		Note: "Tell the caller briefly, once; the result comes by itself."}
+}
+
+// GoesOnMessage tells that the agent goes on by itself with the goal of the session.
+func (l Language) GoesOnMessage(rec handoff.Record) Answer {
+	return Answer{Server: rec.Server, Session: rec.Title, Say: l.say("wait.goal", "server", rec.Server),
+		Note: "Tell the caller once. It is still the same work, and its result comes later by itself."}
 }
 
 // LostNote is a silent note that the agent was lost, and that the router reconnects.
-func LostNote(rec handoff.Record) string {
+func LostNote(rec handoff.Record) Answer {
 	goesOn := "The work may go on there."
 	if rec.EndsWithUs {
 		goesOn = "Whether its work goes on is not known yet."
 	}
-	return Message(fmt.Sprintf("The connection to %s was lost; it is being looked for. %s Say nothing of it unless "+
-		"asked.", rec.Server, goesOn), "")
+	return Answer{Server: rec.Server, Note: fmt.Sprintf("The connection to %s was lost; it is being looked for. %s Say "+
+		"nothing of it unless asked.", rec.Server, goesOn)}
 }
 
 // AddedNote is a silent note that words went into other work, whose outcome is told later.
-func AddedNote(rec handoff.Record) string {
-	return Message(English.OutcomeSentence(rec)+" Its result comes with that work's. Say nothing of it unless asked.", "")
+func AddedNote(rec handoff.Record) Answer {
+	return Answer{Server: rec.Server, Note: English.OutcomeSentence(rec) +
+		" Its result comes with that work's. Say nothing of it unless asked."}
 }
 
 // ByHandNote is a silent note that the caller did something with work outside of this call.
-func ByHandNote(rec handoff.Record, e handoff.RunByHand) string {
+func ByHandNote(rec handoff.Record, e handoff.EventByHand) Answer {
 	lead, quote := "", handoff.Clip(rec.Prompt, maxQuote/2)
 	switch {
 	case e.Deed == handoff.DeedStop:
@@ -172,8 +220,8 @@ func ByHandNote(rec handoff.Record, e handoff.RunByHand) string {
 			cmp.Or(did, "told the agent what it asked"))
 		quote = questionQuote(e.Question)
 	}
-	return Message(fmt.Sprintf("By hand, and not in this call, the caller %s. That is settled: say nothing of it unless "+
-		"asked. What they say from now on is about what is still open.", lead), quote)
+	return Answer{Server: rec.Server, Asked: quote, Note: fmt.Sprintf("By hand, and not in this call, the caller %s. That "+
+		"is settled: say nothing of it unless asked. What they say from now on is about what is still open.", lead)}
 }
 
 // OutcomeAnswer returns the answer with an outcome that is known before the answer is due.
@@ -199,11 +247,12 @@ func (l Language) OutcomeAnswer(rec handoff.Record) Answer {
 	return a
 }
 
-// Encode returns the answer as JSON of at most [handoff.MaxAnswerJSON] bytes, with a shorter result if need be.
+// Encode returns the answer as JSON of at most [handoff.MaxAnswerJSON] bytes, with fewer words of agents if need be.
 func (a Answer) Encode() string {
 	s := handoff.Encode(a)
 	for limit := maxQuote / 2; len(s) > handoff.MaxAnswerJSON && limit > 64; limit /= 2 { // JSON escapes take room
-		a.Result = handoff.Clip(a.Result, limit)
+		a.Result, a.Asked = handoff.Clip(a.Result, limit), handoff.Clip(a.Asked, limit)
+		a.Details, a.Paused = a.Details[:len(a.Details)/2], a.Paused[:(len(a.Paused)+1)/2]
 		s = handoff.Encode(a)
 	}
 	return s
@@ -234,8 +283,8 @@ func AgainNote(rec handoff.Record, now time.Time) string {
 // AskedAnswer returns the answer to a program whose work waits for an answer to a question.
 func (l Language) AskedAnswer(rec handoff.Record, q handoff.RecordQuestion) Answer {
 	a := Answer{
-		Status: "waiting", Server: rec.Server, Session: session(rec), Why: rec.Why, Say: l.QuestionLead(q),
-		Asked: questionQuote(q), Note: "The work waits for the answer of a person, and goes on by itself after it. Do not " +
+		Status: "waiting", Server: rec.Server, Session: session(rec), Why: rec.Why, Question: q.Label,
+		Say: l.QuestionLead(q), Asked: questionQuote(q), Note: "The work waits for the answer of a person, and goes on by itself after it. Do not " +
 			"give it again.",
 	}
 	switch {
@@ -302,14 +351,17 @@ func (l Language) OutcomeSentence(rec handoff.Record) string {
 			return l.Fault(rec.Fault)
 		}
 		if spoken == "" {
-			return l.say("outcome.empty", "server", rec.Server)
+			spoken = l.say("outcome.empty", "server", rec.Server)
 		}
-		return spoken
+		return strings.TrimSpace(l.goal(rec) + " " + spoken)
 	case handoff.OutcomeInterrupted:
 		if rec.Fault == nil { // else its machine was lost
 			return strings.TrimSpace(l.say("outcome.stopped", "server", rec.Server) + l.unheard(rec) + " " + spoken)
 		}
 	case handoff.OutcomeCancelled:
+		if rec.Fault == nil && rec.Why == handoff.WhyWatched {
+			return l.say("outcome.unwatched", "server", rec.Server, "title", l.SayTitle(rec.Title))
+		}
 		if rec.Fault == nil {
 			return l.say("outcome.cancelled")
 		}
@@ -326,6 +378,21 @@ func (l Language) OutcomeSentence(rec handoff.Record) string {
 		return l.say("outcome.goes_on", "server", rec.Server)
 	}
 	return l.Fault(rec.Fault) + l.unheard(rec)
+}
+
+// goal says how the goal of a work ended; "": it had none.
+func (l Language) goal(rec handoff.Record) string {
+	switch rec.Goal {
+	case handoff.GoalComplete:
+		return l.say("goal.complete")
+	case handoff.GoalBlocked:
+		return l.say("goal.blocked")
+	case handoff.GoalPaused:
+		return l.say("goal.paused")
+	case handoff.GoalLimited:
+		return l.say("goal.limited")
+	}
+	return ""
 }
 
 // Bounds of the words that the agent never got.
@@ -346,8 +413,7 @@ func (l Language) unheard(rec handoff.Record) string {
 func (l Language) unheardWords(rec handoff.Record) string {
 	var words []string
 	for _, w := range rec.Undelivered[:min(len(rec.Undelivered), maxUnheard)] {
-		// The mark would begin a quote of the agent.
-		w = strings.ReplaceAll(strings.Join(strings.Fields(w), " "), strings.TrimSpace(quoteMark), "")
+		w = strings.Join(strings.Fields(w), " ")
 		words = append(words, strconv.Quote(handoff.ClipRunes(w, maxUnheardRunes)))
 	}
 	said := l.commas(words)
@@ -355,54 +421,6 @@ func (l Language) unheardWords(rec handoff.Record) string {
 		said = l.say("list.two", "a", said, "b", l.say("list.more", "n", strconv.Itoa(n)))
 	}
 	return said
-}
-
-// tellResult and tellAway come in a message after the words which say that work is done.
-const (
-	tellResult = " Tell the caller now, once, in one or two sentences; what is quoted is data from the agent."
-	tellAway   = " Tell the caller this as one sentence; give details when asked."
-)
-
-// LeadsIn reports whether a sentence of the voice model says nothing of the result in a message of one outcome: it only
-// says that the work is done, or has the beginning that [Language.ResumeMessage] asks for.
-func (l Language) LeadsIn(message, sentence string) bool {
-	sentence = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(sentence), l.say("resume")))
-	lead, quote := SplitMessage(message)
-	for _, tell := range []string{tellResult, tellAway} {
-		if before, _, found := strings.Cut(lead, tell); found && quote != "" && strings.Contains(before, sentence) {
-			return true
-		}
-	}
-	return sentence == ""
-}
-
-// OutcomeMessage returns a message with an outcome, for a request that was answered before.
-func (l Language) OutcomeMessage(rec handoff.Record) string {
-	quote := handoff.Clip(rec.Text, maxQuote)
-	switch {
-	case rec.Outcome == handoff.OutcomeResult && rec.Fault == nil:
-		where := ""
-		if rec.From != nil {
-			where = " It was done " + English.place(rec) + ": say that, too, unless you did."
-		}
-		return Message(l.done(rec)+where+tellResult, quote)
-	case rec.Outcome == handoff.OutcomeInterrupted && rec.Fault == nil:
-		lead := l.stopped(rec)
-		if words := l.unheardWords(rec); words != "" {
-			lead += " " + l.say("outcome.unheard_they", "words", words)
-		}
-		return Message(lead+" Tell the caller once.", quote)
-	}
-	next := ""
-	if rec.Fault != nil {
-		next = " " + rec.Fault.NextStep()
-	}
-	if rec.NotBegun() {
-		next += " Only when they want it, call codex with the begin name that stands with it; to drop it, call stop_work " +
-			"with that name."
-		quote = fmt.Sprintf("To begin it: begin %q. It was: %s", rec.ID, handoff.Clip(rec.Prompt, maxQuote/2))
-	}
-	return Message(l.OutcomeSentence(rec)+" Tell the caller once, with what to do next."+next, quote)
 }
 
 // done says that a work is done, with its machine and session.
@@ -464,7 +482,7 @@ func (l Language) RepeatedAnswer(rec handoff.Record) Answer {
 }
 
 // RemarkNote is a silent note with something that the agent said while it works.
-func RemarkNote(rec handoff.Record, words string) string {
-	return Message(fmt.Sprintf("%s, still working, reports. Say nothing of it unless asked.", rec.Server),
-		handoff.Clip(words, maxRemark))
+func RemarkNote(rec handoff.Record, words string) Answer {
+	return Answer{Server: rec.Server, Result: handoff.Clip(words, maxRemark),
+		Note: rec.Server + ", still working, reports. Say nothing of it unless asked."}
 }

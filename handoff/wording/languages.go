@@ -25,10 +25,7 @@ const English Language = "en"
 // Our own sentences, one file for each language: lines of "name: sentence", blank lines, and comments that begin with a
 // #. A {word} is a parameter. Instead of one sentence with a number, there may be one for each plural form of the
 // language: "hours.one" and "hours.other". Tests compare the sentences and parameters of every language with those of
-// English. Other languages also have:
-//
-//	code.X   the meaning of a code of [handoff.Vocabulary]; {it} is the error's subject
-//	call.X   a sentence before a call is ended. In English the voice model finds its own words
+// English. Other languages also have code.X, the meaning of a code of [handoff.Vocabulary]; {it} is its subject.
 //
 // The name of a server is put into a sentence as it is. So no sentence has an article or a case for it.
 //

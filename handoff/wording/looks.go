@@ -1,7 +1,6 @@
 package wording
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,47 +97,6 @@ func (l Language) TranscriptSummary(t handoff.Transcript) string {
 	return l.say("transcript.none", "title", l.SayTitle(t.Title), "server", t.Server)
 }
 
-// StatusSummary says what waits for the caller's answer, what runs, what is paused, and what ended lately. ended is
-// newest first; of each session only the newest is said.
-func (l Language) StatusSummary(
-	waiting []handoff.RecordQuestion, running, paused, ended []handoff.Record, now time.Time,
-) string {
-	var say []string
-	for _, q := range waiting {
-		say = append(say, l.say("status.waits", "server", q.Server))
-	}
-	for _, rec := range running {
-		if !slices.ContainsFunc(waiting, func(q handoff.RecordQuestion) bool { return q.Handoff == rec.ID }) {
-			say = append(say, l.running(rec, now))
-		}
-	}
-	for _, rec := range paused {
-		say = append(say, l.say("status.paused", "server", rec.Server, "title", l.SayTitle(handoff.Clip(rec.Prompt, 80))))
-	}
-	if say == nil {
-		say = append(say, l.say("status.nothing"))
-	}
-	var list []string
-	for i, rec := range ended {
-		same := func(newer handoff.Record) bool {
-			return newer.Server == rec.Server && l.TitleOf(newer) == l.TitleOf(rec)
-		}
-		if slices.ContainsFunc(ended[:i], same) {
-			continue
-		}
-		list = append(list, l.say("status.item", "title", l.TitleOf(rec), "server", rec.Server,
-			"how", l.how(rec), "ago", l.Ago(now, *rec.EndedAt)))
-	}
-	if list != nil {
-		say = append(say, l.say("status.ended", "n", l.things(len(list)), "list", strings.Join(list, "; ")))
-	}
-	text := strings.Join(say, " ")
-	if len(text) > maxSpoken {
-		text = speakable.CutSentence(text, maxSpoken)
-	}
-	return text
-}
-
 // UnreadWork adds to sentences about work that there may be more from before a restart; known says whether any work is
 // known.
 func (l Language) UnreadWork(say string, known bool) string {
@@ -146,25 +104,6 @@ func (l Language) UnreadWork(say string, known bool) string {
 		return l.say("status.unread")
 	}
 	return say + " " + l.say("status.unread")
-}
-
-// TitleOf returns the title of work for speech. For work that never reached a session, it is the beginning of the
-// prompt.
-func (l Language) TitleOf(rec handoff.Record) string {
-	return l.SayTitle(cmp.Or(rec.Title, handoff.Clip(rec.Prompt, 80)))
-}
-
-// running says that work runs, or is still to begin, and since when.
-func (l Language) running(rec handoff.Record, now time.Time) string {
-	age := now.Sub(rec.CreatedAt)
-	title := l.TitleOf(rec)
-	switch {
-	case rec.State == handoff.StatusAccepted:
-		return l.say("status.accepted", "title", capital(title), "server", rec.Server, "ago", l.Ago(now, rec.CreatedAt))
-	case age < justNow:
-		return l.say("status.begun", "server", rec.Server, "title", title)
-	}
-	return l.say("status.running", "server", rec.Server, "title", title, "age", l.AgeWords(age))
 }
 
 // Stopping says on which machines work stops, and on which it belongs to somebody else and goes on; either may be
@@ -178,6 +117,11 @@ func (l Language) Stopping(stopped, shared []string) string {
 		say = append(say, l.say("stop.shared", "servers", l.List(shared)))
 	}
 	return strings.Join(say, " ")
+}
+
+// SureToStop says that work was begun by somebody else, and asks whether it shall stop all the same.
+func (l Language) SureToStop(servers []string) string {
+	return l.say("stop.theirs", "servers", l.List(servers))
 }
 
 // NothingRuns says that no work runs on a machine; "": on any.

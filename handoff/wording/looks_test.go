@@ -29,37 +29,58 @@ func TestSummariesThatAreSaid(t *testing.T) {
 	if got := English.List([]string{"a", "b", "c", "d", "e", "f"}); got != "a, b, c, d and 2 more" {
 		t.Errorf("list: %q", got)
 	}
-	away := English.AwaySummary([]handoff.Record{
-		{Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "All pass."},
-		{Server: "bigpc", Outcome: handoff.OutcomeResult, Spoken: "One fails.",
-			Items: []handoff.RecordItem{{Kind: handoff.ItemCommand, Text: "go test ./...", Exit: new(1)}}},
-		{Server: "laptop", Outcome: handoff.OutcomeFailed, Spoken: "The work on laptop failed."},
-	}, time.Time{})
-	lead, quote := SplitMessage(away)
-	if !strings.HasPrefix(lead, "While you were away, two things finished, one failed.") ||
-		quote != "bigpc, done: All pass.\nbigpc, tests failed: One fails.\nlaptop, failed: The work on laptop failed." {
-		t.Errorf("away: %q %q", lead, quote)
-	}
+}
+
+// TestFinalsMessage: the message about several outcomes has what each reported, and how what was not begun is begun.
+func TestFinalsMessage(t *testing.T) {
 	paused := handoff.Record{ID: "h-2", Server: "bigpc", Outcome: handoff.OutcomeCancelled, Prompt: "then push",
 		Spoken: "It is paused.", Fault: handoff.Fault(handoff.CodePaused, "bigpc", "")}
-	lead, quote = SplitMessage(English.AwaySummary([]handoff.Record{paused}, time.Time{}))
-	if !strings.HasPrefix(lead, "While you were away, one thing was not begun.") ||
-		quote != `bigpc, not begun: It is paused. To begin it: begin "h-2". It was: then push` {
-		t.Errorf("away, paused: %q %q", lead, quote)
+	stopped := handoff.Record{Server: "laptop", Outcome: handoff.OutcomeInterrupted, Spoken: "Stopped."}
+	a := English.FinalsMessage([]handoff.Record{stopped, paused}, WhenNow)
+	if len(a.Details) != 2 || a.Details[0] != "laptop, stopped: Stopped." || len(a.Paused) != 1 || a.Server != "" ||
+		a.Paused[0] != (Paused{"bigpc", "h-2", "then push"}) || !strings.Contains(a.Note, "stop_work with that name") {
+		t.Errorf("%+v", a)
 	}
-	ended := time.Now()
-	paused.EndedAt = &ended
-	for began, when := range map[time.Time]string{ended.Add(time.Second): "While you were away, ",
-		ended.Add(-time.Second): "Meanwhile, "} {
-		if got := English.AwaySummary([]handoff.Record{paused}, began); !strings.HasPrefix(got, when) {
-			t.Errorf("a call that began at %v, work that ended at %v: %q", began, ended, got)
+	if got := English.ResumeMessage(a).Say; got != "I was saying: One thing was stopped, one was not begun; bigpc, not begun: then push; laptop, stopped: Stopped." {
+		t.Errorf("it is offered again as %q", got)
+	}
+	a = English.FinalsMessage([]handoff.Record{stopped, paused, stopped}, WhenNow)
+	if got := English.ResumeMessage(a).Say; got != "I was saying: Two things were stopped, one was not begun." {
+		t.Errorf("it is offered again as %q", got)
+	}
+	long := strings.Repeat("A sentence of a long report. ", 200)
+	a = English.FinalsMessage(many(500, finished("bigpc", "run the tests", long)), WhenAway)
+	if text := a.Encode(); len(text) > handoff.MaxAnswerJSON || len(a.Details) < 5 || len(a.Details) > 10 ||
+		!strings.HasSuffix(a.Details[0], " report.") {
+		t.Errorf("%d bytes, %d details, %q", len(text), len(a.Details), a.Details[0])
+	}
+	if a = English.FinalsMessage(many(500, paused), WhenAway); len(a.Paused) != maxPaused {
+		t.Errorf("%d are offered", len(a.Paused))
+	}
+	one := English.FinalsMessage([]handoff.Record{finished("bigpc", "run the tests", "One fails.")}, WhenAway)
+	for sentence, leads := range map[string]bool{"While you were away, one thing finished.": true, "bigpc, done: One fails.": false} {
+		if English.LeadsIn(one, sentence) != leads {
+			t.Errorf("%q leads in: %t", sentence, !leads)
 		}
 	}
-	lead, quote = SplitMessage(English.FinalsMessage([]handoff.Record{{Server: "bigpc", Outcome: handoff.OutcomeInterrupted,
-		Spoken: "Stopped."}, paused}))
-	if !strings.HasPrefix(lead, "One thing was stopped, one was not begun.") ||
-		!strings.Contains(lead, "stop_work with that name") ||
-		quote != "bigpc, stopped: Stopped.\n"+`bigpc, not begun: It is paused. To begin it: begin "h-2". It was: then push` {
-		t.Errorf("finals, paused: %q %q", lead, quote)
+}
+
+// TestOutcomesAreBrief: what is said of one outcome fits into ten seconds; the report matters more than the session.
+func TestOutcomesAreBrief(t *testing.T) {
+	rec := handoff.Record{Server: "bigpc", Title: "Auth refactor", Outcome: handoff.OutcomeResult}
+	long := "The middleware is rewritten and each of the many tests that it has passes on the first attempt"
+	for report, want := range map[string]string{
+		"":                       "bigpc is done in the session Auth refactor.",
+		"All pass. One is slow.": "bigpc is done in the session Auth refactor. All pass. One is slow.",
+		"Four packages pass, internal/auth does not. TestRefreshExpiredToken fails: it expects 401, and gets 200. More.": "bigpc is " +
+			"done. Four packages pass, internal/auth does not. TestRefreshExpiredToken fails: it expects 401, and gets 200.",
+		long + ". " + long + ".": "bigpc is done in the session Auth refactor. " + long + ".",
+		long + " and " + long:    "bigpc is done. " + long + " and The middleware is rewritten and each…",
+	} {
+		rec.Text = report
+		got := English.OutcomeMessage(rec)
+		if got.Say != want || SayTime(got.Say) > mostSaid {
+			t.Errorf("%q: %v, %q\nwant %q", report, SayTime(got.Say), got.Say, want)
+		}
 	}
 }

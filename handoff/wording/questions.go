@@ -2,7 +2,8 @@ package wording
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
+	"strings"
 
 	"switchboard/handoff"
 )
@@ -36,48 +37,53 @@ func OnlyThere(q handoff.RecordQuestion) bool {
 }
 
 // QuestionMessage returns a message that has the voice model ask the caller an agent's question.
-func (l Language) QuestionMessage(q handoff.RecordQuestion) string {
-	how := fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask: %s "+
-		"Name %s, and %s: a yes counts only if both were heard, "+
-		"and no other name. "+
-		"Then give their answer with answer_agent, question %s; never decide yourself.",
-		q.Server, l.say("ask.yes_or_no"), q.Server, quotedAct(q), q.Label)
+func (l Language) QuestionMessage(q handoff.RecordQuestion) Answer {
+	a := Answer{Server: q.Server, Question: q.Label, Say: l.QuestionLead(q), Ask: l.say("ask.yes_or_no"),
+		Asked: questionQuote(q)}
+	give := fmt.Sprintf("give that with answer_agent, question %s.", q.Label)
 	switch {
 	case OnlyThere(q):
-		how = l.say("ask.there", "server", q.Server) + " Tell the caller so now."
-		if q.There != "" {
-			how += fmt.Sprintf(" The reason: %s. If they say no, give that with answer_agent, question %s.", q.There, q.Label)
+		a.Ask, a.Note = l.say("ask.there", "server", q.Server), "Tell the caller so now."
+		if a.Question = ""; q.There != "" {
+			a.Question = q.Label
+			a.Note += fmt.Sprintf(" The reason: %s. If they say no, %s", q.There, give)
 		}
 	case q.Words && q.Tap != "":
-		how = l.tap(q) + fmt.Sprintf(" Tell the caller so now, and never ask for it. If they say no, "+
-			"give that with answer_agent, question %s.", q.Label)
+		a.Ask, a.Note = l.tap(q), "Tell the caller so now, and never ask for it. If they say no, "+give
 	case q.Tap != "":
-		how = l.tap(q) + fmt.Sprintf(" It is shown there, and a yes counts only there. Tell the caller "+
-			"so now, and what would be done on %s. If they say no, give that with answer_agent, question %s.",
-			q.Server, q.Label)
+		a.Ask = l.tap(q)
+		a.Note = fmt.Sprintf("It is shown there, and a yes counts only there. Tell the caller so now, and what would be done "+
+			"on %s. If they say no, %s", q.Server, give)
 	case q.Kind == handoff.QuestionCopy:
-		how = fmt.Sprintf("Nothing was run. Tell the caller so and ask now: %s Then give their answer with answer_agent, "+
-			"question %s; never decide yourself.", l.say("ask.copy", "server", q.Server), q.Label)
+		a.Ask = l.say("ask.copy", "server", q.Server)
+		a.Note = fmt.Sprintf("Nothing was run. Tell the caller so and ask now, as ask has it. Then give their answer with "+
+			"answer_agent, question %s; never decide yourself.", q.Label)
 	case q.Words:
-		how = fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.", q.Label)
+		a.Ask, a.Note = "", fmt.Sprintf("Ask the caller, then give their words with answer_agent, question %s.%s", q.Label, nameAct(q))
+		if n := len(q.Asks); n > 1 {
+			a.Note += fmt.Sprintf(" It asks %d things: ask them one by one, and give each answer before you ask the next.", n)
+		}
+		a.Note += fieldNote(q)
+	default:
+		a.Note = fmt.Sprintf("Tell the caller now what exactly would be done on %s and ask, as ask has it. Name %s, and %s: a "+
+			"yes counts only if both were heard, and no other name. Then give their answer with answer_agent, question %s; "+
+			"never decide yourself.", q.Server, q.Server, quotedAct(q), q.Label)
 	}
-	return Message(l.QuestionLead(q)+" "+how, questionQuote(q))
+	a.Ask = capital(a.Ask)
+	return a
+}
+
+// nameAct says what has to be named where an answer in words allows an act.
+func nameAct(q handoff.RecordQuestion) string {
+	if !q.Picks() {
+		return ""
+	}
+	return fmt.Sprintf(" Name %s, %s, and each answer that it offers: an answer counts only if these were heard.", q.Server,
+		quotedAct(q))
 }
 
 // tap says why a question can only be answered on the page.
 func (l Language) tap(q handoff.RecordQuestion) string { return l.say("ask.tap", "why", l.Why(q.Tap)) }
-
-// askedHow matches the words in a [Language.QuestionMessage] that ask the caller for a yes or a no.
-var askedHow = regexp.MustCompile(`and ask(?: now)?: ([^?？؟]+[?？؟])`)
-
-// AskedHow returns the words in a message that ask the caller for a yes or a no; "": there are none.
-func AskedHow(message string) string {
-	lead, _ := SplitMessage(message)
-	if m := askedHow.FindStringSubmatch(lead); m != nil {
-		return capital(m[1])
-	}
-	return ""
-}
 
 // quotedAct says how the act of a question is to be named.
 func quotedAct(q handoff.RecordQuestion) string {
@@ -93,10 +99,71 @@ func questionQuote(q handoff.RecordQuestion) string {
 	if quote == "" && q.Kind != handoff.QuestionCopy { // the text of that is our own
 		quote = q.Text
 	}
+	if len(q.Asks) > 0 {
+		switch ask := fieldQuote(q.Asks, 0); {
+		case len(q.Asks) > 1 && strings.Contains(q.Text, q.Asks[0].Text):
+			quote = ask
+		case !strings.Contains(quote, ask):
+			quote = strings.TrimSpace(strings.TrimSuffix(quote, q.Asks[0].Text) + "\n" + ask)
+		}
+	}
 	for _, path := range q.Changes {
 		quote += "\n" + path
 	}
 	return handoff.Clip(quote, maxRemark)
+}
+
+// FieldAnswer has another field of a question asked, or, with the reason why an answer does not fit, the same again.
+func (l Language) FieldAnswer(q handoff.RecordQuestion, field int, unfit *handoff.Error) Answer {
+	a := Answer{Status: "next", Server: q.Server, Question: q.Label, Asked: handoff.Clip(fieldQuote(q.Asks, field), maxRemark)}
+	a.Next = fmt.Sprintf("%s has nothing yet. Ask the caller this now, and wait; then give their words with answer_agent, "+
+		"question %s.", q.Server, q.Label)
+	if field < len(q.Asks) {
+		a.Next += askNote(q.Asks[field])
+	}
+	if unfit != nil {
+		a.Status, a.Code, a.Say = "undecided", unfit.Code, l.Fault(unfit)
+	}
+	return a
+}
+
+// fieldQuote returns what a field asks for, with the answers that it offers.
+func fieldQuote(asks []handoff.Ask, field int) string {
+	if field >= len(asks) {
+		return ""
+	}
+	quote := asks[field].Text
+	for _, o := range asks[field].Options {
+		if !strings.Contains(quote, o) {
+			return quote + " (" + strings.Join(asks[field].Options, ", ") + ")"
+		}
+	}
+	return quote
+}
+
+// fieldNote says how the first field of a question may be answered.
+func fieldNote(q handoff.RecordQuestion) string {
+	if len(q.Asks) == 0 {
+		return ""
+	}
+	return askNote(q.Asks[0])
+}
+
+func askNote(a handoff.Ask) (note string) {
+	switch {
+	case slices.Equal(a.Options, []string{"yes", "no"}):
+		note = " It takes a yes or a no, as text."
+	case a.Only && a.Many:
+		note = " Only the answers that it offers count; the caller may choose several."
+	case a.Only:
+		note = " Only the answers that it offers count, by their names."
+	case a.Many:
+		note = " They may choose several."
+	}
+	if a.Optional {
+		note += " They may skip it: then the text is skip, if they said so."
+	}
+	return note
 }
 
 // RewordAnswer says that the words were not the caller's.
@@ -116,6 +183,13 @@ func (l Language) AskAgainAnswer(q handoff.RecordQuestion, why *handoff.Error, w
 			Status: "undecided", Server: q.Server, Code: why.Code, Say: words,
 			Next: fmt.Sprintf("Nothing was decided: %s. Ask once more now, in exactly the words of say, and wait; then call "+
 				"answer_agent with question %s once more.", why.Subject, q.Label),
+		}
+	}
+	if q.Words {
+		return Answer{
+			Status: "undecided", Server: q.Server, Code: why.Code, Say: l.Fault(why), Asked: questionQuote(q),
+			Next: fmt.Sprintf("Nothing was given to %s. Ask again now, and wait; then call answer_agent with question %s once "+
+				"more.%s", q.Server, q.Label, nameAct(q)),
 		}
 	}
 	return Answer{
@@ -156,9 +230,9 @@ func (l Language) DecidedAnswer(q handoff.RecordQuestion, d handoff.Decision) An
 }
 
 // GaveUpMessage tells that a question was declined because nobody answered.
-func (l Language) GaveUpMessage(q handoff.RecordQuestion) string {
-	return Message(l.say("decided.nobody", "server", q.Server)+" Tell the caller once.",
-		handoff.Clip(q.Command+q.Text, maxRemark))
+func (l Language) GaveUpMessage(q handoff.RecordQuestion) Answer {
+	return Answer{Status: "declined", Server: q.Server, Say: l.say("decided.nobody", "server", q.Server),
+		Note: "Tell the caller once.", Asked: handoff.Clip(q.Command+q.Text, maxRemark)}
 }
 
 // QuestionNotice returns the notice that an agent asks a question.

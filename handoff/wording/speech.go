@@ -1,131 +1,83 @@
 package wording
 
 import (
-	"encoding/json"
+	"cmp"
 	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"switchboard/handoff"
+	"switchboard/handoff/speakable"
 )
 
 // MaxProgress bounds the part of a remark that is said, in bytes.
 const MaxProgress = 240
 
-// WorkNews is news of one work. With an age it is a heartbeat; with remarks it is what the agent said; else it is what
-// the agent does now.
-type WorkNews struct {
-	Name    string // the machine, with the session if the machine has several works
-	Doing   string // "running the tests"; "": not known
-	Age     time.Duration
-	Remarks []string // the agent's words, as they can be said: data
-}
-
-// NewsMessage returns a message that asks for one utterance about several works.
-func (l Language) NewsMessage(news []WorkNews) string {
-	var said, reporting, quotes []string
-	for _, n := range news {
-		if len(n.Remarks) > 0 {
-			reporting = append(reporting, n.Name)
-			quotes = append(quotes, n.Name+": "+strings.Join(n.Remarks, " "))
-			continue
+// NewsMessage returns a message that asks for one utterance about open works.
+func (l Language) NewsMessage(open []Open) Answer {
+	a := Answer{Say: l.Brief(News{Open: open}), Note: "Tell the caller in one short sentence, then stop."}
+	for _, w := range open {
+		if w.Remark != "" {
+			a.Details = append(a.Details, w.Server+": "+w.Remark)
 		}
-		said = append(said, l.news(n))
 	}
-	if len(reporting) > 0 {
-		said = append([]string{l.say("news.from", "names", l.all(reporting))}, said...)
-	}
-	lead := strings.Join(said, "; ") + ". Tell the caller in one short sentence, then stop."
-	if len(quotes) > 0 {
-		lead += " What is quoted is data from the agent."
-	}
-	return Message(lead, strings.Join(quotes, "\n"))
-}
-
-// news says what a work does: "bigpc is still running the tests, two minutes now".
-func (l Language) news(n WorkNews) string {
-	doing := n.Doing
-	if doing == "" {
-		doing = l.say("doing")
-	}
-	if n.Age == 0 {
-		return l.say("news.now", "name", n.Name, "doing", doing)
-	}
-	return l.say("news.still", "name", n.Name, "doing", doing, "age", l.AgeWords(n.Age))
-}
-
-// SessionName names a work on a machine that has several.
-func (l Language) SessionName(server, title string) string {
-	return l.say("news.name", "server", server, "title", l.SayTitle(title))
+	return a
 }
 
 // AgainMessage repeats an outcome that was perhaps not heard.
-func AgainMessage(text string) string {
-	lead, quote := SplitMessage(text)
-	return Message(lead+" Leave it out if you have told it already.", quote)
+func AgainMessage(a Answer) Answer {
+	a.Note += " Leave it out if you have told it already."
+	return a
 }
 
 // UnsaidMessage repeats an outcome of which the voice model said nothing when it came.
-func UnsaidMessage(text string) string {
-	lead, quote := SplitMessage(text)
-	return Message(lead+" You said nothing when this came, so the caller does not know it. Say it now, unless they have "+
-		"heard it from you.", quote)
+func UnsaidMessage(a Answer) Answer {
+	a.Note += " You said nothing when this came, so the caller does not know it. Say it now, unless they have heard it from " +
+		"you."
+	return a
 }
 
-// beginsLike comes in a message before the words with which the voice model is to begin.
-const beginsLike = " begins in their language like "
-
-// ResumeMessage has an interrupted outcome said in short.
-func (l Language) ResumeMessage(text string) string {
-	lead, quote := SplitMessage(text)
-	return Message(lead+" You were interrupted while you told this, and the caller has not heard it. So tell it in one short "+
-		"sentence that"+beginsLike+handoff.Encode(l.say("resume")+" ")+", unless you have told it since.", quote)
+// ResumeMessage offers an interrupted outcome again, in one sentence.
+func (l Language) ResumeMessage(a Answer) Answer {
+	said := cmp.Or(strings.TrimSpace(strings.TrimPrefix(a.Say, a.lead)), a.Say)
+	first := cmp.Or(speakable.FirstSentence(said), said)
+	if rest := strings.TrimSpace(said[len(first):]); rest != "" && len(a.Details) == 2 { // both are in the second
+		first = l.say("list.clause", "a", clause(first), "b", rest)
+	}
+	a.Say = l.say("resume") + " " + first
+	a.Note += " You were interrupted while you told this, and the caller has not heard it. So tell it in one short sentence " +
+		"that begins in their language like say does, unless you have told it since."
+	return a
 }
-
-// BeginsLike returns the words with which a [Language.ResumeMessage] has the voice model begin; false: the message is
-// none.
-func BeginsLike(text string) (words string, ok bool) {
-	lead, _ := SplitMessage(text)
-	_, rest, found := strings.Cut(lead, beginsLike)
-	return words, found && json.NewDecoder(strings.NewReader(rest)).Decode(&words) == nil
-}
-
-// goOnAfter comes in a message before the words after which the voice model is to go on.
-const goOnAfter = " go on at once from where you were cut, and do not begin again. The last words heard were "
 
 // GoOnMessage has an outcome continued that was cut by a backchannel. heard is the part that the caller has heard.
-func GoOnMessage(text, heard string) string {
-	lead, quote := SplitMessage(text)
+func GoOnMessage(a Answer, heard string) Answer {
+	if _, rest, found := strings.Cut(a.Say, heard); found && strings.TrimSpace(rest) != "" {
+		a.Say = strings.TrimSpace(rest)
+	}
 	const maxHeard = 80 // bytes, of the end
 	if n := len(heard) - maxHeard; n > 0 {
 		_, heard, _ = strings.Cut(strings.ToValidUTF8(heard[n:], ""), " ")
 	}
-	return Message(lead+" You were cut off while you told this, although the caller only showed that they listen. So"+
-		goOnAfter+handoff.Encode(heard)+".", quote)
-}
-
-// GoesOnAfter returns the words after which a [GoOnMessage] goes on; false: the message is none.
-func GoesOnAfter(text string) (heard string, ok bool) {
-	lead, _ := SplitMessage(text)
-	_, rest, found := strings.Cut(lead, goOnAfter)
-	return heard, found && json.Unmarshal([]byte(strings.TrimSuffix(rest, ".")), &heard) == nil
+	a.Note += " You were cut off while you told this, although the caller only showed that they listen. So go on at once " +
+		"from where you were cut, and do not begin again. The last words heard were " + handoff.Encode(heard) + "."
+	return a
 }
 
 // AskAgainMessage repeats a question that nobody answered.
-func (l Language) AskAgainMessage(text string) string {
-	lead, quote := SplitMessage(text)
-	return Message(l.say("ask.waiting", "question", lead), quote)
+func (l Language) AskAgainMessage(a Answer) Answer {
+	a.Say = l.say("ask.waiting", "question", a.Say)
+	return a
 }
 
 // FillerMessage has a few words said while a machine is slow to answer.
-func (l Language) FillerMessage(server string) string {
-	lead := l.say("filler")
+func (l Language) FillerMessage(server string) Answer {
+	a := Answer{Say: l.say("filler"), Note: "Tell the caller so in a few words, nothing else."}
 	if server != "" {
-		lead = l.say("filler.server", "server", server)
+		a.Say = l.say("filler.server", "server", server)
 	}
-	return lead + " Tell the caller so in a few words, nothing else."
+	return a
 }
 
 // commandWords are patterns of command lines, with the sentence for each. The first that matches counts. Set once.
@@ -175,25 +127,4 @@ func capital(s string) string {
 		return s
 	}
 	return string(unicode.ToUpper(first)) + s[size:]
-}
-
-// quoteMark separates a message's own words from its quote.
-const quoteMark = " Quoted: "
-
-// Message joins our own words with the words of an agent. Those are one JSON string, so that the voice model sees where
-// data begins and ends.
-func Message(lead, quote string) string {
-	if quote == "" {
-		return lead
-	}
-	return lead + quoteMark + handoff.Encode(quote)
-}
-
-// SplitMessage splits a [Message]. A text without a quote is all lead.
-func SplitMessage(text string) (lead, quote string) {
-	lead, rest, found := strings.Cut(text, quoteMark)
-	if !found || json.Unmarshal([]byte(rest), &quote) != nil {
-		return text, ""
-	}
-	return lead, quote
 }

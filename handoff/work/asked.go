@@ -27,6 +27,9 @@ func ArgsOf(req handoff.Request) string {
 	if req.From != (handoff.Target{}) {
 		words = append(words, Trimmed(req.From))
 	}
+	if req.Worktree {
+		words = append(words, "worktree")
+	}
 	return ledger.Hash(handoff.Encode(words))
 }
 
@@ -43,7 +46,7 @@ type Asked struct {
 	Former  *ledger.Entry // the past entry of its key, which is free; nil: there is none
 	Span    handoff.Span
 
-	ID  handoff.RunID
+	ID  handoff.ID
 	New bool
 	Err error
 }
@@ -82,16 +85,16 @@ func (s *State) asked(a *Asked) *handoff.Error {
 	if same == "" && e == nil {
 		var unbegun string
 		if same, unbegun = s.repeated(req.Print); unbegun != "" {
-			req.Instead = handoff.RunID(unbegun)
+			req.Instead = handoff.ID(unbegun)
 		}
 	}
 	if same != "" || e != nil {
-		a.ID = handoff.RunID(same)
+		a.ID = handoff.ID(same)
 		return e
 	}
 	former := s.find(s.byKey[key])
 	if former != nil && former.NotBegun() {
-		req.Instead = handoff.RunID(former.ID)
+		req.Instead = handoff.ID(former.ID)
 	}
 	if e := s.cfg.Room(g, s.now); e != nil {
 		return e
@@ -118,9 +121,9 @@ func (s *State) asked(a *Asked) *handoff.Error {
 		h.wait.within = s.now.Add(req.Within)
 	}
 	if req.Instead != "" && req.By == nil {
-		s.byHand(string(req.Instead), handoff.RunByHand{Deed: handoff.DeedContinue})
+		s.byHand(string(req.Instead), handoff.EventByHand{Deed: handoff.DeedContinue})
 	}
-	a.ID, a.New = handoff.RunID(id), true
+	a.ID, a.New = handoff.ID(id), true
 	s.act(h, h.state.First())
 	return nil
 }
@@ -135,6 +138,8 @@ func mayGive(g handoff.Grant, req handoff.Request) error {
 		act = handoff.ActGiveNext
 	case req.Mode == handoff.ModeAside:
 		act = handoff.ActAside
+	case req.Mode == handoff.ModeWatch:
+		act = handoff.ActWatch
 	}
 	err := g.May(act)
 	if err == nil && req.From != (handoff.Target{}) {
@@ -147,7 +152,7 @@ func mayGive(g handoff.Grant, req handoff.Request) error {
 func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 	req.Target, req.From = Trimmed(req.Target), Trimmed(req.From)
 	continues := req.From != (handoff.Target{}) // with a session of another machine
-	if continues && req.Target.Thread == "" {
+	if (continues || req.Worktree) && req.Target.Thread == "" {
 		req.Target.Thread = handoff.NewThread
 	}
 	t := req.Target
@@ -158,12 +163,14 @@ func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 		empty = empty && words && strings.TrimSpace(string(text)) == ""
 	}
 	switch {
-	case empty:
+	case empty && req.Mode != handoff.ModeWatch:
 		return handoff.Fault(handoff.CodeMalformed, "the prompt is empty", "")
 	case size > handoff.MaxPrompt:
 		return handoff.Fault(handoff.CodeTooLarge, "the prompt", "")
 	case continues && (t.Thread != handoff.NewThread || req.Mode == handoff.ModeAside):
 		return handoff.Fault(handoff.CodeMalformed, "only a new session can go on from another one", "")
+	case req.Worktree && (t.Thread != handoff.NewThread || req.Mode == handoff.ModeAside):
+		return handoff.Fault(handoff.CodeMalformed, "only a new session can have a worktree of its own", "")
 	case max(len(t.Server), len(t.Thread), len(req.From.Server), len(req.From.Thread)) > maxName:
 		return handoff.Fault(handoff.CodeTooLarge, "a name", "")
 	case max(len(req.Key), len(req.Print)) > maxKey:
@@ -185,7 +192,7 @@ func Trimmed(t handoff.Target) handoff.Target {
 
 // fillInstead completes a request that begins a handoff which was not begun (req.Instead): it takes over that handoff's
 // target and words. If it was begun meanwhile, fillInstead returns the id of the new one and [handoff.CodeJoined].
-func (s *State) fillInstead(by handoff.Grant, req *handoff.Request) (handoff.RunID, *handoff.Error) {
+func (s *State) fillInstead(by handoff.Grant, req *handoff.Request) (handoff.ID, *handoff.Error) {
 	if req.Instead == "" {
 		return "", nil
 	}
@@ -195,7 +202,7 @@ func (s *State) fillInstead(by handoff.Grant, req *handoff.Request) (handoff.Run
 	}
 	if begun := h.begunAs; begun != "" {
 		if other := s.find(begun); other != nil && other.open {
-			return handoff.RunID(begun), handoff.Fault(handoff.CodeJoined, h.Server, "it was begun already")
+			return handoff.ID(begun), handoff.Fault(handoff.CodeJoined, h.Server, "it was begun already")
 		}
 		return "", handoff.Fault(handoff.CodeWorkEnded, "", "")
 	}
@@ -208,8 +215,10 @@ func (s *State) fillInstead(by handoff.Grant, req *handoff.Request) (handoff.Run
 		req.Target.Thread = CopyOf + h.ThreadID
 	case handoff.WhyAside:
 		req.Mode = handoff.ModeAside
+	case handoff.WhyWatched:
+		req.Mode = handoff.ModeWatch
 	}
-	if req.From != (handoff.Target{}) { // the session that was made for it has never run
+	if req.From != (handoff.Target{}) || req.Worktree { // the session that was made for it has never run
 		req.Target.Thread = handoff.NewThread
 	}
 	return "", nil

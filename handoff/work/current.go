@@ -40,7 +40,7 @@ func (s *State) use(c handoff.Sticky, asked time.Time) bool {
 	if !had || old != c { // else the store has it already
 		s.writePlace(p)
 	}
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageSticky})
 	return true
 }
 
@@ -73,7 +73,7 @@ func (s *State) forgetThread(h *Handoff) {
 	}
 	delete(s.current, p)
 	s.writePlace(p)
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageSticky})
 }
 
 // Use makes an existing session the current one, because the caller wants it.
@@ -96,7 +96,7 @@ func (u *Unuse) apply(s *State) {
 	delete(s.current, u.Place)
 	s.chosen[u.Place] = s.now
 	s.writePlace(u.Place)
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventSticky})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageSticky})
 }
 
 // Used asks for the sessions in use, by server and project. All is the result.

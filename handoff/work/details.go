@@ -25,9 +25,12 @@ type recordDetails struct {
 	Spoken  string                 `json:"spoken,omitempty"`
 	Error   *handoff.RecordError   `json:"error,omitempty"`
 	Unheard []string               `json:"unheard,omitempty"` // see [handoff.Record.Undelivered]
-	Into    string                 `json:"into,omitempty"`    // see [handoff.Record.Into]
-	Server  string                 `json:"server,omitempty"`  // "": an older Switchboard wrote it
-	Tests   handoff.Tests          `json:"tests,omitempty"`   // see [handoff.Record.Tested]
+	Goal    handoff.Goal           `json:"goal,omitempty"`
+	Into    string                 `json:"into,omitempty"`   // see [handoff.Record.Into]
+	Server  string                 `json:"server,omitempty"` // "": an older Switchboard wrote it
+	Tests   handoff.Tests          `json:"tests,omitempty"`  // see [handoff.Record.Tested]
+	Tree    *handoff.Worktree      `json:"worktree,omitempty"`
+	Left    int                    `json:"left,omitempty"` // see [handoff.Record.LeftOut]
 }
 
 // encodeDetails returns the [recordDetails] of a record, at most [ledger.MaxBody] bytes. The newest items are whole; an
@@ -36,7 +39,7 @@ type recordDetails struct {
 func encodeDetails(rec handoff.Record) string {
 	d := recordDetails{
 		Asked: rec.CreatedAt, Usage: rec.Usage, Answers: rec.Answers, Spoken: rec.Spoken, Error: rec.Error,
-		Unheard: rec.Undelivered, Into: rec.Into, Server: rec.Server, Tests: rec.Tested,
+		Unheard: rec.Undelivered, Goal: rec.Goal, Into: rec.Into, Server: rec.Server, Tests: rec.Tested, Tree: rec.Worktree,
 	}
 	left := ledger.MaxBody - len(handoff.Encode(d)) - 100
 	for _, it := range slices.Backward(rec.Items) {
@@ -51,11 +54,13 @@ func encodeDetails(rec handoff.Record) string {
 		d.Items = append(d.Items, json.RawMessage(text))
 	}
 	slices.Reverse(d.Items)
+	d.Left = rec.LeftOut + len(rec.Items) - len(d.Items)
 	return handoff.Encode(d)
 }
 
 // cutItem returns an item with the beginning of its text, the end of its output, and no diffs.
 func cutItem(it handoff.RecordItem) handoff.RecordItem {
+	it.Cut = true
 	it.Text, it.Output = handoff.Clip(it.Text, maxCutItem), handoff.Tail(it.Output, maxCutItem)
 	it.Changes = slices.Clone(it.Changes)
 	for i := range it.Changes {
@@ -74,6 +79,7 @@ func restoreDetails(rec *handoff.Record, b ledger.Body) {
 	for _, text := range d.Items {
 		var it handoff.RecordItem
 		if json.Unmarshal(text, &it) == nil {
+			it.Output = handoff.Plain(it.Output) // an older Switchboard kept it as it was printed
 			rec.Items = append(rec.Items, it)
 		}
 	}
@@ -81,11 +87,12 @@ func restoreDetails(rec *handoff.Record, b ledger.Body) {
 		rec.CreatedAt = d.Asked
 	}
 	rec.Usage, rec.Answers, rec.Spoken, rec.Undelivered = d.Usage, d.Answers, cmp.Or(d.Spoken, rec.Spoken), d.Unheard
-	rec.Into, rec.Server, rec.Tested = d.Into, cmp.Or(rec.Server, d.Server), cmp.Or(d.Tests, rec.Tested)
+	rec.Goal, rec.Into, rec.Worktree, rec.LeftOut = d.Goal, d.Into, d.Tree, d.Left
+	rec.Server, rec.Tested = cmp.Or(rec.Server, d.Server), cmp.Or(d.Tests, rec.Tested)
 	if d.Error != nil {
 		rec.Error = d.Error
 		if rec.Fault != nil {
-			rec.Fault.Detail = d.Error.Detail
+			rec.Fault.Detail, rec.Fault.Why = d.Error.Detail, d.Error.Why
 		}
 	}
 }

@@ -59,6 +59,7 @@ func (s *State) finish(h *Handoff, fault *handoff.Error) {
 		s.write(h, handoff.StatusCompleted)
 	}
 	s.closeQuestions(h)
+	s.watchOn(h)
 }
 
 // writeOutcome waits until the store has the outcome, for [toldWithin] at most.
@@ -101,7 +102,7 @@ func recordError(e *handoff.Error) *handoff.RecordError {
 	if e == nil {
 		return nil
 	}
-	return &handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.NextStep(), Detail: e.Detail}
+	return &handoff.RecordError{Code: e.Code, Message: e.Spoken(), Next: e.NextStep(), Detail: e.Detail, Why: e.Why}
 }
 
 // Ends says that no work is taken any more. Every open handoff gets its outcome, unless the caller has another home,
@@ -115,7 +116,11 @@ func (e *Ends) apply(s *State) {
 		fact = phase.FactMoved
 	}
 	for _, h := range append([]*Handoff(nil), s.all...) {
-		if h.open {
+		switch {
+		case !h.open:
+		case h.run.Request.Mode == handoff.ModeWatch && h.state.Phase == phase.Waiting: // the next life watches on
+			s.apply(h, phase.FactMoved, handoff.Fault(handoff.CodeShutdown, "", ""))
+		default:
 			s.apply(h, fact, handoff.Fault(handoff.CodeShutdown, "", ""))
 		}
 	}

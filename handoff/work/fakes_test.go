@@ -8,39 +8,28 @@ import (
 	"switchboard/handoff/ledger"
 )
 
-// A store keeps documents. It knows its last states, and can lose them.
+// A store keeps what is kept of a caller for one life at a time. It knows its last states, and can lose them.
 type store struct {
-	life    int
-	version string
-	docs    map[string]string
-	past    map[string]string
-	texts   map[string]map[string]string // by key and part
-	before  []store                      // older states, the newest last
+	ledger.Kept
+	life   int
+	before []ledger.Kept // older states, the newest last
 }
 
-func newStore() store {
-	return store{docs: map[string]string{}, past: map[string]string{}, texts: map[string]map[string]string{}}
+// over reports whether a handoff is in the past.
+func (s *store) over(key string) bool {
+	_, over := s.Past[key]
+	return over
 }
 
-func (s *store) state() ledger.State {
-	return ledger.State{Version: s.version, Documents: maps.Clone(s.docs)}
-}
-
-// keep remembers the state as it is.
-func (s *store) keep() {
-	old := *s
-	old.docs, old.past, old.texts, old.before = maps.Clone(s.docs), maps.Clone(s.past), maps.Clone(s.texts), nil
-	s.before = append(s.before[max(0, len(s.before)-2):], old)
-}
+func newStore() store { return store{Kept: ledger.NewKept()} }
 
 // loses goes back to the state before some batches, or to nothing.
 func (s *store) loses(batches int) {
-	old := newStore()
+	old := ledger.NewKept()
 	if batches <= len(s.before) {
 		old = s.before[len(s.before)-batches]
 	}
-	old.life = s.life
-	*s = old
+	s.Kept, s.before = old, nil
 }
 
 // loses lets the store go back.
@@ -56,47 +45,22 @@ func (w *world) forgets(l *life) {
 	for key := range w.began {
 		key = KeyOf(owner.Caller, key)
 		h := l.find(l.byKey[key])
-		read := l.came && w.store.docs[ledger.HandoffDoc+key] != ""
-		known := w.store.past[key] != "" || read || h != nil && h.doc.known
+		read := l.came && w.store.Documents[ledger.HandoffDoc+key] != ""
+		known := w.store.over(key) || read || h != nil && h.doc.known
 		w.amnesia = w.amnesia || w.losses > 0 && !known
 	}
 }
 
 func (s *store) commit(life int, b ledger.Batch) (ledger.Committed, error) {
-	switch {
-	case s.life != life:
+	if s.life != life {
 		return 0, handoff.Fault(handoff.CodeShutdown, "", "")
-	case s.version != b.Was:
-		return ledger.Outdated, nil
 	}
-	for _, c := range b.Changed {
-		if c.Free && s.past[c.Key] != "" {
-			return ledger.NotFree, nil
-		}
+	was := s.Kept
+	done := s.Commit(b)
+	if done == ledger.Written {
+		s.before = append(s.before[max(0, len(s.before)-2):], was)
 	}
-	s.keep()
-	s.version = b.Now
-	maps.Copy(s.docs, b.Put)
-	for _, name := range b.Drop {
-		delete(s.docs, name)
-	}
-	for _, c := range b.Changed {
-		texts := maps.Clone(s.texts[c.Key])
-		if c.Clear || texts == nil {
-			texts = map[string]string{}
-		}
-		if c.Clear {
-			delete(s.past, c.Key)
-		}
-		maps.Copy(texts, c.Texts)
-		if s.texts[c.Key] = texts; c.Past != nil {
-			s.past[c.Key] = c.Past.Row
-		}
-	}
-	if len(s.docs) == 0 {
-		s.version = ""
-	}
-	return ledger.Written, nil
+	return done, nil
 }
 
 // entriesOf returns the handoffs of a batch.

@@ -77,6 +77,14 @@ type watch struct {
 	silent      time.Time     // when it counts as silent
 	lastMessage string        // the newest message, not published while it may be the final one
 	reported    handoff.IDSet // finished items, to recognise those that are reported again
+	piece       piece         // what was left of the last delta
+	goesOn      bool          // it was told that the agent goes on with its goal
+}
+
+// A piece is what a delta ended in the middle of.
+type piece struct {
+	item string
+	text handoff.Plainer
 }
 
 func (s *State) find(id string) *Handoff {
@@ -106,7 +114,7 @@ func (s *State) add(h *Handoff) {
 	}
 	s.all = slices.Insert(s.all, at, h)
 	shown := h.Clone()
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: h.ID, Record: &shown})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: h.ID, Record: &shown})
 }
 
 func (s *State) remove(i int) {
@@ -136,7 +144,7 @@ func (s *State) show(h *Handoff, fn func()) {
 		s.cfg.Counter.Moved(was, &h.Record, h.span, s.now)
 	}
 	shown := h.Clone()
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventHandoff, Handoff: h.ID, Record: &shown})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: h.ID, Record: &shown})
 }
 
 // advance sets the status and the turn of the record.
@@ -145,6 +153,9 @@ func (s *State) advance(h *Handoff, to handoff.Status) {
 		h.State, h.TurnID = to, h.run.Turn
 		if to != handoff.StatusDispatching {
 			h.Waits, h.Place = "", 0
+		}
+		if to == handoff.StatusStarted && h.StartedAt == nil && !h.state.Inherited {
+			h.StartedAt = new(s.now)
 		}
 	})
 }
@@ -209,19 +220,21 @@ func indexItem(items []handoff.RecordItem, id string) int {
 
 // item adds an item to a record, or replaces the one with its id.
 func (s *State) item(h *Handoff, it handoff.RecordItem) {
+	it.Cut = it.Cut || max(len(it.Text), len(it.Output)) > maxOutput
 	it.Text, it.Output = handoff.Tail(it.Text, maxOutput), handoff.Tail(it.Output, maxOutput)
 	if i := indexItem(h.Items, it.ID); i >= 0 {
 		h.Items[i] = it
 	} else {
 		h.addItem(it)
 	}
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventItem, Handoff: h.ID, Item: &it})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageItem, Handoff: h.ID, Item: &it})
 }
 
 // addItem adds an item; a full record drops its oldest.
 func (h *Handoff) addItem(it handoff.RecordItem) {
 	if len(h.Items) >= maxItems {
 		h.dropItem(0)
+		h.LeftOut++
 	}
 	h.Items = append(h.Items, it)
 }
@@ -251,11 +264,11 @@ func (s *State) delta(h *Handoff, d handoff.Delta) {
 		at = len(*text)
 	}
 	if at+len(d.Text) > maxOutput {
-		at = -1
+		at, it.Cut = -1, true
 	}
 	*text = handoff.Tail(*text+d.Text, maxOutput)
-	h.logDelta(handoff.RunDelta{ItemID: d.ItemID, Kind: d.Kind, At: at, Text: d.Text})
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventDelta, Handoff: h.ID, ItemID: d.ItemID, Delta: d.Text})
+	h.logDelta(handoff.EventDelta{ItemID: d.ItemID, Kind: d.Kind, At: at, Text: d.Text})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageDelta, Handoff: h.ID, ItemID: d.ItemID, Delta: d.Text})
 }
 
 // drop removes an item that the agent withdrew. A command stays, as failed: it may have had effects.
@@ -270,7 +283,7 @@ func (s *State) drop(h *Handoff, itemID string) {
 	default:
 		h.dropItem(i)
 	}
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventDropped, Handoff: h.ID, ItemID: itemID})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageDropped, Handoff: h.ID, ItemID: itemID})
 }
 
 // maxChain bounds work that agents ask for: an agent's work may ask for work, and that for work once more. Without a
@@ -279,7 +292,7 @@ const maxChain = 2
 
 // parentOf returns the handoff whose agent asks for more work, or "" if no agent of ours does. A chain of more than
 // [maxChain] such requests is refused. So is a chain whose beginning was removed, since it may be a loop.
-func (s *State) parentOf(o handoff.Origin) (handoff.RunID, *handoff.Error) {
+func (s *State) parentOf(o handoff.Origin) (handoff.ID, *handoff.Error) {
 	i := slices.IndexFunc(s.all, func(h *Handoff) bool {
 		return o.Thread != "" && h.ThreadID == o.Thread && h.Outcome == ""
 	})
@@ -292,7 +305,7 @@ func (s *State) parentOf(o handoff.Origin) (handoff.RunID, *handoff.Error) {
 			return "", handoff.Fault(handoff.CodeTooDeep, "", "")
 		}
 	}
-	return handoff.RunID(s.all[i].ID), nil
+	return handoff.ID(s.all[i].ID), nil
 }
 
 // free reports whether a new handoff may have the key of this one; see [ledger.Entry.Free].

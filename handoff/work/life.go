@@ -23,7 +23,7 @@ func (s *State) apply(h *Handoff, f phase.Fact, fault *handoff.Error) {
 	}
 	if next.Noted && !before.Noted {
 		h.log.noted = true
-		s.publish(h, handoff.RunNoted{})
+		s.publish(h, handoff.EventNoted{})
 	}
 	told := f == phase.FactWritten || f == phase.FactUnwritten // in the second case it is written before what follows
 	if (told || next.Noted && !before.Noted) && h.run.Request.Instead != "" {
@@ -93,7 +93,7 @@ func (s *State) act(h *Handoff, a phase.Action) {
 	case phase.ActReconnect:
 		if h.run.Lost.IsZero() {
 			h.run.Lost = s.now
-			s.publish(h, handoff.RunLost{})
+			s.publish(h, handoff.EventLost{})
 		}
 		s.begin(h, Reconnect)
 		h.run.Tries++
@@ -117,26 +117,26 @@ func (s *State) actFast(h *Handoff, a phase.Action) {
 		s.note(h)
 	case phase.ActPromise:
 		s.showWaits(h)
-		s.publish(h, handoff.RunPromised{Waits: h.wait.reason})
+		s.publish(h, handoff.EventPromised{Waits: h.wait.reason})
 		h.offered = true
 		s.handOver()
 	case phase.ActPublishWait:
 		if s.showWaits(h) { // once, also if the action comes again
-			s.publish(h, handoff.RunWaiting{Waits: h.wait.reason})
+			s.publish(h, handoff.EventWaiting{Waits: h.wait.reason})
 		}
 	case phase.ActPublishJoined:
-		s.publish(h, handoff.RunJoined{})
+		s.publish(h, handoff.EventJoined{})
 	case phase.ActPublishSilence:
-		s.publish(h, handoff.RunSilent{})
+		s.publish(h, handoff.EventSilent{})
 	case phase.ActPublishOutcome:
 		// An outcome that nobody heard is kept, unless the work was never promised: then whoever gave it is told.
-		if !s.publish(h, handoff.RunEnded{}) && (h.state.Noted || h.run.Request.By != nil) {
+		if !s.publish(h, handoff.EventEnded{}) && (h.state.Noted || h.run.Request.By != nil) {
 			s.keepUnheard(h)
 		}
 	case phase.ActYield:
 		s.cfg.Threads.Leave(append(h.queues, h.awaited), h.ID)
 		h.doc.closed = true
-		s.publish(h, handoff.RunYielded{})
+		s.publish(h, handoff.EventYielded{})
 	}
 }
 
@@ -152,7 +152,8 @@ func (s *State) showWaits(h *Handoff) bool {
 
 // start starts the turn in the thread, in one try. A lease that was taken too long ago is taken again.
 func (s *State) start(h *Handoff) {
-	if s.cfg.Shared && !h.run.Alone && !h.run.Gate.Fresh(h.run.Target, s.now) {
+	watch := h.run.Request.Mode == handoff.ModeWatch // nothing is started
+	if s.cfg.Shared && !watch && !h.run.Alone && !h.run.Gate.Fresh(h.run.Target, s.now) {
 		s.begin(h, Lease)
 		return
 	}
@@ -177,10 +178,11 @@ func (s *State) dispatch(h *Handoff) {
 	h.attempt.target = h.run.Target
 	h.request, h.run.Turn = "", ""
 	h.wait.noted = pending{} // this step notes the words, too
-	if !s.write(h, handoff.StatusDispatching) {
+	if h.doc.never {
 		s.dispatched(h)
 		return
 	}
+	s.write(h, handoff.StatusDispatching)
 	h.wait.sent = pending{s.now.Add(StoreTakes), h.doc.seq}
 }
 
@@ -188,11 +190,16 @@ func (s *State) dispatch(h *Handoff) {
 func (s *State) dispatched(h *Handoff) {
 	h.wait.sent = pending{}
 	s.apply(h, phase.FactNoted, nil)
-	if h.state.Phase == phase.Steering {
+	switch {
+	case h.state.Phase == phase.Steering:
 		s.begin(h, Steer)
-		return
+	case h.run.Request.Mode == handoff.ModeWatch: // its turn runs, and nothing is sent
+		h.run.Turn = cmp.Or(h.run.Attached.Running, h.run.Attached.Newest)
+		s.apply(h, phase.FactStarted, nil)
+		s.apply(h, phase.FactSeen, nil)
+	default:
+		s.begin(h, Start)
 	}
-	s.begin(h, Start)
 }
 
 // await waits for the end of somebody else's turn.
@@ -219,7 +226,10 @@ func (s *State) openGate(h *Handoff) {
 
 // follow follows the turn to its end. Others that wait for the thread may give it more words meanwhile.
 func (s *State) follow(h *Handoff) {
-	s.advance(h, handoff.StatusStarted)
+	waited := h.Waits != ""
+	if s.advance(h, handoff.StatusStarted); waited {
+		s.publish(h, handoff.EventPromised{Waits: handoff.WaitsNot})
+	}
 	s.writeStarted(h)
 	controls, _ := h.run.Attached.Agent.(handoff.Controls)
 	if h.state.Merged { // no more words go into a turn of somebody else

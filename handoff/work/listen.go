@@ -94,7 +94,7 @@ func (s *State) handOver() {
 			for _, q := range s.questionsOf(h.ID) {
 				open = append(open, q.OpenQuestion)
 			}
-			if a.Listener.Hear(h.event(handoff.RunTaken{Questions: open})) {
+			if a.Listener.Hear(h.event(handoff.EventTaken{Questions: open})) {
 				h.listener = a
 				break
 			}
@@ -103,12 +103,12 @@ func (s *State) handOver() {
 }
 
 // record adds an event to the log of a handoff; listeners do not get it.
-func (s *State) record(h *Handoff, kind handoff.RunKind) { h.logEvent(kind) }
+func (s *State) record(h *Handoff, kind handoff.EventKind) { h.logEvent(kind) }
 
 // publish adds an event to the log of a handoff, and gives it to its listener. It reports whether a listener took it.
-func (s *State) publish(h *Handoff, kind handoff.RunKind) bool {
+func (s *State) publish(h *Handoff, kind handoff.EventKind) bool {
 	e := h.logEvent(kind)
-	if _, closed := kind.(handoff.RunAnswered); closed { // the question may have been asked in other calls, too
+	if _, closed := kind.(handoff.EventAnswered); closed { // the question may have been asked in other calls, too
 		for _, a := range s.listeners {
 			a.Listener.Hear(e)
 		}
@@ -117,14 +117,14 @@ func (s *State) publish(h *Handoff, kind handoff.RunKind) bool {
 	if h.listener == nil || !h.listener.Listener.Hear(e) {
 		return false
 	}
-	if _, ended := kind.(handoff.RunEnded); ended {
+	if _, ended := kind.(handoff.EventEnded); ended {
 		h.givenTo = h.listener
 	}
 	return true
 }
 
 // byHand tells every listener that may hear of a handoff what the caller did with it outside of calls.
-func (s *State) byHand(id string, e handoff.RunByHand) {
+func (s *State) byHand(id string, e handoff.EventByHand) {
 	h := s.find(id)
 	if h == nil { // pushed out by newer ones
 		return
@@ -215,6 +215,7 @@ func (s *State) noticeOutcome(h *Handoff) {
 	}
 	s.do(Notice{handoff.Notice{
 		Caller: s.cfg.Caller, Kind: handoff.NoticeOutcome, Handoff: h.ID, Server: h.Server, Title: h.Title, Text: h.Spoken,
+		Failed: h.Record.Failed(),
 	}})
 }
 
@@ -258,7 +259,7 @@ func (s *State) heard(h *Handoff) (kept <-chan struct{}) {
 // withdraw takes an outcome that the caller has heard out of the outbox, and back from the listener that was given it.
 func (s *State) withdraw(h *Handoff) {
 	if h.givenTo != nil { // also if this listener itself reports that the outcome was heard
-		h.givenTo.Listener.Hear(h.event(handoff.RunHeard{}))
+		h.givenTo.Listener.Hear(h.event(handoff.EventHeard{}))
 	}
 	h.unheard, h.givenTo = false, nil
 }
@@ -269,6 +270,7 @@ func (s *State) withdraw(h *Handoff) {
 type Stop struct {
 	Grant handoff.Grant
 	ID    string
+	Of    handoff.StopOf
 	Err   error
 	Kept  <-chan struct{}
 }
@@ -281,13 +283,19 @@ func (e *Stop) apply(s *State) {
 	case h.Paused:
 		s.closePaused(h, "")
 		e.Kept = s.endPaused(h, wording.WasDropped)
-		s.byHand(e.ID, handoff.RunByHand{Deed: handoff.DeedDrop})
+		s.byHand(e.ID, handoff.EventByHand{Deed: handoff.DeedDrop})
 	case !h.open, h.Outcome != "":
 		e.Err = handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case h.Why == handoff.WhyMerged:
 		e.Err = handoff.Fault(handoff.CodeJoined, h.Server, "a turn of somebody else is not stopped")
+	case e.Of == handoff.StopWatching && h.Why != handoff.WhyWatched:
+		e.Err = handoff.Fault(handoff.CodeNotFound, "watched work of that name", "")
+	case e.Of == handoff.StopWatching:
+		s.apply(h, phase.FactLeft, nil)
+	case h.Why == handoff.WhyWatched && h.state.Phase >= phase.Starting && e.Of != handoff.StopTheirs:
+		e.Err = handoff.Fault(handoff.CodeNoConsent, handoff.WhyTheirs, "")
 	default:
-		s.byHand(e.ID, handoff.RunByHand{Deed: handoff.DeedStop})
+		s.byHand(e.ID, handoff.EventByHand{Deed: handoff.DeedStop})
 		if threads, ok := s.cfg.Threads.(Waiting); ok {
 			s.pause(threads.Behind(e.ID))
 		}

@@ -36,30 +36,30 @@ type logEntry struct {
 	seq, place uint64
 	noted      bool
 	rec        *handoff.Record
-	kind       handoff.RunKind
+	kind       handoff.EventKind
 }
 
-func (e logEntry) event() handoff.RunEvent {
-	return handoff.RunEvent{Run: handoff.RunID(e.rec.ID), Seq: e.seq, Record: *e.rec, Noted: e.noted, Kind: e.kind}
+func (e logEntry) event() handoff.Event {
+	return handoff.Event{ID: handoff.ID(e.rec.ID), Seq: e.seq, Record: *e.rec, Noted: e.noted, Kind: e.kind}
 }
 
 func (e logEntry) isDelta() bool {
-	_, delta := e.kind.(handoff.RunDelta)
+	_, delta := e.kind.(handoff.EventDelta)
 	return delta
 }
 
 // event returns an event for a listener, which is not added to the log.
-func (h *Handoff) event(kind handoff.RunKind) handoff.RunEvent { return h.entry(kind).event() }
+func (h *Handoff) event(kind handoff.EventKind) handoff.Event { return h.entry(kind).event() }
 
 // logEvent adds an event to the log.
-func (h *Handoff) logEvent(kind handoff.RunKind) handoff.RunEvent {
+func (h *Handoff) logEvent(kind handoff.EventKind) handoff.Event {
 	l := &h.log
 	l.last++
 	limit := maxLog
 	switch k := kind.(type) {
-	case handoff.RunUsage:
+	case handoff.EventUsage:
 		l.used, h.Usage = k.Usage, new(k.Usage)
-	case handoff.RunEnded, handoff.RunYielded:
+	case handoff.EventEnded, handoff.EventYielded:
 		l.over, limit = true, maxEndedLog
 	}
 	e := h.entry(kind)
@@ -70,7 +70,7 @@ func (h *Handoff) logEvent(kind handoff.RunKind) handoff.RunEvent {
 
 // logDelta adds a delta to the log, if somebody follows. If there are too many, all older deltas are removed, and no
 // other event.
-func (h *Handoff) logDelta(d handoff.RunDelta) {
+func (h *Handoff) logDelta(d handoff.EventDelta) {
 	l := &h.log
 	if l.followers == 0 {
 		return
@@ -84,7 +84,7 @@ func (h *Handoff) logDelta(d handoff.RunDelta) {
 	l.add(h.entry(d))
 }
 
-func (h *Handoff) entry(kind handoff.RunKind) logEntry {
+func (h *Handoff) entry(kind handoff.EventKind) logEntry {
 	l := &h.log
 	if l.rec == nil {
 		l.rec = new(h.Record)
@@ -116,7 +116,7 @@ func (l *log) trim(limit int) {
 			continue
 		}
 		l.deltas--
-		l.bytes -= len(l.events[i].kind.(handoff.RunDelta).Text)
+		l.bytes -= len(l.events[i].kind.(handoff.EventDelta).Text)
 	}
 	l.events = slices.Delete(l.events, 0, i)
 }
@@ -149,7 +149,7 @@ type Read struct {
 	After uint64
 	place uint64 // of the last entry that was read; 0: none was
 
-	Events  []handoff.RunEvent
+	Events  []handoff.Event
 	Over    bool
 	Changed <-chan struct{}
 }
@@ -165,11 +165,11 @@ func (r *Read) apply(s *State) {
 	r.Over = l.over || h.Outcome != "" && !h.open
 	if r.Over && l.last == 0 { // the work is of an earlier life, and only its end is known
 		l.last++
-		h.logEvent(handoff.RunEnded{})
+		h.logEvent(handoff.EventEnded{})
 	}
 	switch {
 	case r.After > l.last, r.After < l.first(), l.last == 0 && r.place == 0:
-		r.Events = append(r.Events, h.event(handoff.RunSnapshot{Items: slices.Clone(h.Items), Usage: l.used}))
+		r.Events = append(r.Events, h.event(handoff.EventSnapshot{Items: slices.Clone(h.Items), Usage: l.used}))
 		if l.over { // the last event tells the follower that no more follow
 			r.Events[0].Seq--
 			r.Events = append(r.Events, l.events[len(l.events)-1].event())

@@ -39,17 +39,17 @@ type plan struct {
 	faults int            // of all kinds together
 }
 
-// A run is a world that goes one way, with what happened in it.
+// A handoff is a world that goes one way, with what happened in it.
 type run struct {
 	*world
 	plan  plan
-	asked []handoff.RunID
+	asked []handoff.ID
 	path  []string
 	left  int // faults
 }
 
 func begin(p plan) *run {
-	return &run{world: newWorld(), plan: p, asked: make([]handoff.RunID, len(p.modes)), left: p.faults}
+	return &run{world: newWorld(), plan: p, asked: make([]handoff.ID, len(p.modes)), left: p.faults}
 }
 
 // takes lets a choice happen.
@@ -180,7 +180,7 @@ func (r *run) people(add adds) {
 // words, and may begin both.
 func (l *life) beginsPaused(h *Handoff) {
 	key := "instead of " + h.ID + " " + strconv.Itoa(l.n)
-	if a := l.asksFor(handoff.Request{Key: key, Instead: handoff.RunID(h.ID)}); a.Err == nil {
+	if a := l.asksFor(handoff.Request{Key: key, Instead: handoff.ID(h.ID)}); a.Err == nil {
 		l.w.chosen[words(h.Prompt)]++
 	}
 }
@@ -315,7 +315,7 @@ func (r *run) print() string {
 	for _, l := range r.lives {
 		k := &l.keep
 		fmt.Fprint(&b, "\n", l.dead, l.over, l.came, l.loads, k.open, len(k.doubted), k.beat, k.single, k.tries > 0,
-			k.again.IsZero(), k.version == r.store.version, len(k.places), len(l.listeners))
+			k.again.IsZero(), k.version == r.store.Version, len(k.places), len(l.listeners))
 		if l.dead {
 			continue
 		}
@@ -323,7 +323,7 @@ func (r *run) print() string {
 			for _, of := range k.sent.of {
 				fmt.Fprint(&b, of.h.ID, of.seq == of.h.doc.seq)
 			}
-			fmt.Fprint(&b, " was ", l.sent.Was == r.store.version)
+			fmt.Fprint(&b, " was ", l.sent.Was == r.store.Version)
 		}
 		for _, h := range k.dirty {
 			fmt.Fprint(&b, " ", h.ID)
@@ -337,10 +337,10 @@ func (r *run) print() string {
 				d.sent, d.status, d.seq == d.acked, h.attempt.number, h.queues, h.awaited, h.run.Turn, l.has[h.ID].Status)
 		}
 	}
-	for _, e := range ledger.Entries(r.store.docs, func(string) {}) {
+	for _, e := range ledger.Entries(r.store.Documents, func(string) {}) {
 		fmt.Fprint(&b, "|", e.ClientID, e.Status, e.Outcome, e.Attempt, e.Turn)
 	}
-	fmt.Fprint(&b, len(r.store.past), len(r.store.before), r.store.life, r.lost, r.amnesia, r.turns, len(r.flying), r.asked,
+	fmt.Fprint(&b, len(r.store.Past), len(r.store.before), r.store.life, r.lost, r.amnesia, r.turns, len(r.flying), r.asked,
 		r.left, len(r.ears), r.ear() != nil)
 	for _, e := range r.ears {
 		fmt.Fprint(&b, e.left, e.told, e.heard)

@@ -77,8 +77,11 @@ func (s *State) restore(e ledger.Entry, body ledger.Body) {
 	}
 	h.run.Request = handoff.Request{Target: e.Target}
 	restoreRequest(&h.run.Request, body.Request, h.Prompt)
-	if e.Why == handoff.WhyAside {
+	switch e.Why {
+	case handoff.WhyAside:
 		h.run.Request.Mode = handoff.ModeAside
+	case handoff.WhyWatched:
+		h.run.Request.Mode = handoff.ModeWatch
 	}
 	h.state = phase.State{
 		Phase: phase.Reconciling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged,
@@ -86,6 +89,12 @@ func (s *State) restore(e ledger.Entry, body ledger.Body) {
 	h.run.Gate.Thread = e.Target // so that the gate is freed, which the earlier life may hold
 	s.add(h)
 	switch {
+	case e.Why == handoff.WhyWatched && e.Turn == "": // nothing was begun for it
+		h.state.Phase, h.state.Inherited, h.Waits = phase.Waiting, false, "theirs"
+		s.act(h, phase.ActAwait)
+		h.offered = true
+		s.handOver()
+		return
 	// It certainly never began: a start is written before it is sent. The caller is asked whether to begin it.
 	case e.Status == handoff.StatusAccepted:
 		h.state.Phase, h.state.Outcome = phase.Writing, handoff.OutcomeCancelled
@@ -97,7 +106,7 @@ func (s *State) restore(e ledger.Entry, body ledger.Body) {
 	}
 	s.take(h, threadKey(e.Target))
 	s.act(h, h.state.First())
-	s.publish(h, handoff.RunNoted{})
+	s.publish(h, handoff.EventNoted{})
 	h.offered = true
 	s.handOver()
 }

@@ -44,8 +44,9 @@ var Promises = []Promise{
 		"is replaced, and that is said.", []string{"new-thread", "bug-07-sticky-gone"}},
 	{"added to running work", "More words for a session where work of the caller runs are added to it, and have no " +
 		"second outcome.", []string{"bug-03-second-while-first-runs"}},
-	{"others are left alone", "Work of somebody else is waited for, and never stopped or answered.",
-		[]string{"busy", "busy-stopped", "TestOthersAreAsked"}},
+	{"others are left alone", "Work of somebody else is waited for, and never stopped or answered, " +
+		"unless the caller asked to watch it; to stop it takes a second word of theirs.",
+		[]string{"busy", "busy-stopped", "TestOthersAreAsked", "watch-stopped", "TestWatched"}},
 	{"copies are asked for", "A session that another program holds is copied only if the caller wants it.",
 		[]string{"copy-declined", "copy-no-evidence", "TestCopyOffered"}},
 

@@ -1,13 +1,19 @@
 package work
 
 import (
+	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"switchboard/handoff/phase"
 )
+
+var update = flag.Bool("update", false, "write the promises into ARCHITECTURE.md")
 
 // TestPromises: each promise has a name of its own, and proofs that there are.
 func TestPromises(t *testing.T) {
@@ -43,6 +49,39 @@ func TestPromises(t *testing.T) {
 			if !there[proof] {
 				t.Errorf("%q: there is no %s", p.Name, proof)
 			}
+		}
+	}
+}
+
+// TestArchitecture: ARCHITECTURE.md has the promises with their proofs as they are here, and every phase of a handoff.
+func TestArchitecture(t *testing.T) {
+	const name = "../../ARCHITECTURE.md"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(text), "<!-- promises -->\n")
+	table, after, ok := strings.Cut(rest, "<!-- /promises -->\n")
+	if !ok {
+		t.Fatal("the promises have no place")
+	}
+	var want strings.Builder
+	want.WriteString("| promise | what holds | proofs |\n|---|---|---|\n")
+	for _, p := range Promises {
+		fmt.Fprintf(&want, "| %s | %s | `%s` |\n", p.Name, p.Says, strings.Join(p.Proofs, "`, `"))
+	}
+	if table != want.String() && *update {
+		all := before + "<!-- promises -->\n" + want.String() + "<!-- /promises -->\n" + after
+		if err := os.WriteFile(name, []byte(all), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if table != want.String() {
+		t.Error("the promises of ARCHITECTURE.md are not those of promises.go: " +
+			"go test ./handoff/work -run TestArchitecture -update")
+	}
+	for p := phase.Resolving; p <= phase.Ended; p++ {
+		if !strings.Contains(string(text), fmt.Sprintf("\n| `%s` | ", p)) {
+			t.Errorf("phase %s has no row", p)
 		}
 	}
 }

@@ -31,7 +31,9 @@ func (q *Question) tapReason() string {
 	switch {
 	case q.Question.Secret():
 		return handoff.WhySecret
-	case q.Shown.Words:
+	case q.Question.URL != "":
+		return handoff.WhyLink
+	case q.Shown.Words && !q.Question.Picks():
 		return ""
 	case wording.OnlyThere(q.Shown):
 		return handoff.WhyNoWords
@@ -62,11 +64,12 @@ func (s *State) ask(h *Handoff, q *Question) {
 		ID: a.ID, Label: "q" + strconv.Itoa(s.labels), Handoff: h.ID, Server: h.Server, Title: h.Title, Kind: a.Kind,
 		Text: a.Text, Command: a.Command, Cwd: a.Cwd, Reason: a.Reason, Changes: a.Changes, Decisions: a.Decisions,
 		Words: a.Words && q.Replies, Asks: a.Asks, Beyond: a.Beyond, There: a.There, Person: a.Person,
-		Program: a.Program, Asked: a.Asked,
+		Program: a.Program, URL: a.URL, Asked: a.Asked,
 	}
 	q.Shown.Tap = q.tapReason()
 	q.Shown.Voice = q.mayBeSaid()
-	if !q.Shown.Words && a.Kind != handoff.QuestionCopy && slices.Contains(a.Decisions, handoff.DecisionAccept) {
+	allows := q.Shown.Words && a.Picks() || !q.Shown.Words && slices.Contains(a.Decisions, handoff.DecisionAccept)
+	if allows && a.Kind != handoff.QuestionCopy {
 		q.Shown.Risk = q.Tier().String()
 	}
 	q.giveUp = s.now.Add(s.cfg.GiveUp)
@@ -76,8 +79,8 @@ func (s *State) ask(h *Handoff, q *Question) {
 	s.questions[a.ID] = q
 	s.cfg.Counter.Asked(a.Kind)
 	shown := q.Shown
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventQuestion, Handoff: h.ID, Question: &shown})
-	if !s.publish(h, handoff.RunAsked{Question: q.OpenQuestion}) {
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageQuestion, Handoff: h.ID, Question: &shown})
+	if !s.publish(h, handoff.EventAsked{Question: q.OpenQuestion}) {
 		s.noticeQuestion(q)
 	}
 }
@@ -114,9 +117,9 @@ func (s *State) closeQuestion(id handoff.QuestionID) {
 		return
 	}
 	delete(s.questions, id)
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.EventClosed, Handoff: q.Shown.Handoff, Closed: id})
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageClosed, Handoff: q.Shown.Handoff, Closed: id})
 	if h := s.find(q.Shown.Handoff); h != nil {
-		s.publish(h, handoff.RunAnswered{Question: id})
+		s.publish(h, handoff.EventAnswered{Question: id})
 	}
 }
 
@@ -219,11 +222,11 @@ func (d *Decided) apply(s *State) {
 		switch {
 		case d.By == ByNobody:
 			if h := s.find(q.Shown.Handoff); h != nil {
-				s.publish(h, handoff.RunGaveUp{Question: q.Shown})
+				s.publish(h, handoff.EventGaveUp{Question: q.Shown})
 			}
 		case d.Call == "":
 			s.byHand(q.Shown.Handoff,
-				handoff.RunByHand{Deed: handoff.DeedAnswer, Question: q.Shown, Decision: d.Decision})
+				handoff.EventByHand{Deed: handoff.DeedAnswer, Question: q.Shown, Decision: d.Decision})
 		}
 	case handoff.CodeOf(d.Err) == handoff.CodeNotPending:
 		s.closeQuestion(q.Shown.ID)

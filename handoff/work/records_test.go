@@ -80,6 +80,7 @@ func TestItems(t *testing.T) {
 			t.Errorf("got %q, want %q", strings.Join(got, ", "), want)
 		}
 	}
+	h.state.Seen = true
 	delta("m", "half of ")
 	delta("m", "it")
 	item("c", handoff.ItemCommand, itemRunning)
@@ -93,14 +94,51 @@ func TestItems(t *testing.T) {
 	is("c  done")
 	delta("c", strings.Repeat("x", maxOutput))
 	delta("c", "end")
-	if out := h.Items[0].Output; len(out) != maxOutput || !strings.HasSuffix(out, "xend") {
-		t.Errorf("%d bytes of output", len(out))
+	if out := h.Items[0].Output; len(out) != maxOutput || !strings.HasSuffix(out, "xend") || !h.Items[0].Cut {
+		t.Errorf("%d bytes of output, cut: %v", len(out), h.Items[0].Cut)
 	}
 	for i := range 2 * maxItems {
 		delta("n"+strconv.Itoa(i), "text")
 	}
-	if delta("c", "late"); len(h.Items) != maxItems || indexItem(h.Items, "c") >= 0 {
-		t.Errorf("%d items", len(h.Items))
+	if delta("c", "late"); len(h.Items) != maxItems || indexItem(h.Items, "c") >= 0 || h.LeftOut != maxItems+1 {
+		t.Errorf("%d items, %d left out", len(h.Items), h.LeftOut)
+	}
+	l.update(h, handoff.ItemDone{Item: handoff.Item{ID: "end", Kind: handoff.ItemCommand, Output: strings.Repeat("x", maxOutput)}})
+	if it := h.Items[maxItems-1]; !it.Cut {
+		t.Error("what the agent's server has cut is not marked")
+	}
+	var rec handoff.Record
+	restoreDetails(&rec, ledger.Body{Did: encodeDetails(h.Record)})
+	if len(rec.Items)+rec.LeftOut != maxItems*2+2 || !rec.Items[len(rec.Items)-1].Cut {
+		t.Errorf("kept: %d items, %d left out", len(rec.Items), rec.LeftOut)
+	}
+}
+
+// TestItemsArePlain: nothing that a terminal would obey is kept, shown or said, also where it comes in two pieces, or
+// was kept by an older Switchboard.
+func TestItemsArePlain(t *testing.T) {
+	const printed = "\x1b[31mFAIL\x1b[0m auth"
+	l := with(handoff.Record{ID: "h"})
+	h := l.find("h")
+	h.state.Seen = true
+	for _, u := range []handoff.Update{
+		handoff.ItemStarted{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test \x1b[1m./..."}},
+		handoff.Delta{ItemID: "c", Text: printed[:3]}, handoff.Delta{ItemID: "c", Text: printed[3:]},
+	} {
+		l.update(h, u)
+	}
+	if it := h.Items[0]; it.Text != "go test ./..." || it.Output != "FAIL auth" {
+		t.Errorf("while it runs: %q, %q", it.Text, it.Output)
+	}
+	l.update(h, handoff.ItemDone{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Output: printed}})
+	l.update(h, handoff.TurnEnded{Status: handoff.TurnFailed, Text: printed, Detail: printed})
+	if it := h.Items[0]; it.Output != "FAIL auth" || h.Text != "FAIL auth" {
+		t.Errorf("at its end: %q, %q", it.Output, h.Text)
+	}
+	rec := handoff.Record{}
+	restoreDetails(&rec, ledger.Body{Did: encodeDetails(handoff.Record{Items: []handoff.RecordItem{{ID: "c", Output: printed}}})})
+	if it := rec.Items[0]; it.Output != "FAIL auth" {
+		t.Errorf("from before: %q", it.Output)
 	}
 }
 
@@ -114,7 +152,7 @@ func TestLog(t *testing.T) {
 		l.step(read)
 		var got []string
 		for _, e := range read.Events {
-			got = append(got, fmt.Sprintf("%d %s", e.Seq, strings.TrimPrefix(fmt.Sprintf("%T", e.Kind), "handoff.Run")))
+			got = append(got, fmt.Sprintf("%d %s", e.Seq, strings.TrimPrefix(fmt.Sprintf("%T", e.Kind), "handoff.Event")))
 		}
 		return strings.Join(got, ", ")
 	}
@@ -122,14 +160,14 @@ func TestLog(t *testing.T) {
 	if got := reads(); got != "0 Snapshot" {
 		t.Error(got)
 	}
-	l.publish(h, handoff.RunDoing{ID: "m"})
+	l.publish(h, handoff.EventDoing{ID: "m"})
 	l.item(h, handoff.RecordItem{ID: "m", Kind: handoff.ItemMessage, State: itemRunning})
 	l.delta(h, handoff.Delta{ItemID: "m", Text: "by "})
 	if got := reads(); got != "1 Doing, 1 Delta" {
 		t.Error(got)
 	}
 	l.delta(h, handoff.Delta{ItemID: "m", Text: "others"})
-	l.record(h, handoff.RunItem{})
+	l.record(h, handoff.EventItem{})
 	if got := reads(); got != "1 Delta, 2 Item" {
 		t.Error(got)
 	}
@@ -144,7 +182,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("%d deltas of %d events", n, len(h.log.events))
 	}
 	for range 2 * maxLog {
-		l.record(h, handoff.RunUsage{Usage: handoff.Usage{Input: 7}})
+		l.record(h, handoff.EventUsage{Usage: handoff.Usage{Input: 7}})
 	}
 	if h.log.deltas != 0 || h.log.bytes != 0 || len(h.log.events) != maxLog {
 		t.Errorf("%d events with %d deltas", len(h.log.events), h.log.deltas)
@@ -157,7 +195,7 @@ func TestLog(t *testing.T) {
 // TestDepth: work of an agent may ask for work, and that once more. Only work that runs asks; a program that names no
 // session, or one of nobody's, is a person's own; and a chain with a piece missing goes no further.
 func TestDepth(t *testing.T) {
-	chain := func(ended int, parents ...handoff.RunID) []handoff.Record { // each runs in the thread of its name
+	chain := func(ended int, parents ...handoff.ID) []handoff.Record { // each runs in the thread of its name
 		list := make([]handoff.Record, len(parents))
 		for i, parent := range parents {
 			id := fmt.Sprint("r", i+1)
@@ -172,7 +210,7 @@ func TestDepth(t *testing.T) {
 		name   string
 		works  []handoff.Record
 		thread string
-		parent handoff.RunID
+		parent handoff.ID
 		code   handoff.Code
 	}{
 		{"a person", chain(0, "", "r1", "r2"), "", "", ""},
@@ -198,7 +236,7 @@ func TestDetailsAreBounded(t *testing.T) {
 	for name, output := range map[string]string{
 		"text": strings.Repeat("x", maxOutput), "escaped": strings.Repeat("\x01", maxOutput),
 	} {
-		rec := handoff.Record{Tested: handoff.TestsFailed, Into: "h1", Server: "s", Undelivered: []string{"and push it"}}
+		rec := handoff.Record{Tested: handoff.TestsFailed, Into: "h1", Server: "s", Undelivered: []string{"and push it"}, Goal: handoff.GoalBlocked}
 		for i := range maxItems {
 			rec.Items = append(rec.Items, handoff.RecordItem{
 				ID: fmt.Sprint(i), Kind: handoff.ItemCommand, Text: "go test", Output: output, State: itemDone,
@@ -217,7 +255,7 @@ func TestDetailsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d items", name, n)
 		}
 		if back.Tests() != handoff.TestsFailed || back.Into != "h1" || back.Server != "s" ||
-			!slices.Equal(back.Undelivered, rec.Undelivered) {
+			!slices.Equal(back.Undelivered, rec.Undelivered) || back.Goal != rec.Goal {
 			t.Errorf("%s: %+v", name, back)
 		}
 	}

@@ -13,6 +13,7 @@ type keptRequest struct {
 	Context []handoff.Context `json:"context,omitempty"`
 	After   handoff.TurnID    `json:"after,omitempty"`
 	From    handoff.Target    `json:"from,omitzero"`
+	Tree    bool              `json:"worktree,omitempty"`
 }
 
 // A keptPart is one [handoff.Part].
@@ -23,7 +24,7 @@ type keptPart struct {
 
 // encodeRequest returns a request as a [keptRequest].
 func encodeRequest(req handoff.Request) string {
-	w := keptRequest{Context: req.Context, After: req.After, From: req.From}
+	w := keptRequest{Context: req.Context, After: req.After, From: req.From, Tree: req.Worktree}
 	for _, p := range req.Input {
 		switch p := p.(type) {
 		case handoff.Text:
@@ -48,6 +49,7 @@ func restoreRequest(req *handoff.Request, kept, prompt string) {
 		return slices.ContainsFunc(now, func(other handoff.Context) bool { return other.Key == c.Key })
 	})
 	req.Input, req.Context, req.After, req.From = nil, slices.Concat(before, now), w.After, w.From
+	req.Worktree = w.Tree
 	for _, p := range w.Input {
 		if p.Image != "" {
 			req.Input = append(req.Input, handoff.Image{URL: p.Image})

@@ -50,7 +50,7 @@ func (r *run) settle() {
 		ear.hears(id)
 	}
 	r.quiet()
-	for name := range r.store.docs {
+	for name := range r.store.Documents {
 		if h := next.find(next.byKey[strings.TrimPrefix(name, ledger.HandoffDoc)]); h != nil && !h.NotBegun() {
 			r.wrong("%s was heard, and stays in the store", h.ID)
 		}
@@ -89,7 +89,7 @@ func (r *run) settled(l *life) {
 		r.wrong("queues are kept: %+v", all)
 	}
 	docs := map[string]ledger.Entry{}
-	for _, e := range ledger.Entries(r.store.docs, l.cfg.Bad) {
+	for _, e := range ledger.Entries(r.store.Documents, l.cfg.Bad) {
 		docs[e.Key] = e
 	}
 	for _, h := range l.all {
@@ -108,7 +108,7 @@ func (r *run) settled(l *life) {
 		}
 	}
 	for id, key := range r.promised {
-		if _, has := docs[key]; !has && !r.heard[id] && r.store.past[key] == "" && !r.amnesia {
+		if _, has := docs[key]; !has && !r.heard[id] && !r.store.over(key) && !r.amnesia {
 			r.wrong("%s was promised, and is nowhere", id)
 		}
 	}

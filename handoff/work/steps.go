@@ -95,7 +95,18 @@ func (s *State) place(h *Handoff, fact phase.Fact, t handoff.Target, why, title 
 	case fact == phase.FactResolvedCopy:
 		h.wait.reason = handoff.WaitsYes
 	}
+	watch := req.Mode == handoff.ModeWatch
+	if watch {
+		why = handoff.WhyWatched
+		if fact == phase.FactResolvedSticky { // none is made in its place
+			fact = phase.FactResolvedThread
+		}
+	}
 	free := key == "" || s.take(h, key)
+	registered := s.cfg.Registered(t.Server)
+	if watch && (registered.Unwatched || !free || key != threadKey(t) || s.watches(t, h)) {
+		return s.unwatchable(h, registered.Unwatched, free && !s.watches(t, h))
+	}
 	if waiting, ok := s.cfg.Threads.(Waiting); ok && !free && req.After == "" {
 		if free = waiting.Look(key, h.ID, s.cfg.Caller).Mine; free { // it stands in the queue from now on
 			h.took(key)
@@ -105,9 +116,8 @@ func (s *State) place(h *Handoff, fact phase.Fact, t handoff.Target, why, title 
 	if !free && req.After != "" {
 		fact, free = phase.FactBranches, true
 	}
-	own := s.cfg.Registered(t.Server).EndsWithUs
 	s.show(h, func() {
-		h.Server, h.Project, h.Title, h.EndsWithUs = t.Server, t.Project, title, own
+		h.Server, h.Project, h.Title, h.EndsWithUs = t.Server, t.Project, title, registered.EndsWithUs
 		if free {
 			h.Why = why
 		}
@@ -115,7 +125,7 @@ func (s *State) place(h *Handoff, fact phase.Fact, t handoff.Target, why, title 
 			h.ThreadID = t.Thread
 		}
 	})
-	s.publish(h, handoff.RunPlaced{})
+	s.publish(h, handoff.EventPlaced{})
 	if !free {
 		h.awaited = key
 		return phase.FactResolvedTaken, nil
@@ -137,10 +147,12 @@ func (s *State) attached(h *Handoff, d *Done) (phase.Fact, *handoff.Error) {
 	at := d.Attached
 	s.setAttached(h, at)
 	h.run.Lost = time.Time{}
-	switch {
+	switch watch := h.run.Request.Mode == handoff.ModeWatch; {
 	case at.Target.Thread != h.run.Target.Thread: // adapters check it, too
 		return phase.FactAttachFailed,
 			handoff.Fault(handoff.CodeSessionMismatch, h.run.Target.Server, "got "+at.Target.Thread)
+	case watch:
+		return s.nextWatched(h)
 	case h.run.Request.After != "" && (at.Running != "" || at.Newest != h.run.Request.After):
 		s.leave(h, "")
 		return phase.FactBranches, nil
@@ -158,13 +170,20 @@ func (s *State) notAttached(h *Handoff, e *handoff.Error) (phase.Fact, *handoff.
 	case handoff.CodeSessionGone, handoff.CodeSessionElsewhere:
 		return phase.FactThreadGone, e
 	case handoff.CodeSessionInUse:
+		if h.run.Request.Mode == handoff.ModeWatch { // a copy has nothing to watch
+			return phase.FactAttachFailed, e
+		}
 		return s.heldElsewhere(h, e)
 	}
 	if h.run.Lost.IsZero() {
 		h.run.Lost = s.now
 	}
-	if Permanent(e) || s.now.Sub(h.run.Lost) > s.cfg.Patience {
+	waits := h.run.Request.Mode == handoff.ModeWatch && h.state.Phase == phase.Waiting // machines sleep at night
+	switch {
+	case Permanent(e), !waits && s.now.Sub(h.run.Lost) > s.cfg.Patience:
 		return phase.FactAttachFailed, e
+	case waits && s.watchedEnough(h):
+		return phase.FactLeft, nil
 	}
 	h.run.Attached.Running = "" // the next attachment has the id of the running turn
 	return phase.FactAttachAway, e
@@ -190,7 +209,7 @@ func (s *State) setAttached(h *Handoff, at handoff.Attached) {
 	h.run.Attached = at
 	s.do(Newest{h.ID})
 	s.show(h, func() {
-		h.ThreadID = at.Target.Thread
+		h.ThreadID, h.Worktree = at.Target.Thread, at.Worktree
 		if at.Title != "" {
 			h.Title = at.Title
 		}
@@ -324,7 +343,7 @@ func (s *State) join(h *Handoff) (changed <-chan struct{}) {
 // arrived may not.
 func (s *State) steered(h *Handoff, d *Done) (phase.Fact, *handoff.Error) {
 	if d.Err == nil {
-		s.publish(h, handoff.RunSteered{Into: handoff.RunID(h.run.Holder.Holder)})
+		s.publish(h, handoff.EventSteered{Into: handoff.ID(h.run.Holder.Holder)})
 		return phase.FactSteered, nil
 	}
 	switch e := handoff.AsError(d.Err); e.Code {

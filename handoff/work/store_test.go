@@ -107,7 +107,7 @@ func TestStoreTakesLong(t *testing.T) {
 // entriesIn are the handoffs in the store, by id.
 func entriesIn(w *world) map[string]ledger.Entry {
 	all := map[string]ledger.Entry{}
-	for _, e := range ledger.Entries(w.store.docs, func(string) {}) {
+	for _, e := range ledger.Entries(w.store.Documents, func(string) {}) {
 		all[e.ClientID] = e
 	}
 	return all
@@ -171,7 +171,7 @@ func TestDoubted(t *testing.T) {
 // TestNotFree: work whose key is one of the past is refused, and the rest of its batch is written.
 func TestNotFree(t *testing.T) {
 	w, l, _ := opened()
-	w.store.past[KeyOf(owner.Caller, "k")] = "a row that was not found"
+	w.store.Past[KeyOf(owner.Caller, "k")] = ledger.Past{Row: "a row that was not found"}
 	ids := map[string]string{}
 	for _, key := range []string{"k", "other"} {
 		req := handoff.Request{Key: key, Target: handoff.Target{Server: "s", Thread: key}, Input: handoff.TextInput("go")}
@@ -203,7 +203,7 @@ func TestPlaces(t *testing.T) {
 	has := func(want ...string) {
 		t.Helper()
 		var got []string
-		for name, value := range w.store.docs {
+		for name, value := range w.store.Documents {
 			if field, is := strings.CutPrefix(name, ledger.StickyDoc); is {
 				s, _, _ := ledger.DecodeSticky(field, value)
 				got = append(got, s.Target.Server+" "+s.Target.Thread)
@@ -234,42 +234,84 @@ func TestPlaces(t *testing.T) {
 	next.step(&Unuse{Place: Place{Server: "bigpc"}})
 	next.commits(takes)
 	has()
-	if w.store.version != "" || w.bad != "" {
-		t.Errorf("version %q of nothing; %s", w.store.version, w.bad)
+	if w.store.Version != "" || w.bad != "" {
+		t.Errorf("version %q of nothing; %s", w.store.Version, w.bad)
 	}
 }
 
-// TestPausedOnce: what waits for work that is stopped is paused, and is begun once or dropped.
-func TestPausedOnce(t *testing.T) {
-	for _, drop := range []bool{false, true} {
-		w, l, _ := opened()
-		first, second := string(l.asks("a", handoff.ModeNow).ID), string(l.asks("b", handoff.ModeNext).ID)
-		l.goes(first, Attach)
-		l.done(l.jobs[second], Done{Target: thread})
-		l.looks(l.jobs[second])
-		l.step(&Stop{Grant: owner, ID: first})
-		if h := l.find(second); !h.Paused || h.Outcome != handoff.OutcomeCancelled || codeOf(h.Fault) != handoff.CodePaused {
-			t.Fatalf("what waited: %+v", h.Record)
+// TestRefusedAlone: work that the store refuses keeps no other from being written.
+func TestRefusedAlone(t *testing.T) {
+	w, l, _ := opened()
+	bad := string(l.asks("bad", handoff.ModeAside).ID)
+	good := string(l.asks("good", handoff.ModeAside).ID)
+	w.ear().hangsUp() // nobody waits for a quick result
+	for _, id := range []string{bad, good} {
+		l.done(l.jobs[id], Done{Target: handoff.Target{Server: "s", Thread: id}})
+	}
+	for try := 0; try < 6 && entriesIn(w)[good].Status == ""; try++ {
+		if l.sent == nil {
+			w.now = l.keep.again
+			l.step(&Due{})
 		}
-		if l.find(first).Paused {
-			t.Error("what was stopped is paused")
+		if _, has := l.sent.Put[ledger.HandoffDoc+l.find(bad).key]; has {
+			l.sent = nil
+			l.step(&Committed{Err: handoff.Fault(handoff.CodeInternal, "", "a value that it does not take")})
+			continue
 		}
-		instead := handoff.Request{Key: "page", Instead: handoff.RunID(second), Input: handoff.TextInput("")}
-		if drop {
-			stop := &Stop{Grant: owner, ID: second}
-			if l.step(stop); stop.Err != nil {
-				t.Fatal(stop.Err)
-			}
-		} else if a := l.asksFor(instead); a.Err != nil || l.find(string(a.ID)).Prompt != "do b" {
-			t.Fatalf("begun: %+v", a)
-		}
-		instead.Key = "again"
-		if a := l.asksFor(instead); a.Err == nil || handoff.CodeOf(a.Err) == handoff.CodeInternal {
-			t.Errorf("begun twice: %+v", a)
-		}
-		stop := &Stop{Grant: owner, ID: second}
-		if l.step(stop); handoff.CodeOf(stop.Err) != handoff.CodeWorkEnded || w.bad != "" {
-			t.Errorf("dropped twice: %v; %s", stop.Err, w.bad)
-		}
+		l.commits(takes)
+	}
+	if e := entriesIn(w); e[good].Status != handoff.StatusAccepted || e[bad].Status != "" {
+		t.Errorf("the store has %+v", e)
+	}
+}
+
+// TestPlaceBesideRefused: a current thread is written although its batch had work whose key is not free.
+func TestPlaceBesideRefused(t *testing.T) {
+	w, l, _ := opened()
+	w.store.Past[KeyOf(owner.Caller, "k")] = ledger.Past{Row: "a row that was not found"}
+	req := handoff.Request{Key: "k", Target: thread, Input: handoff.TextInput("go")}
+	a := &Asked{Grant: owner, Request: req, Span: handoff.SpanOf(t.Context()), Args: ArgsOf(req)}
+	l.step(a)
+	l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "other", Thread: "x"}, Named: true, Since: w.now}})
+	l.done(l.jobs[string(a.ID)], Done{Target: thread})
+	w.ear().hangsUp()
+	l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "other", Thread: "y"}, Named: true, Since: w.now}})
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	field := ledger.StickyField(handoff.Target{Server: "other"})
+	got, _, _ := ledger.DecodeSticky(field, w.store.Documents[ledger.StickyDoc+field])
+	if got.Target.Thread != "y" || l.find(string(a.ID)).Outcome != handoff.OutcomeFailed {
+		t.Errorf("the store has %+v; %+v", got, l.find(string(a.ID)).Record)
+	}
+}
+
+// TestUnusedAfterLoss: a current thread that was dropped does not come back when the store loses that.
+func TestUnusedAfterLoss(t *testing.T) {
+	w, l, _ := opened()
+	l.asks("k", handoff.ModeAside)
+	place := Place{Server: "bigpc"}
+	l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "t1"}, Named: true, Since: w.now}})
+	l.commits(takes)
+	l.step(&Unuse{Place: place})
+	l.commits(takes)
+	w.loses(1)
+	l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "laptop", Thread: "t2"}, Named: true, Since: w.now}})
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	field := ledger.StickyField(handoff.Target{Server: "bigpc"})
+	if _, has := w.store.Documents[ledger.StickyDoc+field]; has {
+		t.Error("it is in the store")
+	}
+}
+
+// TestGivenAway: once the caller was given to another home, nothing of them is written, and nothing waits for that.
+func TestGivenAway(t *testing.T) {
+	w, l, _ := opened()
+	l.step(&Gave{})
+	l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "bigpc", Thread: "late"}, Named: true, Since: w.now}})
+	if l.sent != nil || !l.stored() {
+		t.Errorf("sent: %+v", l.sent)
 	}
 }

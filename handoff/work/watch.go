@@ -3,6 +3,7 @@ package work
 import (
 	"cmp"
 	"time"
+	"unicode/utf8"
 
 	"switchboard/handoff"
 	"switchboard/handoff/phase"
@@ -21,10 +22,10 @@ func (s *State) update(h *Handoff, u handoff.Update) (phase.Fact, *handoff.Error
 		h.watch.unseen = time.Time{}
 		s.apply(h, phase.FactSeen, nil)
 	}
-	switch u := u.(type) {
+	switch u := h.plain(u).(type) {
 	case handoff.ItemStarted:
 		s.flushRemark(h)
-		s.publish(h, handoff.RunDoing{ID: u.Item.ID, Item: u.Item.Kind, Text: u.Item.Text})
+		s.publish(h, handoff.EventDoing{ID: u.Item.ID, Item: u.Item.Kind, Text: u.Item.Text})
 		s.item(h, shownItem(u.Item, itemRunning))
 	case handoff.Delta:
 		s.delta(h, u)
@@ -32,17 +33,48 @@ func (s *State) update(h *Handoff, u handoff.Update) (phase.Fact, *handoff.Error
 		s.itemDone(h, u.Item)
 	case handoff.ItemDropped:
 		s.drop(h, u.ItemID)
-		s.record(h, handoff.RunDropped(u))
+		s.record(h, handoff.EventDropped(u))
 	case handoff.Usage:
-		s.record(h, handoff.RunUsage{Usage: u})
+		s.record(h, handoff.EventUsage{Usage: u})
 	case handoff.Question:
 		s.asks(h, u)
+	case handoff.GoesOn:
+		s.flushRemark(h)
+		if !h.watch.goesOn {
+			h.watch.goesOn = true
+			s.publish(h, handoff.EventGoesOn{})
+		}
 	case handoff.QuestionClosed:
 		s.withdrawn(u.ID)
 	case handoff.TurnEnded:
 		return s.turnEnded(h, u)
 	}
 	return phase.FactNothing, nil
+}
+
+// plain returns an update without the control sequences of terminals: what is kept, shown and said has none.
+func (h *Handoff) plain(u handoff.Update) handoff.Update {
+	item := func(it handoff.Item) handoff.Item {
+		it.Cut = it.Cut || len(it.Output) > maxOutput-utf8.UTFMax // as agents' servers cut it
+		it.Text, it.Output = handoff.Plain(it.Text), handoff.Plain(it.Output)
+		return it
+	}
+	switch u := u.(type) {
+	case handoff.ItemStarted:
+		return handoff.ItemStarted{Item: item(u.Item)}
+	case handoff.ItemDone:
+		return handoff.ItemDone{Item: item(u.Item)}
+	case handoff.Delta:
+		if h.watch.piece.item != u.ItemID {
+			h.watch.piece = piece{item: u.ItemID}
+		}
+		u.Text = h.watch.piece.text.Next(u.Text)
+		return u
+	case handoff.TurnEnded:
+		u.Text, u.Detail = handoff.Plain(u.Text), handoff.Plain(u.Detail)
+		return u
+	}
+	return u
 }
 
 // itemDone shows a finished item. An item that the agent reports again after a loss is shown, and not published again.
@@ -58,14 +90,14 @@ func (s *State) itemDone(h *Handoff, it handoff.Item) {
 	}
 	s.item(h, shownItem(it, state))
 	if first {
-		s.record(h, handoff.RunItem{Item: it})
+		s.record(h, handoff.EventItem{Item: it})
 	}
 }
 
 // flushRemark publishes the last message: an item came after it, so it was not the final one.
 func (s *State) flushRemark(h *Handoff) {
 	if h.watch.lastMessage != "" {
-		s.publish(h, handoff.RunRemark{Text: h.watch.lastMessage})
+		s.publish(h, handoff.EventRemark{Text: h.watch.lastMessage})
 	}
 	h.watch.lastMessage = ""
 }
@@ -73,7 +105,7 @@ func (s *State) flushRemark(h *Handoff) {
 func (s *State) turnEnded(h *Handoff, u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 	h.watch.unseen, h.watch.silent = time.Time{}, time.Time{}
 	text := cmp.Or(u.Text, h.watch.lastMessage)
-	s.show(h, func() { h.Text, h.Undelivered = text, u.Undelivered })
+	s.show(h, func() { h.Text, h.Undelivered, h.Goal = text, u.Undelivered, u.Goal })
 	switch u.Status {
 	case handoff.TurnCompleted:
 		if u.Code == handoff.CodeUnread {
@@ -91,7 +123,8 @@ func (s *State) turnEnded(h *Handoff, u handoff.TurnEnded) (phase.Fact, *handoff
 
 func shownItem(it handoff.Item, state string) handoff.RecordItem {
 	return handoff.RecordItem{
-		ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Exit: it.Exit, Changes: it.Changes, State: state,
+		ID: it.ID, Kind: it.Kind, Text: it.Text, Output: it.Output, Cut: it.Cut, Exit: it.Exit, Changes: it.Changes,
+		State: state, By: it.By,
 	}
 }
 

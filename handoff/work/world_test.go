@@ -195,7 +195,7 @@ func (l *life) begins(j Job) {
 		}
 		return
 	case Create, Copy, Attach:
-		if l.former[j.ID] {
+		if l.former[j.ID] && j.Request.Mode != handoff.ModeWatch {
 			l.w.wrong("%s is begun again by another life", j.ID)
 		}
 		return
@@ -265,13 +265,9 @@ func (l *life) read(err error) {
 	o := &Opened{Err: err}
 	if err == nil {
 		l.w.store.life = l.n
-		o.State, o.Bodies = l.w.store.state(), map[string]ledger.Body{}
+		o.State, o.Bodies = l.w.store.State, map[string]ledger.Body{}
 		for _, e := range ledger.Entries(o.State.Documents, l.Config().Bad) {
-			texts := l.w.store.texts[e.Key]
-			o.Bodies[e.Key] = ledger.Body{
-				Prompt: texts[ledger.PartPrompt], Text: texts[ledger.PartText], Did: texts[ledger.PartDid],
-				Request: texts[ledger.PartRequest],
-			}
+			o.Bodies[e.Key] = ledger.BodyOf(l.w.store.Texts[e.Key])
 			if h := l.find(l.byKey[e.Key]); h == nil || h.doc.free && !e.Free() {
 				l.has[e.ClientID], l.former[e.ClientID] = e, true
 			}
@@ -318,7 +314,7 @@ func (l *life) commits(m mood) {
 			}
 		}
 		if c.Err == nil && c.Result != ledger.Written {
-			c.State = l.w.store.state()
+			c.State = l.w.store.State
 		}
 	}
 	if m == forget && c.Err == nil {
@@ -329,7 +325,7 @@ func (l *life) commits(m mood) {
 	if ended && c.Err != nil {
 		l.step(&GiveUp{})
 	}
-	if !l.over && l == l.w.newest() && l.stored() && l.keep.version == l.w.store.version {
+	if !l.over && l == l.w.newest() && l.stored() && l.keep.version == l.w.store.Version {
 		l.w.lost = false
 	}
 }
@@ -338,15 +334,15 @@ func (l *life) commits(m mood) {
 type ear struct {
 	*Attendance
 	told   map[string]int // outcomes, by id
-	events []handoff.RunEvent
+	events []handoff.Event
 	heard  map[string]bool
 	left   bool
 	of     *life
 }
 
-func (e *ear) Hear(event handoff.RunEvent) bool {
+func (e *ear) Hear(event handoff.Event) bool {
 	e.events = append(e.events, event)
-	if _, ended := event.Kind.(handoff.RunEnded); ended {
+	if _, ended := event.Kind.(handoff.EventEnded); ended {
 		e.told[event.Record.ID]++
 		e.of.tells(event.Record)
 	}
@@ -414,7 +410,7 @@ func (l *life) asksFor(req handoff.Request) *Asked {
 	a := &Asked{Grant: owner, Request: req, Args: ArgsOf(req), Span: handoff.SpanOf(context.Background())}
 	known := &Repeats{Key: KeyOf(owner.Caller, req.Key), Args: a.Args, Print: req.Print}
 	set := func(id string, err *handoff.Error) *Asked {
-		if a.ID = handoff.RunID(id); err != nil {
+		if a.ID = handoff.ID(id); err != nil {
 			a.Err = err
 		}
 		return a
@@ -422,8 +418,8 @@ func (l *life) asksFor(req handoff.Request) *Asked {
 	if l.step(known); known.ID != "" || known.Err != nil {
 		return set(known.ID, known.Err)
 	}
-	if row, ok := l.w.store.past[known.Key]; ok {
-		e, _ := ledger.DecodeEntry(row)
+	if row, ok := l.w.store.Past[known.Key]; ok {
+		e, _ := ledger.DecodeEntry(row.Row)
 		if !e.Free() {
 			p := &Past{Entry: e, Args: a.Args}
 			l.step(p)

@@ -9,9 +9,14 @@ import (
 // Prices are what a model costs, in US dollars per million tokens. Cached tokens are input that the model was given
 // before.
 type Prices struct {
-	TextIn, TextCached, TextOut    float64
-	AudioIn, AudioCached, AudioOut float64
-	ImageIn, ImageCached           float64
+	TextIn      float64 `yaml:"text_in"`
+	TextCached  float64 `yaml:"text_cached"`
+	TextOut     float64 `yaml:"text_out"`
+	AudioIn     float64 `yaml:"audio_in"`
+	AudioCached float64 `yaml:"audio_cached"`
+	AudioOut    float64 `yaml:"audio_out"`
+	ImageIn     float64 `yaml:"image_in"`
+	ImageCached float64 `yaml:"image_cached"`
 }
 
 // Tokens are what responses used, by kind. None of them is negative.

@@ -40,7 +40,7 @@ const (
 		"continue the auth session on bigpc and run the tests; on bigpc, run the tests; fix it; push it from bigpc; " +
 		"after that, run the tests; continue this on laptop; what is running; stop the work; yes and no; and the name " +
 		"of a tool. With OPENAI_API_KEY set, a real voice model understands the rest."
-	sayUnknown = "I only know a few sentences, and not this one. Try those on the page, or ask what I can do."
+	sayUnknown = "I only know a few sentences, and not this one."
 	sayNoWords = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please " +
 		"type it, or set OPENAI_API_KEY for a real voice."
 	sayNoWords2   = "I only understand typed sentences."
@@ -59,7 +59,7 @@ const (
 // reply implements [mind]: it says what is new and does what the caller asked for.
 func (b *brain) reply(h Heard) []Move {
 	if h.nothing() && h.Nth == 1 && !h.OutOfBand {
-		return obeyChoice(h, b.greets(sayGreeting))
+		return b.greets(sayGreeting)
 	}
 	for _, m := range h.past.Messages {
 		b.note(m)
@@ -90,7 +90,7 @@ func (b *brain) reply(h Heard) []Move {
 	if h.Sound && len(h.Texts) == 0 {
 		done = append(done, says(b.hearsNoWords())...)
 	}
-	moves := obeyChoice(h, joinMoves(done, says(fresh.spoken())))
+	moves := joinMoves(done, says(fresh.spoken()))
 	if len(moves) == 0 && slices.ContainsFunc(h.Messages, asksToRepeat) {
 		moves = says(cmp.Or(b.said, h.cut.answered.spoken())) // it may have been said in another session
 	}
@@ -126,24 +126,6 @@ func says(text string) []Move {
 		return nil
 	}
 	return []Move{Say{Text: text}}
-}
-
-// obeyChoice adds a call if the tool choice forces one that nobody asked for. It has no arguments.
-func obeyChoice(h Heard, moves []Move) []Move {
-	if h.Choice == "auto" || h.Choice == "none" || h.Choice == "" || len(h.Tools) == 0 {
-		return moves
-	}
-	for _, m := range moves {
-		if c, ok := m.(Call); ok && (h.Choice == "required" || c.Tool == h.Choice) {
-			return moves
-		}
-	}
-	name := h.Choice
-	if name == "required" {
-		name = h.Tools[0]
-	}
-	return append(slices.DeleteFunc(moves, func(m Move) bool { _, call := m.(Call); return call }),
-		Call{Tool: name, Arguments: "{}"})
 }
 
 // greets says first to the first caller of this process, and a short greeting to all others.
@@ -249,7 +231,7 @@ func (b *brain) sentence(h Heard, text string) []Move {
 	case len(b.questions) > 0:
 		return says(sayUnknown + fmt.Sprintf(sayAnswer, b.questions[len(b.questions)-1].server))
 	}
-	return says(sayUnknown)
+	return says(offer(text))
 }
 
 // work gives work to the machine that the caller names, or to that of the last work.

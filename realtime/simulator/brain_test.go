@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"switchboard/handoff"
 	"switchboard/handoff/tools"
 	"switchboard/handoff/wording"
 )
@@ -62,7 +63,7 @@ var sentencesKnown = []struct{ said, want string }{
 	{"then fix it", `queue_next{"server":"bigpc","prompt":"Fix it"}`},
 	{`set_updates {"level":"quiet"}`, `set_updates{"level":"quiet"}`},
 	{"status", "status{}"},
-	{"status of the build", "say " + sayUnknown},
+	{"status of the build", "say " + offer("status of the build")},
 	{"hello", "say " + saySimulated},
 	{"What can you do?", "say " + sayAbility},
 	{"stop", "say " + sayQuiet},
@@ -70,8 +71,8 @@ var sentencesKnown = []struct{ said, want string }{
 	{"yes, push it", "say " + sayNobody},
 	{"don't", "say " + sayNobody},
 	{"go on", "say " + sayNotPaused},
-	{"What is the capital of France?", "say " + sayUnknown},
-	{"   ", "say " + sayUnknown},
+	{"What is the capital of France?", "say " + offer("What is the capital of France?")},
+	{"   ", "say " + offer("")},
 }
 
 func TestBrainUnderstandsSentences(t *testing.T) {
@@ -200,8 +201,13 @@ func talk(t *testing.T, lines []string) {
 }
 
 func TestBrainSpeaksNews(t *testing.T) {
-	message := wording.Message("bigpc is done in the session Auth refactor. Tell the caller now, once.",
-		"All tests pass. I changed one line. There is more.")
+	message := wording.Answer{Status: "done", Server: "bigpc", Say: "bigpc is done. All tests pass. I changed one line.",
+		Note: "Tell the caller now, once.", Result: "All tests pass. I changed one line. There is more."}.Encode()
+	spoken := func(l wording.Language) (message, say string) {
+		a := l.OutcomeMessage(handoff.Record{Server: "bigpc", Title: "Auth", Outcome: handoff.OutcomeResult, Text: "全部通过。"})
+		return a.Encode(), "say " + a.Say
+	}
+	japanese, inJapanese := spoken("ja")
 	for _, c := range []struct {
 		name string
 		h    Heard
@@ -211,14 +217,15 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"later, nothing new", Heard{Nth: 2}, ""},
 		{"out of band, nothing new", Heard{Nth: 1, OutOfBand: true}, ""},
 		{"a result", Heard{Nth: 1, Messages: []string{message}},
-			"say bigpc is done in the session Auth refactor. All tests pass. I changed one line."},
-		{"a command", Heard{Nth: 2,
-			Messages: []string{wording.Message("bigpc asks for permission to run a command; please answer on the page. It is "+
-				"shown there.", "/bin/bash -lc 'git push origin main'")}},
-			"say bigpc asks for permission to run a command; please answer on the page. git push origin main."},
-		{"a silent note", Heard{Nth: 2,
-			Messages: []string{wording.Message("bigpc, still working, reports. Say nothing of it unless asked.", "Reading.")}},
+			"say bigpc is done. All tests pass. I changed one line."},
+		{"a result in another language, and no instruction", Heard{Nth: 2, Messages: []string{japanese}}, inJapanese},
+		{"a command", Heard{Nth: 2, Messages: []string{wording.Answer{Server: "bigpc", Question: "q1",
+			Say: "bigpc asks for permission to run a command.", Ask: "Please answer on the page.", Note: "It is shown there.",
+			Asked: "/bin/bash -lc 'git push origin main'"}.Encode()}},
+			"say bigpc asks for permission to run a command. git push origin main. Please answer on the page."},
+		{"a silent note", Heard{Nth: 2, Messages: []string{wording.RemarkNote(handoff.Record{Server: "bigpc"}, "Reading.").Encode()}},
 			""},
+		{"a silent text", Heard{Nth: 2, Messages: []string{"The connection was lost. Say nothing of it."}}, ""},
 		{"away", Heard{Nth: 1, Messages: []string{"While the caller was away, one thing finished. Say this as one " +
 			"sentence."}}, "say While you were away, one thing finished."},
 		{"two answers", Heard{Nth: 2, Outputs: []Output{{Text: `{"say":"One."}`}, {Text: `{"say":"Two."}`}}},
@@ -231,14 +238,9 @@ func TestBrainSpeaksNews(t *testing.T) {
 		{"an empty answer", Heard{Nth: 2, Outputs: []Output{{Text: ""}}}, ""},
 		{"a sound", Heard{Nth: 2, Sound: true}, "say " + sayNoWords},
 		{"news and a wish", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Messages: []string{message}},
-			`codex{"server":"bigpc","prompt":"Push it"} | say bigpc is done in the session Auth refactor. All tests pass. I ` +
-				`changed one line.`},
-		{"words that are given", Heard{Nth: 2, Messages: []string{`The money is used up. Say it like this: "Das Geld ist aufgebraucht."`}},
+			`codex{"server":"bigpc","prompt":"Push it"} | say bigpc is done. All tests pass. I changed one line.`},
+		{"words that are given", Heard{Nth: 2, Messages: []string{`{"say":"Das Geld ist aufgebraucht.","note":"The money is used up."}`}},
 			"say Das Geld ist aufgebraucht."},
-		{"a forced function", Heard{Nth: 2, Texts: []string{"hm"}, Choice: tools.ListServers}, "say " + sayUnknown +
-			" | list_servers{}"},
-		{"a required call that it makes anyway", Heard{Nth: 2, Texts: []string{"push it on bigpc"}, Choice: "required"},
-			`codex{"server":"bigpc","prompt":"Push it"}`},
 	} {
 		c.h.Tools = allTools()
 		if got := show(newBrain(new(atomic.Bool)).reply(c.h)); got != c.want {

@@ -25,7 +25,7 @@ func FuzzFrames(f *testing.F) {
 		`{"type":"conversation.item.create","item":{"id":"a","type":"message","role":"user",` +
 			`"content":[{"type":"input_text","text":"fix it on bigpc"}]}}` + "\n" + `{"type":"response.create"}`,
 		`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"}],` +
-			`"tool_choice":"required"}}` + "\n" +
+			`"tool_choice":"none"}}` + "\n" +
 			`{"type":"response.create","response":{"conversation":"none","input":[{"type":"item_reference","id":"a"}],` +
 			`"metadata":{"a":"b"}}}`,
 		`{"type":"conversation.item.truncate","item_id":"a","content_index":0,"audio_end_ms":-1}` + "\n" +

@@ -170,35 +170,22 @@ func (s *session) hear(h Hear) {
 		return
 	}
 	s.injectedEnd(s.input.injected)
-	if s.manner != nil {
-		s.notice(h)
-		return
+	began, onset, silence := s.now, time.Duration(0), time.Duration(0)
+	if s.manner != nil { // the beginning is noticed late, and the end after the silence that the session sets
+		onset, silence = s.manner.Onset(), s.settings.Audio.Input.TurnDetection.vad().silence
 	}
-	s.inject(h.Text, 0, s.now.Add(h.For))
-}
-
-// inject begins speech that has gone on for ago, and ends it at a time.
-func (s *session) inject(words string, ago time.Duration, until time.Time) {
-	speech := &injected{words: words, began: s.now}
-	s.input.injected = speech
-	if s.input.itemID == "" {
-		s.speechStarted(ago)
-	}
-	s.schedule(nil, until, func() { s.injectedEnd(speech) })
-}
-
-// notice begins speech from a script with the delays of voice detection: its beginning is noticed some time late, and
-// its end after the silence that the session sets.
-func (s *session) notice(h Hear) {
-	onset := s.manner.Onset()
 	if h.For <= onset {
 		return
 	}
-	began := s.now
 	s.schedule(nil, began.Add(onset), func() {
-		if set := s.settings.Audio.Input.TurnDetection; set != nil {
-			s.inject(h.Text, onset, began.Add(h.For+set.vad().silence))
+		if s.settings.Audio.Input.TurnDetection == nil {
+			return
 		}
+		speech := &injected{words: h.Text, began: s.now}
+		if s.input.injected = speech; s.input.itemID == "" {
+			s.speechStarted(onset)
+		}
+		s.schedule(nil, began.Add(h.For+silence), func() { s.injectedEnd(speech) })
 	})
 }
 

@@ -70,23 +70,16 @@ func newItem(raw json.RawMessage) (*item, *fault) {
 				"string with length %d instead.", maxItemID, n)
 	}
 	it.Object, it.Status, it.fromClient = "realtime.item", "completed", true
-	switch {
-	case it.Type == "":
-		return nil, missing("item.type")
+	switch it.taken = it.Type == callKind; {
 	case it.Type == message:
 		return &it, checkParts(it)
-	case it.Type == callKind && it.Name == "":
-		return nil, missing("item.name")
-	case it.Type == callKind && it.Arguments == nil:
-		return nil, missing("item.arguments")
-	case it.Type == outputKind && it.CallID == "":
-		return nil, missing("item.call_id")
+	case it.Type == callKind && (it.Name == "" || it.Arguments == nil):
+		return nil, missing("item.name, item.arguments")
 	case it.Type == outputKind && it.Output == nil:
 		return nil, missing("item.output")
 	case it.Type != callKind && it.Type != outputKind:
 		return nil, invalid("item.type", it.Type, message, callKind, outputKind)
 	}
-	it.taken = it.Type == callKind
 	return &it, nil
 }
 

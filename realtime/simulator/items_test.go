@@ -95,7 +95,7 @@ func TestItemsThatAreRefused(t *testing.T) {
 	w.take()
 	for body, code := range map[string]string{
 		`{}`: "missing_required_parameter", `{"item":null}`: "missing_required_parameter", `{"item":[]}`: "invalid_type",
-		`{"item":{}}`:                         "missing_required_parameter",
+		`{"item":{}}`:                         "invalid_value",
 		`{"item":{"type":"mcp_call"}}`:        "invalid_value",
 		`{"item":` + user("a", "again") + `}`: "invalid_value",
 		`{"item":` + user("b", "x") + `,"previous_item_id":"nosuch"}`:                        "invalid_value",
@@ -106,7 +106,7 @@ func TestItemsThatAreRefused(t *testing.T) {
 		`{"item":{"type":"message","role":"system","content":[{"type":"input_audio"}]}}`:     "invalid_value",
 		`{"item":{"type":"function_call","name":"x"}}`:                                       "missing_required_parameter",
 		`{"item":{"type":"function_call","arguments":"{}"}}`:                                 "missing_required_parameter",
-		`{"item":{"type":"function_call_output","output":""}}`:                               "missing_required_parameter",
+		`{"item":{"type":"function_call_output","output":""}}`:                               "invalid_tool_call_id",
 		`{"item":{"type":"function_call_output","call_id":"x"}}`:                             "missing_required_parameter",
 		`{"item":{"type":"function_call_output","call_id":"x","output":{"a":1}}}`:            "invalid_type",
 		`{"item":{"type":"function_call_output","call_id":"x","output":"{}"}}`:               "invalid_tool_call_id",

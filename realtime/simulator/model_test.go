@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -164,17 +163,6 @@ func TestServeDoesNotWaitForADeafClient(t *testing.T) {
 	})
 }
 
-func TestServeFailsWithItsListener(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	if err := New(Config{}).Serve(t.Context(), l); err == nil {
-		t.Error("no error")
-	}
-}
-
 func TestSlowClientIsDisconnected(t *testing.T) {
 	script := &Script{Steps: []Step{{Do: []Move{Say{Text: strings.Repeat("word ", 3000)}}}}}
 	serve(t, Config{Script: script}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
@@ -211,42 +199,6 @@ func TestHugeFrameEndsTheConnection(t *testing.T) {
 		// on TCP a reset would overtake the close frame
 		if err := <-wrote; err != nil && !errors.Is(err, websocket.ErrCloseSent) {
 			t.Errorf("it was cut while it wrote: %v", err)
-		}
-		c.ws.Close()
-	})
-}
-
-func TestScriptActsFromOutside(t *testing.T) {
-	for _, end := range []Close{{Code: 1011, Reason: "oops"}, {}} {
-		synctest.Test(t, func(t *testing.T) {
-			now := make(chan Event)
-			served(t, Config{Script: &Script{Now: now, Else: Repeat}}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
-				c := connect(t, p)
-				now <- Hear{Text: "fix it"}
-				c.await("input_audio_buffer.speech_started")
-				began := time.Now()
-				c.await("response.done")
-				if took := time.Since(began); took != time.Second {
-					t.Errorf("spoke for %v", took)
-				}
-				now <- end
-				if code := c.closed(); code != end.Code {
-					t.Errorf("closed with %d", code)
-				}
-				c.ws.Close()
-			})
-		})
-	}
-}
-
-func TestSessionEndsAtItsLimit(t *testing.T) {
-	serve(t, Config{}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
-		c := connect(t, p)
-		if code := c.await("error").Get("error.code").Str; code != "session_expired" {
-			t.Errorf("error %s", code)
-		}
-		if code := c.closed(); code != closeGoingAway {
-			t.Errorf("closed with %d", code)
 		}
 		c.ws.Close()
 	})

@@ -1,9 +1,6 @@
 package simulator
 
 import (
-	"cmp"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,78 +26,29 @@ type paused struct{ id, prompt, server string }
 // maxOpen bounds the questions, and the paused work, that the brain remembers; the oldest is forgotten first.
 const maxOpen = 32
 
-// How the router's messages name a question's label, its machine if that is not the first word, and paused work.
-var (
-	reLabel      = regexp.MustCompile(`answer_agent, question (q\d+)`)
-	rePlace      = regexp.MustCompile(`(?:done|made) on (\S+?)(?:,| and |\. )`)
-	rePaused     = regexp.MustCompile(`To begin it: begin "([^"\s]+)"\. It was: (.+)`)
-	rePausedOn   = regexp.MustCompile(`(?:waited|asked for) on (\S+) (?:is paused|was not begun)`)
-	rePausedLine = regexp.MustCompile(`^(\S+), not begun: `)
-)
-
 // sayPaused asks about paused work.
 const sayPaused = "Say go on, or drop it."
 
-// readQuestion reads a system message that announces a question of an agent.
-func readQuestion(text string) (question, bool) {
-	lead, quote := wording.SplitMessage(text)
-	m := reLabel.FindStringSubmatch(lead)
-	if m == nil {
-		return question{}, false
-	}
-	q := question{label: m[1], words: strings.Contains(lead, "give their words")}
-	q.server, _, _ = strings.Cut(lead, " ")
-	if at := rePlace.FindStringSubmatch(lead); at != nil {
-		q.server = at[1]
-	}
-	ask := cmp.Or(wording.AskedHow(text), "Yes or no?")
-	switch {
-	case q.words: // the quote is the question
-		ask = ""
-	case strings.Contains(lead, " answer on the page"):
-		ask = strings.TrimSpace(strings.TrimPrefix(firstSentences(lead, 2), firstSentences(lead, 1)))
-	case quote == "":
-		ask = fmt.Sprintf("Shall I make a copy on %s, to go on there, yes or no?", q.server)
-	}
-	q.spoken = strings.Join(strings.Fields(firstSentences(lead, 1)+" "+spokenQuote(quote)+" "+ask), " ")
-	return q, true
-}
-
-// readPaused returns the paused work that a system message describes.
-func readPaused(message string) []paused {
-	lead, quote := wording.SplitMessage(message)
-	var found []paused
-	for line := range strings.SplitSeq(quote, "\n") {
-		m := rePaused.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		p := paused{id: m[1], prompt: m[2]}
-		if on := rePausedLine.FindStringSubmatch(line); on != nil {
-			p.server = on[1]
-		} else if on := rePausedOn.FindStringSubmatch(lead); on != nil {
-			p.server = on[1]
-		}
-		found = append(found, p)
-	}
-	return found
+// readQuestion reads a message that announces a question of an agent.
+func readQuestion(a wording.Answer) (question, bool) {
+	q := question{label: a.Question, server: a.Server, words: strings.Contains(a.Note, "give their words")}
+	q.spoken = strings.Join(strings.Fields(a.Say+" "+spokenQuote(a.Asked)+" "+a.Ask), " ")
+	return q, q.label != ""
 }
 
 // note remembers the question or the paused work in a system message, and forgets the questions of work that has ended.
 func (b *brain) note(message string) {
-	if q, ok := readQuestion(message); ok {
+	a, _ := wording.ReadAnswer(message)
+	if q, ok := readQuestion(a); ok {
 		b.close(q.label)
 		b.questions = append(b.questions, q)
 		b.questions = b.questions[max(0, len(b.questions)-maxOpen):]
 		return
 	}
-	for _, p := range readPaused(message) {
-		b.pause(p)
+	for _, p := range a.Paused {
+		b.pause(paused{p.Begin, p.Said, p.Server})
 	}
-	b.questions = slices.DeleteFunc(b.questions, func(q question) bool {
-		return strings.HasPrefix(message, q.server+" is done") || strings.HasPrefix(message, "The work on "+q.server+" ") ||
-			strings.HasPrefix(message, "Nobody answered the question of "+q.server+",")
-	})
+	b.questions = slices.DeleteFunc(b.questions, func(q question) bool { return a.Status != "" && a.Server == q.server })
 }
 
 // close forgets a question.
@@ -136,7 +84,8 @@ func (b *brain) asksInstead(h Heard, o Output) bool {
 	}
 	asked := slices.Clone(b.questions)
 	for _, m := range h.Messages {
-		if q, ok := readQuestion(m); ok {
+		a, _ := wording.ReadAnswer(m)
+		if q, ok := readQuestion(a); ok {
 			asked = append(asked, q)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
@@ -15,32 +14,32 @@ import (
 
 // Questions as the router announces them, and how they are asked.
 var (
-	asksPush = wording.Message("bigpc asks for permission to run a command. Tell the caller now what exactly would be "+
-		"done on bigpc and ask: yes or no? Then give their answer with answer_agent, question q1; never decide yourself.",
-		"/bin/bash -lc 'git push origin main'")
-	asksWords = wording.Message("laptop has a question. Ask the caller, then give their words with answer_agent, "+
-		"question q2.", "Which version are the notes for? (2.4, 2.5)")
-	asksCopy = "The session Auth refactor is open in another program on laptop. Nothing was run. Tell the caller so " +
-		"and ask now: shall a copy of it be made on laptop, to go on there, yes or no? Then give their answer with " +
-		"answer_agent, question q3; never decide yourself."
-	asksTap = wording.Message("bigpc asks for permission to run a command. Please answer on the page: it is too "+
-		"risky to be allowed by voice. It is shown there, and a yes counts only there. Tell the caller so now, and what "+
-		"would be done on bigpc. If they say no, give that with answer_agent, question q4.", "sudo reboot")
+	asksPush = asks(handoff.RecordQuestion{Kind: handoff.QuestionCommand, Server: "bigpc", Label: "q1",
+		Command: "/bin/bash -lc 'git push origin main'"})
+	asksWords = asks(handoff.RecordQuestion{Kind: handoff.QuestionInput, Words: true, Server: "laptop", Label: "q2",
+		Text: "Which version are the notes for? (2.4, 2.5)"})
+	asksCopy = asks(handoff.RecordQuestion{Kind: handoff.QuestionCopy, Server: "laptop", Label: "q3",
+		Title: "Auth refactor", Reason: "It is open in another program on that machine."})
+	asksTap = asks(handoff.RecordQuestion{Kind: handoff.QuestionCommand, Server: "bigpc", Label: "q4",
+		Command: "sudo reboot", Tap: "it is too risky to be allowed by voice"})
+	asksThere = asks(handoff.RecordQuestion{Kind: handoff.QuestionOther, Server: "bigpc", Label: "q5"})
 )
+
+func asks(q handoff.RecordQuestion) string { return wording.English.QuestionMessage(q).Encode() }
 
 func TestBrainAsksWhatAgentsAsk(t *testing.T) {
 	for message, want := range map[string]string{
 		asksPush:  "q1 bigpc: bigpc asks for permission to run a command. git push origin main. Yes or no?",
 		asksWords: "q2 laptop: laptop has a question. Which version are the notes for? (2.4, 2.5).",
-		asksCopy: "q3 laptop: The session Auth refactor is open in another program on laptop. Shall I make a copy on laptop, " +
-			"to go on there, yes or no?",
+		asksCopy: "q3 laptop: The session Auth refactor is open in another program on laptop. Shall a copy of it be made on " +
+			"laptop, to go on there, yes or no?",
 		asksTap: "q4 bigpc: bigpc asks for permission to run a command. sudo reboot. Please answer on the page: it is too " +
 			"risky to be allowed by voice.",
-		"bigpc waits for an answer. That can only be answered on the machine bigpc itself, neither by voice nor on the " +
-			"page. Tell the caller so now.": " : bigpc waits for an answer. That can only be answered on the machine bigpc " +
-			"itself, neither by voice nor on the page.",
+		asksThere: " bigpc: bigpc waits for an answer. That can only be answered on the machine bigpc itself, neither by " +
+			"voice nor on the page.",
 	} {
-		q, _ := readQuestion(message)
+		a, _ := wording.ReadAnswer(message)
+		q, _ := readQuestion(a)
 		if got := q.label + " " + q.server + ": " + spokenMessage(message); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -94,11 +93,16 @@ var replies = []struct {
 	{[]string{asksPush, asksCopy}, "yes", `answer_agent{"question":"q3","decision":"accept"}`},
 	{[]string{asksPush, asksCopy}, "yes, on bigpc", `answer_agent{"question":"q1","decision":"accept"}`},
 	// no longer
-	{[]string{asksPush, "bigpc is done in the session Auth. Tell the caller now."}, "yes", "say " + sayNobody},
-	{[]string{asksPush, "The work on bigpc in the session Auth was stopped. Tell the caller once."}, "no", "say " + sayNobody},
-	{[]string{asksPush, "Nobody answered the question of bigpc, so it was declined. Tell the caller once."}, "yes",
+	{[]string{asksPush, ends("bigpc", handoff.OutcomeResult)}, "yes", "say " + sayNobody},
+	{[]string{asksPush, ends("bigpc", handoff.OutcomeInterrupted)}, "no", "say " + sayNobody},
+	{[]string{asksPush, wording.English.GaveUpMessage(handoff.RecordQuestion{Server: "bigpc"}).Encode()}, "yes",
 		"say " + sayNobody},
-	{[]string{asksPush, "laptop is done. Tell the caller now."}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+	{[]string{asksPush, ends("laptop", handoff.OutcomeResult)}, "yes", `answer_agent{"question":"q1","decision":"accept"}`},
+}
+
+// ends is the message that work has ended.
+func ends(server string, how handoff.Outcome) string {
+	return wording.English.OutcomeMessage(handoff.Record{Server: server, Title: "Auth", Outcome: how}).Encode()
 }
 
 func TestBrainPassesAnswersOn(t *testing.T) {
@@ -141,7 +145,7 @@ func TestBrainTalksOfQuestions(t *testing.T) {
 			"2.5", `>answer_agent{"question":"q2","text":"2.5"}`,
 			`={"status":"failed","code":"not_pending","say":"That question is no longer open."}`,
 			">say That question is no longer open.",
-			"2.5", ">say " + sayUnknown,
+			"2.5", ">say " + offer("2.5"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) { talk(t, lines) })
@@ -158,8 +162,8 @@ func TestAnotherSessionKnowsTheQuestions(t *testing.T) {
 		`answer_agent{"question":"q1","decision":"accept"}` {
 		t.Error(got)
 	}
-	done := "bigpc is done. Tell the caller now, once."
-	cut := cut{said: "bigpc is", answered: news{Messages: []string{wording.Message(done, "All tests pass.")}}}
+	done := wording.Answer{Say: "bigpc is done. All tests pass."}.Encode()
+	cut := cut{said: "bigpc is", answered: news{Messages: []string{done}}}
 	h := Heard{Nth: 2, Messages: []string{"Go on where you were cut. Say nothing else."}, cut: cut}
 	if got := show(b.reply(h)); got != "say done. All tests pass." {
 		t.Error(got)
@@ -199,12 +203,12 @@ func pausedRecord(id, server, words string) handoff.Record {
 // What was paused is begun or dropped by the name that the router told for it, when the caller says so and not before.
 func TestBrainBeginsAndDropsPausedWork(t *testing.T) {
 	var (
-		onBigpc  = "!" + wording.English.OutcomeMessage(pausedRecord("h-2", "bigpc", "then push"))
-		onLaptop = "!" + wording.English.OutcomeMessage(pausedRecord("h-3", "laptop", "write the notes"))
-		away     = "!" + wording.English.AwaySummary([]handoff.Record{
+		onBigpc  = "!" + wording.English.OutcomeMessage(pausedRecord("h-2", "bigpc", "then push")).Encode()
+		onLaptop = "!" + wording.English.OutcomeMessage(pausedRecord("h-3", "laptop", "write the notes")).Encode()
+		away     = "!" + wording.English.FinalsMessage([]handoff.Record{
 			{Server: "laptop", Outcome: handoff.OutcomeResult, Spoken: "The notes are written."},
 			pausedRecord("h-4", "bigpc", "run the benchmarks"),
-		}, time.Time{})
+		}, wording.WhenAway).Encode()
 	)
 	const (
 		asks    = ">say What waited on bigpc is paused, because the work before it was stopped. It was: then push. " + sayPaused
@@ -219,29 +223,11 @@ func TestBrainBeginsAndDropsPausedWork(t *testing.T) {
 		"another":   {onBigpc, asks, onLaptop, another, "go on on bigpc", begins, "drop it", `>stop_work{"drop":"h-3"}`},
 		"elsewhere": {onBigpc, asks, "go on on laptop", ">say " + sayNotPaused},
 		"while away": {away,
-			">say While you were away, one thing finished, one was not begun. laptop, done: The notes are written. bigpc, " +
-				"not begun: What waited on bigpc is paused, because the work before it was stopped. It was: run the benchmarks. " +
-				sayPaused, "go on", `>codex{"server":"bigpc","prompt":"run the benchmarks","begin":"h-4"}`},
+			">say While you were away, one thing finished, one was not begun. bigpc, not begun: run the benchmarks; laptop, " +
+				"done: The notes are written. " + sayPaused, "go on", `>codex{"server":"bigpc","prompt":"run the benchmarks","begin":"h-4"}`},
 		"told by the state": {"status", ">status{}",
 			`={"paused":[{"server":"bigpc","begin":"h-2","said":"then push"}],"say":"x"}`, ">say x", "drop it", drops},
 	} {
 		t.Run(name, func(t *testing.T) { talk(t, lines) })
-	}
-}
-
-// TestSeveralOutcomesAreAllSaid: an announcement of several outcomes leaves none out, however long the first is; nor
-// does the summary of what ended while the caller was away.
-func TestSeveralOutcomesAreAllSaid(t *testing.T) {
-	const notes = "The notes are written. They name three changes. All are small."
-	several := []handoff.Record{
-		{Server: "laptop", Outcome: handoff.OutcomeResult, Text: notes, Spoken: notes},
-		{Server: "attic", Outcome: handoff.OutcomeFailed, Fault: handoff.Fault(handoff.CodeUnreachable, "attic", ""),
-			Spoken: "attic is not answering."},
-	}
-	for _, text := range []string{wording.English.FinalsMessage(several), wording.English.AwaySummary(several, time.Time{})} {
-		if got := spokenMessage(text); !strings.Contains(got, "notes are written") ||
-			!strings.Contains(got, "attic is not answering") {
-			t.Errorf("said of\n%s:\n%s", text, got)
-		}
 	}
 }

@@ -76,18 +76,8 @@ func (s *session) createResponse(frame []byte) *fault {
 
 // check checks what does not depend on the conversation.
 func (r request) check() *fault {
-	switch {
-	case r.Conversation != "" && r.Conversation != "auto" && r.Conversation != "none":
-		return invalid("response.conversation", r.Conversation, "auto", "none")
-	case len(r.Metadata) > 16:
-		return refusal("object_above_max_properties", "response.metadata",
-			"Invalid 'response.metadata': at most 16 properties.")
-	}
-	for name, value := range r.Metadata {
-		if len(name) > 64 || len(value) > 512 {
-			return refusal("string_above_max_length", "response.metadata",
-				"Invalid 'response.metadata.%.20s': names have at most 64 characters and values 512.", name)
-		}
+	if c := r.Conversation; c != "" && c != "auto" && c != "none" {
+		return invalid("response.conversation", c, "auto", "none")
 	}
 	if r.Modalities != nil {
 		if f := checkModalities(r.Modalities, "response"); f != nil {
@@ -127,7 +117,7 @@ func (s *session) respond(req request) *fault {
 	if req.ToolChoice != nil {
 		choice = req.ToolChoice
 	}
-	h.Tools, h.Choice = callable(tools, choice)
+	h.Tools = callable(tools, choice)
 	if req.Input == nil && !outOfBand {
 		h.past, h.cut = s.items.past()
 	}

@@ -36,7 +36,6 @@ type Heard struct {
 	Outputs      []Output // answers to calls
 	Messages     []string // system messages
 	Tools        []string // names of the functions that may be called now
-	Choice       string   // "auto", "none", "required", or the name of the one function to call
 	Instructions string   // of the response, or else of the session
 	OutOfBand    bool     // conversation "none"
 

@@ -195,24 +195,12 @@ func checkTools(tools []tool, path string) *fault {
 	return nil
 }
 
-// callable returns the names of the functions that a response may call, and the choice: auto, none, required or a name.
-func callable(tools []tool, choice any) (names []string, how string) {
-	how = "auto"
-	switch c := choice.(type) {
-	case string:
-		how = c
-	case map[string]any:
-		if name, ok := c["name"].(string); ok && c["type"] == "function" {
-			how = name
-		}
-	}
-	if how == "none" {
-		return nil, how
-	}
+// callable returns the names of the functions that a response may call. A choice of one of them is not obeyed.
+func callable(tools []tool, choice any) (names []string) {
 	for _, t := range tools {
-		if t.kind == "function" {
+		if t.kind == "function" && choice != "none" {
 			names = append(names, t.name)
 		}
 	}
-	return names, how
+	return names
 }

@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -51,59 +50,21 @@ func asksToRepeat(message string) bool {
 	return strings.Contains(message, "say that again if it matters")
 }
 
-// maxSummary bounds the outcomes of a summary that are said; its lead has their number.
-const maxSummary = 4
-
-// spokenMessage returns what to say of a system message: the first sentence of its lead and two sentences of its quote;
-// two of each outcome if it has several, or one of each if it is a summary. A message that gives the words to say is
-// said in these, and one that says to say nothing gives "".
+// spokenMessage returns what to say of a system message: what it has to be said. Of a text that is no message of
+// Switchboard, it is the first sentence, unless it says to say nothing.
 func spokenMessage(text string) string {
-	var words string
-	_, given, found := strings.Cut(text, "Say it like this: ")
-	if found && json.Unmarshal([]byte(given), &words) == nil {
-		return words
-	}
-	if q, ok := readQuestion(text); ok {
-		return q.spoken
-	}
-	if len(readPaused(text)) > 0 {
-		return spokenPaused(text)
-	}
-	lead, quote := wording.SplitMessage(text)
-	if strings.Contains(strings.ToLower(lead), "say nothing") {
+	a, ok := wording.ReadAnswer(text)
+	switch q, open := readQuestion(a); {
+	case !ok && strings.Contains(strings.ToLower(text), "say nothing"):
 		return ""
+	case !ok:
+		return strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(firstSentences(text, 1))
+	case open, a.Ask != "":
+		return q.spoken
+	case len(a.Paused) > 0:
+		return spokenPaused(a)
 	}
-	n := 1
-	if strings.Contains(lead, "can only be answered on the machine") { // the second sentence says where
-		n = 2
-	}
-	outcomes, short := []string{quote}, false
-	lines := strings.Split(quote, "\n")
-	switch {
-	case strings.Contains(lead, "all of it"):
-		outcomes = lines
-	case strings.Contains(lead, "as one sentence") && len(lines) > 1:
-		outcomes, short = lines[:min(len(lines), maxSummary)], true
-	}
-	begins, again := wording.BeginsLike(text)
-	again = again && quote != ""
-	for i, outcome := range outcomes {
-		if outcomes[i] = spokenQuote(outcome); again || short {
-			outcomes[i] = firstSentences(outcomes[i], 1)
-		}
-	}
-	quote = strings.Join(outcomes, " ")
-	if again {
-		return begins + quote
-	}
-	lead = strings.NewReplacer("the caller was", "you were", "the caller", "you").Replace(firstSentences(lead, n))
-	all := strings.TrimSpace(lead + " " + quote)
-	if heard, ok := wording.GoesOnAfter(text); ok {
-		if _, rest, found := strings.Cut(all, heard); found && strings.TrimSpace(rest) != "" {
-			return strings.TrimSpace(rest)
-		}
-	}
-	return all
+	return a.Say
 }
 
 func spokenQuote(quote string) string {
@@ -150,15 +111,10 @@ func firstSentences(text string, n int) string {
 }
 
 // spokenPaused returns the spoken form of a message about paused work, without the ids.
-func spokenPaused(message string) string {
-	lead, quote := wording.SplitMessage(message)
-	said := []string{firstSentences(lead, 1)}
-	for line := range strings.SplitSeq(quote, "\n") {
-		line = strings.TrimSpace(firstSentences(rePaused.ReplaceAllString(line, "It was: $2"), 2))
-		if line != "" && strings.IndexByte(".!?", line[len(line)-1]) < 0 {
-			line += "."
-		}
-		said = append(said, line)
+func spokenPaused(a wording.Answer) string {
+	said := []string{a.Say}
+	if a.Server != "" { // else the work is named
+		said = append(said, "It was: "+strings.TrimRight(firstSentences(a.Paused[0].Said, 1), ".")+".")
 	}
 	return strings.Join(append(said, sayPaused), " ")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,9 +25,9 @@ const Name = "acp"
 
 // Config is the configuration of an agent.
 type Config struct {
-	Cwd      string `yaml:"cwd" unset:"Switchboard's own" doc:"directory of new sessions"`
-	Approval string `yaml:"approval" unset:"untrusted" doc:"when it asks, as far as it has a mode for it: untrusted, before it does anything but read; on-request, before what is not an edit; never: its own mode is left as it is"`
-	Mode     string `yaml:"mode" unset:"chosen by approval" doc:"the mode of its sessions, as the agent calls it"`
+	Cwd      string `yaml:"cwd"`
+	Approval string `yaml:"approval"`
+	Mode     string `yaml:"mode"`
 
 	Name     string        // of the server in the fleet; errors and questions carry it
 	Way      servers.Way   // how it is reached
@@ -57,8 +58,22 @@ func Kind(instance func() string, transports ...servers.Transport) servers.Kind 
 		Dial: func(s servers.Spec, log *zap.Logger) (servers.Dial, iter.Seq[handoff.Metric]) {
 			return dial(s, log, instance)
 		},
-		Takes: servers.Taking(transports), IsThread: sessionID.MatchString,
+		Takes: servers.Taking(transports, speaksACP), IsThread: sessionID.MatchString,
+		Joined: func(own servers.Settings, a servers.Arrived) servers.Settings {
+			if own == nil {
+				own = &Config{Cwd: a.Dir, Mode: a.Mode, Way: servers.FromLine(transports)}
+			}
+			return own
+		},
 	}
+}
+
+// speaksACP reports whether the name of a command says that it starts an agent of the protocol.
+func speaksACP(command []string) bool {
+	return slices.ContainsFunc(command, func(word string) bool {
+		name := filepath.Base(word)
+		return name == "acp" || strings.HasSuffix(name, "-acp")
+	})
 }
 
 // sessionID is the form of a session's id: a UUID, or letters and an underscore before it.
@@ -83,7 +98,7 @@ func (cfg *Config) Check(to servers.Report, files servers.Files) {
 
 // Describe implements [servers.Settings].
 func (cfg *Config) Describe(s *servers.Spec) {
-	s.Dir = cfg.Cwd
+	s.Dir, s.Private = cfg.Cwd, true
 	s.About.Approval = cfg.Approval
 	switch {
 	case cfg.Mode != "":
@@ -94,6 +109,7 @@ func (cfg *Config) Describe(s *servers.Spec) {
 	if cfg.Way == nil {
 		return
 	}
+	s.Way = cfg.Way
 	cfg.Way.Describe(s)
 	if s.Program != "" {
 		s.About.Start = s.About.Address
@@ -198,12 +214,14 @@ func (cfg *Config) chooseMode(available []string) (string, error) {
 			return mode, nil
 		}
 	}
-	there := "has no modes; "
+	there, line := "has no modes", "approval: never"
 	if len(available) > 0 {
-		there = "has no mode that asks as " + word + " says, but " + strings.Join(available, ", ") +
-			"; name one of these with mode, or "
+		there = "has no mode that asks as " + word + " says, but " + strings.Join(available, ", ")
+		line = "mode: " + available[0] + ", or another of these, or approval: never"
 	}
-	return "", handoff.Fault(handoff.CodeRefused, cfg.Name, "approval: the agent "+there+"set approval: never")
+	fault := handoff.Fault(handoff.CodeRefused, cfg.Name, "approval: the agent "+there)
+	fault.Why, fault.Next = handoff.WhyNoMode, "If it may work without asking you, set this for "+cfg.Name+": "+line+"."
+	return "", fault
 }
 
 // directory returns the directory for a new session: dir or the configured one. It checks that a local directory

@@ -60,7 +60,7 @@ func TestModeIsConfirmed(t *testing.T) {
 		want   string // in the refusal; "": none
 	}{
 		"no mode asks":  {func(*simulator.Profile) {}, nil, "no mode that asks as untrusted says, but build, plan"},
-		"no modes":      {func(p *simulator.Profile) { p.Modes, p.ModeOption = nil, false }, nil, "has no modes; set approval"},
+		"no modes":      {func(p *simulator.Profile) { p.Modes, p.ModeOption = nil, false }, nil, "has no modes"},
 		"not taken":     {func(p *simulator.Profile) { p.Deaf = true }, func(c *Config) { c.Mode = "plan" }, "did not confirm"},
 		"unknown":       {func(*simulator.Profile) {}, func(c *Config) { c.Mode = "ask" }, "has no mode ask"},
 		"named":         {func(*simulator.Profile) {}, func(c *Config) { c.Mode = "plan" }, ""},
@@ -84,7 +84,8 @@ func TestModeIsConfirmed(t *testing.T) {
 			}
 			wantCode(t, "create", err, handoff.CodeRefused)
 			wantCode(t, "check", link.Check(t.Context()), handoff.CodeRefused)
-			if unfit := link.Unfit(); unfit == nil || !strings.Contains(unfit.Detail, tt.want) {
+			unfit := link.Unfit()
+			if unfit == nil || !strings.Contains(unfit.Detail, tt.want) || strings.HasPrefix(unfit.Detail, "approval: ") != strings.Contains(unfit.Next, "approval: never") {
 				t.Errorf("it is told that %v", unfit)
 			}
 			next := linkTo(t, dialer(t, newWorld(p), tt.cfg)) // nobody has tried yet

@@ -282,6 +282,7 @@ type permissionParams struct {
 
 type permissionOption struct {
 	ID   string `json:"optionId"`
+	Name string `json:"name"`
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
 }
 
@@ -294,24 +295,10 @@ type outcome struct {
 }
 
 type elicitParams struct {
-	Session string `json:"sessionId"`
-	Mode    string `json:"mode"` // form, url
-	Message string `json:"message"`
-	Schema  struct {
-		Properties map[string]property `json:"properties"`
-	} `json:"requestedSchema"`
-}
-
-// property is a field of the form that an elicitation asks to be filled.
-type property struct {
-	Type        string   `json:"type"`
-	Title       string   `json:"title"`
-	Description string   `json:"description"`
-	Enum        []string `json:"enum"`
-	OneOf       []struct {
-		Const string `json:"const"`
-		Title string `json:"title"`
-	} `json:"oneOf"`
+	Session string          `json:"sessionId"`
+	Mode    string          `json:"mode"` // form, url
+	Message string          `json:"message"`
+	Schema  json.RawMessage `json:"requestedSchema"`
 }
 
 // elicited is the answer to an elicitation.

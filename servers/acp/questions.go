@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,19 +18,12 @@ import (
 type wireQuestion struct {
 	id      json.RawMessage    // of the request, byte for byte
 	options []permissionOption // of a permission
-	form    []formField        // of an elicitation
+	form    turns.Form         // of an elicitation
 	elicits bool               // it is an elicitation
 }
 
 // openQuestion is a question that is not answered.
 type openQuestion = turns.Open[wireQuestion]
-
-// formField is a field of an elicitation's form.
-type formField struct {
-	key      string
-	property property
-	custom   string // key of the property for an answer beside the options; "": none
-}
 
 // ask reports a request of the agent as a question. A request outside prompts of ours is refused at once: no caller has
 // given that work, and nobody could answer. It runs in the reader.
@@ -130,6 +120,10 @@ func (k *turn) permission(params json.RawMessage) (handoff.Question, wireQuestio
 		q.Command = strings.TrimSpace(c.Name + " " + handoff.ClipRunes(string(c.Input), maxDetail))
 	}
 	wire := wireQuestion{options: p.Options}
+	if !wire.yesOrNo(c) {
+		wire.choose(&q)
+		return q, wire
+	}
 	if wire.option("allow_once") != "" {
 		q.Decisions = append(q.Decisions, handoff.DecisionAccept)
 	}
@@ -138,6 +132,49 @@ func (k *turn) permission(params json.RawMessage) (handoff.Question, wireQuestio
 	}
 	q.Decisions = append(q.Decisions, refusals...)
 	return q, wire
+}
+
+// yesOrNo reports whether the options are a clear yes and no: at most one of each kind, which names what it is. The
+// name of an option matters where the call says nothing of what would be done: then the names may be the question.
+func (q *wireQuestion) yesOrNo(c *call) bool {
+	in, kinds := c.input(), map[string]bool{}
+	act := c.ToolKind == "execute" && in.Command != "" || c.edits() && len(c.paths()) > 0
+	for _, o := range q.options {
+		words, known := optionWords[o.Kind]
+		first, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(o.Name)), " ")
+		if !known || kinds[o.Kind] || !act && o.Name != "" && !slices.Contains(words, strings.Trim(first, ",.;:!'’")) {
+			return false
+		}
+		kinds[o.Kind] = true
+	}
+	return true
+}
+
+// optionWords are the kinds of options, each with the words that begin the names of a plain one. Set once.
+var optionWords = map[string][]string{
+	"allow_once":    strings.Fields("yes allow approve accept ok okay proceed run continue"),
+	"allow_always":  strings.Fields("yes allow approve accept always"),
+	"reject_once":   strings.Fields("no reject deny decline refuse cancel don't don’t"),
+	"reject_always": strings.Fields("no reject deny decline refuse never"),
+}
+
+// choose makes the question one whose options are the answers. Each is chosen by its name, and a yes chooses none. What
+// would hold longer than once is said, and needs a tap.
+func (q *wireQuestion) choose(as *handoff.Question) {
+	as.Words, as.Decisions = true, refusals
+	ask := handoff.Ask{Text: as.Text, Only: true}
+	for i := range q.options {
+		o := &q.options[i]
+		o.Name = handoff.ClipRunes(cmp.Or(strings.Join(strings.Fields(o.Name), " "), o.ID), maxDetail)
+		if slices.Contains(ask.Options, o.Name) {
+			o.Name = handoff.ClipRunes(o.Name, maxDetail/2) + " (" + handoff.ClipRunes(o.ID, maxDetail/2) + ")"
+		}
+		ask.Options = append(ask.Options, o.Name)
+		if o.Kind == "allow_always" || optionWords[o.Kind] == nil {
+			as.Beyond = "what is chosen, for longer than this once"
+		}
+	}
+	as.Asks = []handoff.Ask{ask}
 }
 
 // reason returns the agent's own description of the call.
@@ -194,106 +231,16 @@ func elicitation(params json.RawMessage) (handoff.Question, wireQuestion) {
 		q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
 		return q, wire
 	}
-	if len(p.Schema.Properties) == 0 { // a plain yes or no
-		q.Decisions = append([]handoff.Decision{handoff.DecisionAccept}, refusals...)
-		return q, wire
-	}
-	for _, key := range slices.Sorted(maps.Keys(p.Schema.Properties)) {
-		of := p.Schema.Properties[key]
-		if base, other := strings.CutSuffix(key, "_custom"); other {
-			if _, is := p.Schema.Properties[base]; is {
-				continue
-			}
-		}
-		if !slices.Contains([]string{"string", "boolean", "integer", "number"}, of.Type) {
-			q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
-			return q, wireQuestion{elicits: true}
-		}
-		one := formField{key: key, property: of}
-		if _, is := p.Schema.Properties[key+"_custom"]; is {
-			one.custom = key + "_custom"
-		}
-		wire.form = append(wire.form, one)
-	}
-	for _, one := range wire.form {
-		q.Asks = append(q.Asks, one.ask(p.Message, len(wire.form) == 1))
-	}
-	q.Kind, q.Words = handoff.QuestionInput, true
-	return q, wire
-}
-
-// ask returns a field as it is asked. If it is the only one (alone), the text is the elicitation's message.
-func (a *formField) ask(message string, alone bool) handoff.Ask {
-	ask := handoff.Ask{Text: message}
-	if !alone {
-		ask.Text = strings.Trim(cmp.Or(a.property.Title, a.key)+": "+a.property.Description, ": ")
-	}
-	for _, o := range a.property.OneOf {
-		ask.Options = append(ask.Options, cmp.Or(o.Title, o.Const))
-	}
-	ask.Options = append(ask.Options, a.property.Enum...)
-	if a.property.Type == "boolean" {
-		ask.Options = []string{"yes", "no"}
-	}
-	return ask
-}
-
-// fillForm fills the form with an answer that has a line for each field; false: the answer does not fit.
-func (q *wireQuestion) fillForm(words string) (form map[string]any, fits bool) {
-	lines := []string{strings.TrimSpace(words)}
-	if len(q.form) > 1 {
-		lines = strings.Split(lines[0], "\n")
-	}
-	form, fits = map[string]any{}, len(q.form) > 0 && len(lines) == len(q.form)
-	for i := 0; fits && i < len(lines); i++ {
-		fits = q.form[i].fill(form, strings.TrimSpace(lines[i]))
-	}
-	return form, fits
-}
-
-// fill puts the answer for a field into the form; false: it does not fit.
-func (a *formField) fill(form map[string]any, line string) bool {
-	if line == "" {
-		return false
-	}
-	for _, shown := range []bool{true, false} { // the titles that people see go before the constants
-		for _, o := range a.property.OneOf {
-			name := o.Const
-			if shown {
-				name = cmp.Or(o.Title, o.Const)
-			}
-			if strings.EqualFold(name, line) {
-				form[a.key] = o.Const
-				return true
-			}
-		}
-	}
-	for _, word := range a.property.Enum {
-		if strings.EqualFold(word, line) {
-			form[a.key] = word
-			return true
-		}
-	}
+	form, readable := turns.ReadForm(p.Schema)
 	switch {
-	case a.custom != "":
-		form[a.custom] = line
-		return true
-	case len(a.property.OneOf)+len(a.property.Enum) > 0:
-		return false
-	case a.property.Type == "boolean":
-		form[a.key] = strings.EqualFold(line, "yes")
-		return strings.EqualFold(line, "yes") || strings.EqualFold(line, "no")
-	case a.property.Type == "integer":
-		n, err := strconv.ParseInt(line, 10, 64)
-		form[a.key] = n
-		return err == nil
-	case a.property.Type == "number":
-		n, err := strconv.ParseFloat(line, 64)
-		form[a.key] = n
-		return err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) // JSON has no such numbers
+	case !readable:
+		q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
+	case form.Len() == 0: // a plain yes or no
+		q.Decisions = append([]handoff.Decision{handoff.DecisionAccept}, refusals...)
+	default:
+		q.Kind, q.Words, q.Asks, wire.form = handoff.QuestionInput, true, form.Asks(p.Message), form
 	}
-	form[a.key] = line
-	return true
+	return q, wire
 }
 
 // claim marks a question as being answered. It fails if the question is not open.
@@ -358,18 +305,37 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 	return a.reply(ctx, q, q.Wire.reply(d))
 }
 
-// Reply answers a question in words, a line for each field of its form.
-func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) error {
+// Reply answers a question in words: it fills the form, or chooses one of the options.
+func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, answers [][]string) error {
 	q, err := a.session.claim(id)
 	if err != nil {
 		return err
 	}
-	form, fits := q.Wire.fillForm(words)
-	if !fits {
+	result, err := q.Wire.words(answers)
+	if err != nil {
 		a.session.unclaim(q)
-		return handoff.Fault(handoff.CodeMalformed, "each question needs an answer, one on a line", "")
+		return err
 	}
-	return a.reply(ctx, q, elicited{Action: "accept", Content: form})
+	return a.reply(ctx, q, result)
+}
+
+// words returns the answer on the wire for answers in words.
+func (q *wireQuestion) words(answers [][]string) (any, error) {
+	if q.elicits {
+		form, err := q.form.Fill(answers)
+		if err == nil && len(form) == 0 {
+			err = handoff.Fault(handoff.CodeMalformed, "that question takes a yes or a no", "")
+		}
+		return elicited{Action: "accept", Content: form}, err
+	}
+	var o outcome
+	for _, of := range q.options {
+		if len(answers) == 1 && len(answers[0]) == 1 && of.Name == answers[0][0] {
+			o.Outcome.Outcome, o.Outcome.Option = "selected", of.ID
+			return o, nil
+		}
+	}
+	return nil, handoff.Fault(handoff.CodeMalformed, "that is none of the answers that are offered", "")
 }
 
 // reply sends an answer. The agent does not confirm it.

@@ -2,63 +2,13 @@ package acp
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"switchboard/handoff"
 )
-
-// TestForms: the questions of a form, and the values that answers fill in; "no": an answer that does not fit.
-func TestForms(t *testing.T) {
-	t.Parallel()
-	const (
-		size = `"size":{"type":"string","title":"Size","enum":["Small","Large"]}`
-		kind = `"kind":{"type":"string","title":"Kind?","description":"of it",` +
-			`"oneOf":[{"const":"k1","title":"One"},{"const":"k2"}]}`
-		turned = `"turn":{"type":"string","oneOf":[{"const":"a","title":"B"},{"const":"b","title":"A"}]}`
-		more   = `"kind_custom":{"type":"string","title":"Other"}`
-	)
-	for _, test := range []struct{ properties, asks, lines, want string }{
-		{size, `Which? [Small Large]`, "large", `{"size":"Large"}`},
-		{size, `Which? [Small Large]`, "medium", "no"},
-		{kind, `Which? [One k2]`, "ONE", `{"kind":"k1"}`},
-		{kind, `Which? [One k2]`, "k1", `{"kind":"k1"}`},
-		{kind, `Which? [One k2]`, "another", "no"},
-		{kind + "," + more, `Which? [One k2]`, "k2", `{"kind":"k2"}`},
-		{turned, `Which? [B A]`, "a", `{"turn":"b"}`},
-		{kind + "," + more, `Which? [One k2]`, "another", `{"kind_custom":"another"}`},
-		{kind + "," + more, `Which? [One k2]`, "", "no"},
-		{more, `Which? []`, "alone", `{"kind_custom":"alone"}`},
-		{kind + "," + size, `Kind?: of it [One k2]; Size [Small Large]`, "one\nsmall", `{"kind":"k1","size":"Small"}`},
-		{kind + "," + size, `Kind?: of it [One k2]; Size [Small Large]`, "one", "no"},
-		{`"a":{"type":"string"},"b":{"type":"string"}`, `a []; b []`, "x\ny", `{"a":"x","b":"y"}`},
-		{`"a":{"type":"string"}`, `Which? []`, " x\n y ", `{"a":"x\n y"}`},
-		{`"a":{"type":"boolean"}`, `Which? [yes no]`, "Yes", `{"a":true}`},
-		{`"a":{"type":"boolean"}`, `Which? [yes no]`, "no", `{"a":false}`},
-		{`"a":{"type":"boolean"}`, `Which? [yes no]`, "maybe", "no"},
-		{`"a":{"type":"integer"}`, `Which? []`, "-3", `{"a":-3}`},
-		{`"a":{"type":"integer"}`, `Which? []`, "2.7", "no"},
-		{`"a":{"type":"number"}`, `Which? []`, "2.7", `{"a":2.7}`},
-		{`"a":{"type":"number"}`, `Which? []`, "NaN", "no"},
-		{`"a":{"type":"number"}`, `Which? []`, "1e999", "no"},
-	} {
-		q, wire := elicitation(json.RawMessage(`{"mode":"form","message":"Which?","requestedSchema":{"properties":{` +
-			test.properties + `}}}`))
-		var asks []string
-		for _, a := range q.Asks {
-			asks = append(asks, a.Text+" ["+strings.Join(a.Options, " ")+"]")
-		}
-		got := "no"
-		if form, fits := wire.fillForm(test.lines); fits {
-			got = handoff.Encode(form)
-		}
-		if asked := strings.Join(asks, "; "); asked != test.asks || got != test.want || !q.Words ||
-			q.Kind != handoff.QuestionInput || len(q.Decisions) != 2 {
-			t.Errorf("%s asks %q, and %q gives %s; want %q and %s", test.properties, asked, test.lines, got, test.asks,
-				test.want)
-		}
-	}
-}
 
 // TestNoForms: an elicitation that is no form, or has unknown fields, takes no words. A form without fields takes a
 // yes.
@@ -72,10 +22,66 @@ func TestNoForms(t *testing.T) {
 		`{"mode":"form","message":"May I?","requestedSchema":{"type":"object","properties":{}}}`: true,
 	} {
 		q, wire := elicitation(json.RawMessage(params))
-		_, fits := wire.fillForm("x")
-		if fits || q.Words || len(q.Asks) > 0 || q.Kind != handoff.QuestionElicitation ||
+		_, err := wire.words([][]string{{"x"}})
+		if err == nil || q.Words || len(q.Asks) > 0 || q.Kind != handoff.QuestionElicitation ||
 			(q.Decisions[0] == handoff.DecisionAccept) != yes || strings.HasSuffix(q.Text, cannot) == yes {
-			t.Errorf("%s is %+v, and words fill it: %t", params, q, fits)
+			t.Errorf("%s is %+v, and words fill it: %v", params, q, err)
+		}
+	}
+}
+
+// TestChoices: a permission whose options are no clear yes and no is a choice by name, and no yes.
+func TestChoices(t *testing.T) {
+	t.Parallel()
+	const (
+		act   = `"kind":"execute","rawInput":{"command":"go test ./..."}`
+		title = `"kind":"other","title":"Which database?"`
+	)
+	for _, c := range []struct{ name, call, options, asks, beyond string }{
+		{"a yes and a no", act, `allow_once Yes|reject_once No`, "", ""},
+		{"with a yes for good", act, `allow_once Yes, proceed|allow_always Yes, and don't ask again|reject_once No`, "", ""},
+		{"names in another language", act, `allow_once Ausführen|reject_once Lassen`, "", ""},
+		{"without names", title, `allow_once |reject_once `, "", ""},
+		{"a title with a plain yes and no", title, `allow_once Allow|reject_once Reject`, "", ""},
+		{"a refusal alone", act, `reject_once No`, "", ""},
+		{"two ways to do it", act, `allow_once Here|allow_once In the sandbox|reject_once No`, "Here;In the sandbox;No", ""},
+		{"names that are the question", title, `allow_once Postgres|reject_once MySQL`, "Postgres;MySQL", ""},
+		{"one name twice", title, `allow_once Go|allow_once Go`, "Go;Go (o1)", ""},
+		{"a kind that is not known", act, `allow_once Yes|allow_today Yes`, "Yes;Yes (o1)", "for longer than this once"},
+		{"one holds for good", title, `allow_once A|allow_always B`, "A;B", "for longer than this once"},
+	} {
+		var options []permissionOption
+		for i, o := range strings.Split(c.options, "|") {
+			kind, name, _ := strings.Cut(o, " ")
+			options = append(options, permissionOption{"o" + strconv.Itoa(i), name, kind})
+		}
+		k := &turn{session: &session{cwd: "/src"}}
+		q, wire := k.permission(json.RawMessage(`{"toolCall":{"toolCallId":"c",` + c.call + `},"options":` +
+			handoff.Encode(options) + `}`))
+		asks := ""
+		if len(q.Asks) > 0 {
+			asks = strings.Join(q.Asks[0].Options, ";")
+		}
+		if asks != c.asks || q.Picks() != (c.asks != "") || !strings.HasSuffix(q.Beyond, c.beyond) ||
+			c.beyond == "" && q.Beyond != "" {
+			t.Errorf("%s: it asks %q: %+v", c.name, asks, q)
+		}
+		if c.asks == "" {
+			continue
+		}
+		if slices.Contains(q.Decisions, handoff.DecisionAccept) || q.Decisions[0] != handoff.DecisionDecline {
+			t.Errorf("%s: it takes %v", c.name, q.Decisions)
+		}
+		if _, err := q.Read(handoff.Reply{Words: "yes, please"}); err == nil {
+			t.Errorf("%s: a yes chooses one", c.name)
+		}
+		answers, err := q.Read(handoff.Reply{Words: q.Asks[0].Options[1]})
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		got, err := wire.words(answers)
+		if want := `{"outcome":{"outcome":"selected","optionId":"o1"}}`; err != nil || handoff.Encode(got) != want {
+			t.Errorf("%s: the second is %s, %v", c.name, handoff.Encode(got), err)
 		}
 	}
 }
@@ -84,7 +90,7 @@ func TestNoForms(t *testing.T) {
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	permission := wireQuestion{options: []permissionOption{
-		{"go", "allow_once"}, {"ever", "allow_always"}, {"not", "reject_once"},
+		{"go", "", "allow_once"}, {"ever", "", "allow_always"}, {"not", "", "reject_once"},
 	}}
 	onlyYes := wireQuestion{options: permission.options[:1]}
 	for _, test := range []struct {

@@ -198,9 +198,15 @@ var recordedAnswers = map[string]func(context.Context, *agent, handoff.Question)
 	"allow":             deciding(handoff.DecisionAccept),
 	"reject":            deciding(handoff.DecisionDecline),
 	"cancel-permission": func(ctx context.Context, a *agent, q handoff.Question) error { return a.Interrupt(ctx, q.Turn) },
-	"question":          func(ctx context.Context, a *agent, q handoff.Question) error { return a.Reply(ctx, q.ID, "tabs") },
-	"background":        deciding(handoff.DecisionAccept),
-	"cancel-tool":       deciding(handoff.DecisionAccept),
+	"question": func(ctx context.Context, a *agent, q handoff.Question) error {
+		answers, err := q.Read(handoff.Reply{Words: "tabs"})
+		if err == nil {
+			err = a.Reply(ctx, q.ID, answers)
+		}
+		return err
+	},
+	"background":  deciding(handoff.DecisionAccept),
+	"cancel-tool": deciding(handoff.DecisionAccept),
 }
 
 func deciding(d handoff.Decision) func(context.Context, *agent, handoff.Question) error {

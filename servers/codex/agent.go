@@ -138,6 +138,7 @@ func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.
 	if err := a.checkStart(input); err != nil {
 		return err
 	}
+	turn = a.now(ctx, turn)
 	return a.control(ctx, turn,
 		func() error { return a.conn.client.turnSteer(ctx, a.thread.id, string(turn), wireInput(input)) })
 }
@@ -146,10 +147,31 @@ func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.
 // server has acknowledged a turn, it says that none runs (40 of 40 tries). Then Interrupt waits for the first message
 // of the turn, and tries again.
 func (a *agent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
-	send := func() error { return a.conn.client.turnInterrupt(ctx, a.thread.id, string(turn)) }
+	halted, err := a.pause(ctx, turn)
+	if err != nil { // it has to do that the turn is interrupted
+		a.conn.log.Warn("goal not paused", zap.Error(err))
+	}
+	turn = a.now(ctx, turn)
+	send := func() error {
+		err := a.conn.client.turnInterrupt(ctx, a.thread.id, string(turn))
+		if err == nil {
+			a.conn.interruptSubagents(ctx, a.thread, turn)
+		}
+		return err
+	}
 	shows := a.thread.shows(turn)
-	err := a.control(ctx, turn, send)
-	if shows == nil || err == nil || handoff.AsError(err).Code != handoff.CodeNotPending {
+	err = a.control(ctx, turn, send)
+	if handoff.CodeOf(err) != handoff.CodeNotPending {
+		return err
+	}
+	if halted { // the last turn for the goal has ended by itself
+		return nil
+	}
+	if a.thread.stopHeld(turn) {
+		a.conn.interruptSubagents(ctx, a.thread, turn)
+		return nil
+	}
+	if shows == nil {
 		return err
 	}
 	if shown, _ := a.await(ctx, shows, startGrace); !shown {

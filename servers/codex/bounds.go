@@ -38,7 +38,7 @@ func (n *note) fit() bool {
 }
 
 func (w *wireItem) fit() bool {
-	if len(w.ID) > maxID || len(w.client()) > maxID {
+	if len(w.ID) > maxID || len(w.client()) > maxID || len(w.AgentThread) > maxID || len(w.AgentPath) > maxID {
 		return false
 	}
 	for _, id := range w.Receivers {

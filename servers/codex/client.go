@@ -240,7 +240,7 @@ func (c client) turnStart(ctx context.Context, p turnStartParams, onResult func(
 
 // turnSteer adds input to a running turn.
 func (c client) turnSteer(ctx context.Context, thread, turn string, input []userInput) error {
-	params := turnSteerParams{ThreadID: thread, ExpectedTurnID: turn, Input: input}
+	params := turnSteerParams{ThreadID: thread, ExpectedTurnID: turn, Input: input, ClientUserMessageID: steerID}
 	return c.ask(ctx, "turn/steer", params, controlTimeout, new(turnSteerResult), nil)
 }
 

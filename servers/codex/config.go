@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,11 +28,11 @@ const Name = "codex"
 // Config is the configuration of an app-server. An empty setting leaves the server's own. A resumed thread keeps its
 // settings.
 type Config struct {
-	Cwd      string `yaml:"cwd" unset:"the server's own" doc:"directory of new sessions"`
-	Model    string `yaml:"model" unset:"the server's own" doc:"model of new sessions"`
-	Sandbox  string `yaml:"sandbox" unset:"the ceiling, or the server's own" doc:"of new sessions: read-only, workspace-write or danger-full-access"`
-	Approval string `yaml:"approval" unset:"the server's own" doc:"when they ask: untrusted, on-request or never"`
-	Ceiling  string `yaml:"ceiling" unset:"none" doc:"the loosest sandbox that may run here, also in a session that has its own: read-only, workspace-write or danger-full-access"`
+	Cwd      string `yaml:"cwd"`
+	Model    string `yaml:"model"`
+	Sandbox  string `yaml:"sandbox"`
+	Approval string `yaml:"approval"`
+	Ceiling  string `yaml:"ceiling"`
 
 	Name      string        // of the server in the fleet; errors and questions carry it
 	Way       servers.Way   // how it is reached
@@ -41,6 +42,7 @@ type Config struct {
 
 	ways      servers.Ways            // that the file may choose from
 	exclusive bool                    // the server ends with its connection
+	remote    bool                    // its directories are on another machine, which may have a gate of its own
 	died      *atomic.Pointer[string] // of a server that is a child process: how it ended last; nil: it has not
 }
 
@@ -49,8 +51,30 @@ func Kind(transports ...servers.Transport) servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an app-server of Codex",
 		New:  func() servers.Settings { return &Config{ways: servers.NewWays(transports)} },
-		Dial: dial, Takes: servers.Taking(transports), IsThread: threadID.MatchString,
+		Dial: dial, Takes: servers.Taking(transports, isAppServer), IsThread: threadID.MatchString,
+		Joined: func(own servers.Settings, a servers.Arrived) servers.Settings {
+			cfg, configured := own.(*Config)
+			if !configured {
+				cfg = &Config{Cwd: a.Dir, Way: servers.FromLine(transports)}
+			}
+			return cfg.Under(a.Ceiling)
+		},
 	}
+}
+
+// isAppServer reports whether a command starts an app-server.
+func isAppServer(command []string) bool {
+	return slices.ContainsFunc(command, func(word string) bool { return filepath.Base(word) == "app-server" })
+}
+
+// Program is the program of Codex.
+const Program = "codex"
+
+// Here returns a server that is the Codex of this machine, as a child process.
+func Here(name string, child servers.Way) servers.Spec {
+	s := servers.Spec{Name: name, Kind: Name, Own: &Config{Way: child}}
+	s.Own.Describe(&s)
+	return s
 }
 
 // threadID is the form of a thread's id.
@@ -111,6 +135,7 @@ func (cfg *Config) Describe(s *servers.Spec) {
 	if cfg.Way == nil {
 		return
 	}
+	s.Way = cfg.Way
 	cfg.Way.Describe(s)
 	address := s.About.Address
 	u, err := url.Parse(address)
@@ -155,7 +180,7 @@ func Dialer(cfg Config) servers.Dial {
 	cfg.died = new(atomic.Pointer[string])
 	var s servers.Spec
 	cfg.Way.Describe(&s)
-	cfg.exclusive = s.EndsWithUs
+	cfg.exclusive, cfg.remote = s.EndsWithUs, s.Remote
 	end := servers.End{
 		Server: cfg.Name, Dir: cfg.Cwd, Passes: []string{"CODEX_*"}, Log: cfg.Log,
 		Died: func(how string) { cfg.died.Store(&how) },

@@ -365,10 +365,17 @@ func (c *connection) handle(m jsonrpc.Message) {
 		c.handleQuestion(t, m, nil)
 	default:
 		c.noteSubagents(t, handoff.TurnID(n.TurnID), n.Item)
-		t.handle(m.Method, &n)
-		if m.Method == noteTurnCompleted && n.Turn != nil {
-			c.dismiss(t, handoff.TurnID(n.Turn.ID))
+		ends := m.Method == noteTurnCompleted && n.Turn != nil
+		if !ends {
+			t.handle(m.Method, &n)
+			c.noteAsync(t, m.Method, &n)
+			return
 		}
+		id := handoff.TurnID(n.Turn.ID)
+		ours := t.isOurs(id)
+		n.works = len(c.running(t, id)) > 0
+		t.handle(m.Method, &n)
+		c.dismiss(t, id, ours)
 	}
 }
 
@@ -402,6 +409,11 @@ func (c *connection) handleQuestion(t *thread, m jsonrpc.Message, about func(*as
 	if about != nil {
 		about(&p, &q)
 	}
+	c.ask(t, m, p, q)
+}
+
+// ask adds a question of a thread.
+func (c *connection) ask(t *thread, m jsonrpc.Message, p askParams, q handoff.Question) {
 	// After a reconnect, the server sends a request again with the same number. When the server is restarted, numbers
 	// begin again at 0, but then all turns that had asked have ended.
 	q.ID = handoff.QuestionID(strings.Join([]string{c.cfg.Name, p.ThreadID, p.TurnID, string(m.ID)}, ":"))

@@ -367,13 +367,21 @@ func (r *recorder) lines() []string {
 	return lines
 }
 
+// by names the subagent that did an item.
+func by(it handoff.Item) string {
+	if it.By == "" {
+		return ""
+	}
+	return " by " + it.By
+}
+
 // describe writes an update as one line.
 func describe(u handoff.Update) string {
 	switch u := u.(type) {
 	case handoff.Started:
 		return "started"
 	case handoff.ItemStarted:
-		return fmt.Sprintf("item %s %s %q", u.Item.Kind, u.Item.ID, u.Item.Text)
+		return fmt.Sprintf("item %s %s %q", u.Item.Kind, u.Item.ID, u.Item.Text) + by(u.Item)
 	case handoff.Delta:
 		return fmt.Sprintf("delta %s %q", u.ItemID, handoff.ClipRunes(u.Text, 60))
 	case handoff.ItemDone:
@@ -390,7 +398,7 @@ func describe(u handoff.Update) string {
 		if u.Item.Failed {
 			s += " failed"
 		}
-		return s
+		return s + by(u.Item)
 	case handoff.ItemDropped:
 		return "dropped " + u.ItemID
 	case handoff.Question:
@@ -409,7 +417,7 @@ func describe(u handoff.Update) string {
 	case handoff.TurnEnded:
 		s := fmt.Sprintf("ended %s %q %q", [...]string{"completed", "failed", "interrupted"}[u.Status],
 			handoff.ClipRunes(u.Text, 60), handoff.ClipRunes(u.Detail, 80))
-		return strings.TrimSpace(s + " " + string(u.Code))
+		return strings.TrimSpace(s + " " + string(u.Code) + string(u.Goal))
 	}
 	return fmt.Sprintf("%T", u)
 }

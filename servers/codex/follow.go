@@ -40,15 +40,18 @@ var (
 
 // A follower reads one turn.
 type follower struct {
-	agent *agent // Set once
-	turn  *turn  // Set once
+	agent *agent         // Set once
+	first handoff.TurnID // Set once: the turn that was started
+
+	turn *turn // Owned by the loop of Follow, as what follows: first, or the one that goes on with its goal
 
 	// Owned by the loop of Follow.
-	pause   time.Duration // until the next reading of the thread; 0: see [thread.patience]
-	unclear int           // readings that did not show the end
-	doubts  int           // readings that showed a doubtful end
-	missing int           // readings without the turn
-	unread  int           // readings of its items that failed
+	after   handoff.TurnID // the turn after turn, if that ended unheard; "": none, or not known
+	pause   time.Duration  // until the next reading of the thread; 0: see [thread.patience]
+	unclear int            // readings that did not show the end
+	doubts  int            // readings that showed a doubtful end
+	missing int            // readings without the turn
+	unread  int            // readings of its items that failed
 }
 
 // Follow yields the updates of exactly one turn. Its updates since the thread was attached are kept, also if Follow is
@@ -70,18 +73,41 @@ func (a *agent) follow(ctx context.Context, id handoff.TurnID, ours bool) iter.S
 			yield(nil, a.name().fault(err, handoff.CodeInternal, handoff.CodeInternal))
 			return
 		}
-		defer a.thread.leave(k)
-		f := &follower{agent: a, turn: k}
+		f := &follower{agent: a, turn: k, first: id}
+		defer func() { a.thread.leave(f.turn) }()
 		if err := f.catchUp(ctx); err != nil {
 			yield(nil, err)
 			return
 		}
+	follow:
 		for {
 			for u := range a.thread.updates(f.turn) {
+				end, ended := u.(handoff.TurnEnded)
+				if ended && ours && end.Status == handoff.TurnCompleted {
+					last := f.turn
+					on, err := f.goOn(ctx)
+					if err != nil {
+						yield(nil, err)
+						return
+					}
+					if on {
+						a.thread.forget(last)
+						if err := f.catchUp(ctx); err != nil {
+							yield(nil, err)
+							return
+						}
+						if !yield(handoff.GoesOn{}, nil) {
+							return
+						}
+						continue follow
+					}
+					end = a.thread.halt(f.first, f.turn, end)
+					u = end
+				}
 				if !yield(u, nil) {
 					return
 				}
-				if _, ended := u.(handoff.TurnEnded); ended {
+				if ended {
 					a.thread.forget(f.turn)
 					return
 				}
@@ -105,9 +131,10 @@ func (f *follower) catchUp(ctx context.Context) error {
 	items, err := c.client.itemsList(readCtx, t.id, string(f.turn.id))
 	if err == nil { // without them, the messages have to do
 		t.catchUp(f.turn, items)
+		c.readAsync(t, f.turn.id, items)
 	}
+	c.callSubagents(readCtx, t, f.turn.id, items)
 	if !t.rests(f.turn) {
-		c.callSubagents(readCtx, t, f.turn.id, items)
 		return nil
 	}
 	return f.readEnd(ctx)
@@ -155,15 +182,20 @@ func (f *follower) wait(ctx context.Context) error {
 // readEnd reads the end of a turn from the thread. It returns an error if the turn is gone.
 func (f *follower) readEnd(ctx context.Context) error {
 	c, t := f.agent.conn, f.agent.thread
+	if t.holds(f.turn.id) {
+		c.callSubagents(ctx, t, f.turn.id, nil)
+		c.letEnd(t, f.turn.id)
+		f.backOff()
+		return nil
+	}
 	if err := c.subscribe(ctx, t); err != nil && c.peer.Lost() == nil { // the server may have unloaded it
 		c.log.Debug("loading a followed thread again", zap.Error(err))
 	}
-	page, err := c.client.turnsList(ctx, t.id, nil, searchTurns, "notLoaded")
+	turns, i, err := f.find(ctx)
 	if err != nil && !refusedAs(err, refusedNeverRan) {
 		f.backOff()
 		return nil // a lost connection shows by itself
 	}
-	i := slices.IndexFunc(page.Data, func(w wireTurn) bool { return w.ID == string(f.turn.id) })
 	if i < 0 {
 		f.backOff()
 		if f.missing++; f.missing >= maxMissing {
@@ -171,7 +203,7 @@ func (f *follower) readEnd(ctx context.Context) error {
 		}
 		return nil
 	}
-	w := page.Data[i]
+	w := turns[i]
 	switch {
 	case w.Status == statusInProgress:
 		f.backOff()
@@ -198,9 +230,32 @@ func (f *follower) readEnd(ctx context.Context) error {
 			end.Detail = *died
 		}
 	}
-	t.conclude(f.turn, end, items, err)
-	c.dismiss(t, f.turn.id)
+	if i > 0 {
+		f.after = handoff.TurnID(turns[i-1].ID)
+	}
+	ours := t.isOurs(f.turn.id)
+	t.conclude(f.turn, end, items, err, len(c.running(t, f.turn.id)) > 0)
+	c.dismiss(t, f.turn.id, ours)
 	return nil
+}
+
+// find reads turns of the thread, newest first, up to the page with the follower's, and returns its index; -1: it is
+// not among them.
+func (f *follower) find(ctx context.Context) (all []wireTurn, at int, err error) {
+	limit, after := searchTurns, (*string)(nil)
+	for range searchPages {
+		page, err := f.agent.conn.client.turnsList(ctx, f.agent.thread.id, after, limit, "notLoaded")
+		if err != nil {
+			return nil, -1, err
+		}
+		all = append(all, page.Data...)
+		at = slices.IndexFunc(all, func(w wireTurn) bool { return w.ID == string(f.turn.id) })
+		if after = page.NextCursor; at >= 0 || after == nil {
+			return all, at, nil
+		}
+		limit = maxPage
+	}
+	return all, -1, nil
 }
 
 // errNoItems says that a completed turn is listed without items: it has at least the message that began it.
@@ -244,7 +299,7 @@ func (t *thread) follow(id handoff.TurnID, ours bool) (*turn, error) {
 	if k.updates.Lost() { // updates were dropped: read all of it
 		k.updates.Clear()
 		k.reducer, k.updates = turns.NewReducer(k.id), turns.NewBuffer(&t.tally.Tally)
-		k.complete, k.caughtUp, k.resting = false, false, t.running != k.id
+		k.complete, k.caughtUp, k.resting, k.held = false, false, t.running != k.id, nil
 		t.questions.Retell(k.id)
 	}
 	k.followed = true
@@ -325,8 +380,9 @@ func (t *thread) patience(k *turn) time.Duration {
 	return 0
 }
 
-// conclude ends a turn with its end and items, which were read. unread is the error of reading the items, or nil.
-func (t *thread) conclude(k *turn, end handoff.TurnEnded, items []wireItem, unread error) {
+// conclude ends a turn with its end and items, which were read. unread is the error of reading the items, or nil. works
+// says that subagents of it still work.
+func (t *thread) conclude(k *turn, end handoff.TurnEnded, items []wireItem, unread error, works bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running == k.id {
@@ -335,7 +391,11 @@ func (t *thread) conclude(k *turn, end handoff.TurnEnded, items []wireItem, unre
 	if unread != nil && end.Status == handoff.TurnCompleted && !k.reducer.Answered() {
 		end.Code, end.Detail = handoff.CodeUnread, handoff.ClipRunes(unread.Error(), maxDetail)
 	}
-	t.endLocked(k, end, items)
+	if works && k.ours && t.goal.Status != goalActive {
+		t.holdLocked(k, end, items)
+	} else {
+		t.endLocked(k, end, items)
+	}
 }
 
 // forget drops a turn that was followed to its end.

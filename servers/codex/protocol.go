@@ -171,9 +171,10 @@ type turnResult struct {
 
 // turnSteerParams: turn/steer.
 type turnSteerParams struct {
-	ThreadID       string      `json:"threadId"`
-	ExpectedTurnID string      `json:"expectedTurnId"`
-	Input          []userInput `json:"input"`
+	ThreadID            string      `json:"threadId"`
+	ExpectedTurnID      string      `json:"expectedTurnId"`
+	Input               []userInput `json:"input"`
+	ClientUserMessageID string      `json:"clientUserMessageId"` // the clientId of its userMessage, as in turn/start
 }
 
 // turnSteerResult: turn/steer.
@@ -271,6 +272,8 @@ const (
 	noteThreadDeleted    = "thread/deleted"  // without thread/closed
 	noteThreadUnarchived = "thread/unarchived"
 	noteRequestResolved  = "serverRequest/resolved"
+	noteGoal             = "thread/goal/updated"
+	noteGoalCleared      = "thread/goal/cleared" // also when a thread without a goal is resumed
 )
 
 // optOut are the notifications that the server must not send: we do not read them, and some come with every step.
@@ -280,8 +283,7 @@ var optOut = []string{
 	"item/fileChange/patchUpdated", "item/mcpToolCall/progress", "item/plan/delta", "item/reasoning/summaryPartAdded",
 	"item/reasoning/summaryTextDelta", "item/reasoning/textDelta", "mcpServer/startupStatus/updated",
 	"remoteControl/status/changed", "skills/changed", "thread/environment/connected", "thread/environment/disconnected",
-	"thread/goal/cleared", "thread/goal/updated", "thread/queue/changed", "thread/readState/changed",
-	"thread/started", "turn/diff/updated",
+	"thread/queue/changed", "thread/readState/changed", "thread/started", "turn/diff/updated",
 	"turn/moderationMetadata", "turn/plan/updated", "warning",
 	"thread/realtime/item/completed", "thread/realtime/item/started", "thread/realtime/item/transcript/delta",
 	"thread/realtime/itemAdded", "thread/realtime/outputAudio/delta", "thread/realtime/transcript/delta",
@@ -305,6 +307,9 @@ type note struct {
 	Review     json.RawMessage `json:"review"`
 	Action     json.RawMessage `json:"action"`
 	Usage      *wireUsage      `json:"tokenUsage"` // thread/tokenUsage/updated
+	Goal       *wireGoal       `json:"goal"`       // thread/goal/updated
+
+	works bool // turn/completed: subagents of the turn still work
 }
 
 // wireUsage: thread/tokenUsage/updated.

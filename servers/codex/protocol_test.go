@@ -16,7 +16,7 @@ import (
 var transcripts = []string{
 	"a-basic-ws", "b-list-read", "c-resume-subscribe", "d-steer-interrupt", "d2-steer-midstream",
 	"f-approvals", "g-fork-queue", "j-errors", "k-drop-midturn", "k2-resume-race", "r-userinput-perms-mcp", "s-subagents",
-	"y-interrupted-ambiguity",
+	"v-subagents-0.171", "w-goal-0.171", "x-async-0.171", "y-interrupted-ambiguity",
 }
 
 // wireTypes are the types of the params and results of each method.
@@ -43,6 +43,9 @@ var (
 		noteError:            note{},
 		noteUsage:            note{},
 		noteThreadStatus:     note{},
+		noteGoal:             note{},
+		noteGoalCleared:      note{},
+		"thread/goal/set":    goalSetParams{},
 		noteThreadName:       note{},
 		noteThreadSettings:   note{},
 		noteThreadClosed:     note{},
@@ -82,7 +85,8 @@ var unrecorded = []string{
 	"threadStartParams.model",
 	"askParams.networkApprovalContext", "userInput.url", "askParams.additionalPermissions", "inputAnswer.answers",
 	"askParams._switchboard", "Owner.ceiling", "Owner.no_answers", // our own gate adds it
-	"capabilities.requiredHumanApproval", "note.reviewId", "note.review", "note.action",
+	"capabilities.requiredHumanApproval", "note.reviewId", "note.review", "note.action", "askParams.url",
+	"goalSetParams.threadId", "goalSetParams.status",
 }
 
 // TestWireTypes decodes every recorded frame into our types, and checks that each of our fields was seen on the wire.
@@ -154,6 +158,9 @@ func walk(typ reflect.Type, name string, value any, seen map[string]bool) {
 	}
 	object, _ := value.(map[string]any)
 	for f := range typ.Fields() {
+		if !f.IsExported() {
+			continue
+		}
 		if f.Anonymous {
 			walk(f.Type, name, value, seen)
 			continue

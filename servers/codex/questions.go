@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,10 +60,9 @@ type askParams struct {
 	ServerName         string            `json:"serverName"`            // elicitation
 	Mode               string            `json:"mode"`                  // elicitation: form or url
 	Message            string            `json:"message"`               // elicitation
-	RequestedSchema    struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	} `json:"requestedSchema"` // elicitation
-	Meta struct {
+	URL                string            `json:"url"`                   // elicitation
+	RequestedSchema    json.RawMessage   `json:"requestedSchema"`       // elicitation
+	Meta               struct {
 		Tool   string          `json:"tool_name"`
 		Params json.RawMessage `json:"tool_params"`
 	} `json:"_meta"` // elicitation: the tool call that needs approval
@@ -97,7 +97,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 		}
 	case askPermissions:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionPermissions, permissionsText(p.Permissions), all
-	case askInput:
+	case askInput, askAsync:
 		q.Kind, q.Text, q.Decisions = handoff.QuestionInput, p.inputText(), refuseOnly
 		q.Words, q.Asks = len(p.Questions) > 0, p.asks()
 	case askElicitation:
@@ -106,9 +106,7 @@ func (p *askParams) describe(method string) (handoff.Question, bool) {
 			q.Command = strings.TrimSpace(p.ServerName + " " + p.Meta.Tool + " " +
 				handoff.ClipRunes(string(p.Meta.Params), maxDetail))
 		}
-		if p.Mode == "form" && len(p.RequestedSchema.Properties) == 0 { // a plain yes or no
-			q.Decisions = once
-		}
+		p.elicit(&q, once)
 	case askTooLong:
 		q.Kind, q.Text = handoff.QuestionOther, "The agent asks for something that is too long to be shown here; answer "+
 			"it on its machine."
@@ -145,8 +143,11 @@ func (p *askParams) beyond() string {
 // once reports whether a yes allows no more than the one act, or words approve nothing.
 func (p *askParams) once(method string) bool {
 	switch method {
-	case askCommand, askElicitation:
+	case askCommand:
 		return true
+	case askElicitation: // the gate takes words for something that may allow more than once
+		form, _ := turns.ReadForm(p.RequestedSchema)
+		return form.Len() == 0
 	case askFileChange:
 		return p.GrantRoot == nil
 	case askInput:
@@ -154,6 +155,29 @@ func (p *askParams) once(method string) bool {
 	}
 	return false
 }
+
+// elicit makes a question of what a tool server of the agent asks: a form, or a page to open. What it is that asks for
+// an approval (Meta.Tool) takes no words.
+func (p *askParams) elicit(q *handoff.Question, once []handoff.Decision) {
+	form, readable := turns.ReadForm(p.RequestedSchema)
+	switch {
+	case p.Mode == "url":
+		if page, err := url.Parse(p.URL); err != nil || page.Scheme != "https" || page.Host == "" || page.User != nil ||
+			len(p.URL) > maxURL || strings.ContainsFunc(p.URL, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			q.Text = strings.TrimSpace(q.Text + " It asks to open a page that cannot be shown here.")
+			return
+		}
+		q.URL, q.Decisions = p.URL, once
+	case p.Mode != "form" || !readable || form.Len() > 0 && p.Meta.Tool != "":
+	case form.Len() == 0: // a plain yes or no
+		q.Decisions = once
+	default:
+		q.Kind, q.Words, q.Asks = handoff.QuestionInput, true, form.Asks(p.Message)
+	}
+}
+
+// maxURL bounds the address of a page that is shown, in bytes.
+const maxURL = 2 << 10
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
@@ -365,6 +389,13 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 		a.thread.unclaimQuestion(q)
 		return handoff.Fault(handoff.CodeMalformed, "that decision is not offered", string(d))
 	}
+	if q.Wire.method == askAsync { // nobody waits for an answer
+		a.thread.closeAsync(func(o *openQuestion) bool { return o == q })
+		if d != handoff.DecisionStop {
+			return nil
+		}
+		return a.stopFor(ctx, q)
+	}
 	result, interrupt := q.Wire.reply(d)
 	if q.Wire.params.ThreadID != a.thread.id { // the answer would stop only the subagent
 		interrupt = d == handoff.DecisionStop
@@ -378,6 +409,11 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 	if !interrupt {
 		return nil
 	}
+	return a.stopFor(ctx, q)
+}
+
+// stopFor stops the turn of a question.
+func (a *agent) stopFor(ctx context.Context, q *openQuestion) error {
 	err := a.Interrupt(ctx, q.Turn)
 	if err != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
 		return nil // the turn has ended by itself
@@ -387,13 +423,15 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 
 // inputQuestion is one question of item/tool/requestUserInput.
 type inputQuestion struct {
-	ID       string `json:"id"`
-	Question string `json:"question"`
-	IsSecret bool   `json:"isSecret"`
-	IsOther  bool   `json:"isOther"` // words of one's own answer it too: it is no approval
-	Options  []struct {
-		Label string `json:"label"`
-	} `json:"options"`
+	ID       string        `json:"id"`
+	Question string        `json:"question"`
+	IsSecret bool          `json:"isSecret"`
+	IsOther  bool          `json:"isOther"` // words of one's own answer it too: it is no approval
+	Options  []inputOption `json:"options"`
+}
+
+type inputOption struct {
+	Label string `json:"label"`
 }
 
 // asks returns the questions one by one.
@@ -409,13 +447,16 @@ func (p *askParams) asks() []handoff.Ask {
 	return all
 }
 
-// Reply answers a question of kind [handoff.QuestionInput] in words, a line for each of its questions.
-func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) error {
+// Reply answers a question in words.
+func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, answers [][]string) error {
 	q, ok := a.thread.claimQuestion(id)
 	if !ok {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
-	result, err := q.Wire.words(words)
+	if q.Wire.method == askAsync {
+		return a.replyAsync(ctx, q, answers)
+	}
+	result, err := q.Wire.words(answers)
 	if err == nil {
 		err = a.conn.client.answer(ctx, q.Wire.id, result)
 	}
@@ -428,27 +469,20 @@ func (a *agent) Reply(ctx context.Context, id handoff.QuestionID, words string) 
 	return a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
 }
 
-// words returns the answer on the wire for an answer in words. An option is matched without regard to case.
-func (q *wireQuestion) words(text string) (any, error) {
-	if q.method != askInput {
+// words returns the answer on the wire for answers in words.
+func (q *wireQuestion) words(given [][]string) (any, error) {
+	switch form, readable := turns.ReadForm(q.params.RequestedSchema); {
+	case q.method == askElicitation && readable && form.Len() > 0 && q.params.Meta.Tool == "":
+		content, err := form.Fill(given)
+		return wireElicitation{Action: "accept", Content: content}, err
+	case q.method != askInput:
 		return nil, handoff.Fault(handoff.CodeMalformed, "that question takes a yes or a no", q.method)
-	}
-	lines := []string{strings.TrimSpace(text)}
-	if len(q.params.Questions) > 1 {
-		lines = strings.Split(lines[0], "\n")
-	}
-	if text == "" || len(lines) != len(q.params.Questions) {
+	case len(given) != len(q.params.Questions):
 		return nil, handoff.Fault(handoff.CodeMalformed, "each question needs an answer, one on a line", "")
 	}
 	answers := map[string]inputAnswer{}
 	for i, question := range q.params.Questions {
-		line := strings.TrimSpace(lines[i])
-		for _, o := range question.Options {
-			if strings.EqualFold(o.Label, line) {
-				line = o.Label
-			}
-		}
-		answers[question.ID] = inputAnswer{[]string{line}}
+		answers[question.ID] = inputAnswer{given[i]}
 	}
 	return wireAnswers{answers}, nil
 }

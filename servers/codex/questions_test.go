@@ -244,7 +244,10 @@ func TestDecisionsOnTheWire(t *testing.T) {
 		{askElicitation, yesNo, "Allow it?", "[accept decline stop]", "accept", `{"action":"accept","content":{}}`, false},
 		{askElicitation, yesNo, "Allow it?", "[accept decline stop]", "stop", `{"action":"cancel","content":null}`, true},
 		{askElicitation, form, "Which branch?", "[decline stop]", "decline", `{"action":"decline","content":null}`, false},
-		{askElicitation, url, "Log in", "[decline stop]", "decline", `{"action":"decline","content":null}`, false},
+		{askElicitation, url, "Log in", "[accept decline stop]", "decline", `{"action":"decline","content":null}`, false},
+		{askElicitation, url, "Log in", "[accept decline stop]", "accept", `{"action":"accept","content":{}}`, false},
+		{askElicitation, strings.Replace(url, "https", "javascript", 1), "Log in It asks to open a page that cannot be shown here.",
+			"[decline stop]", "decline", `{"action":"decline","content":null}`, false},
 	} {
 		t.Run(c.method+" "+string(c.decision), bubble(func(t *testing.T) {
 			f, at, r := running(t)

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -65,6 +66,15 @@ func TestFork(t *testing.T) {
 
 const inputMore = `,"questions":[{"id":"q1","question":"Which env?","isSecret":false,"options":[{"label":"Staging"},{"label":"prod"}]}%s]`
 
+// reply answers a question in words, as a router does.
+func reply(at handoff.Attached, q handoff.Question, words string) error {
+	answers, err := q.Read(handoff.Reply{Words: words})
+	if err != nil {
+		return err
+	}
+	return at.Agent.(handoff.Replier).Reply(context.Background(), q.ID, answers)
+}
+
 // TestReply answers questions in words.
 func TestReply(t *testing.T) {
 	second := `,{"id":"q2","question":"Why?","options":null}`
@@ -79,29 +89,38 @@ func TestReply(t *testing.T) {
 		"nothing":        {"", "", "", handoff.CodeMalformed},
 		"a secret": {`,{"id":"q2","question":"Password?","isSecret":true}`, "a\nb",
 			`{"answers":{"q1":{"answers":["a"]},"q2":{"answers":["b"]}}}`, ""},
-		"what is no command": {"command", "yes", "", handoff.CodeMalformed},
+		"a form":                          {"form", "two, one\nskip", `{"action":"accept","content":{"which":["b","a"]}}`, ""},
+		"a form of a tool to be approved": {"tool", "one\nskip", "", handoff.CodeMalformed},
+		"what is no command":              {"command", "yes", "", handoff.CodeMalformed},
 	} {
 		t.Run(name, bubble(func(t *testing.T) {
 			f, at, r := running(t)
 			f.turnStarted(turn1)
-			if c.more == "command" {
+			form := `,"mode":"form","message":"Please say","requestedSchema":{"properties":{"which":{"type":"array",` +
+				`"items":{"anyOf":[{"const":"a","title":"one"},{"const":"b","title":"two"}]}},"why":{"type":"string"}}}`
+			switch c.more {
+			case "command":
 				f.ask(0, askCommand, turn1, commandMore)
-			} else {
+			case "form":
+				f.ask(0, askElicitation, turn1, form)
+			case "tool":
+				f.ask(0, askElicitation, turn1, form+`,"_meta":{"tool_name":"x"}`)
+			default:
 				f.ask(0, askInput, turn1, fmt.Sprintf(inputMore, c.more))
 			}
 			q := questionsOf(r)[0]
-			reply := callErr(func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) })
+			given := callErr(func() error { return reply(at, q, c.words) })
 			if c.code != "" {
-				reply.wantCode(t, c.code)
+				given.wantCode(t, c.code)
 				f.quiet()
 				return
 			}
 			if got := f.expect(""); string(got.Result) != c.answer {
 				t.Errorf("answered %s", got.Result)
 			}
-			reply.get(t)
+			given.get(t)
 			callErr(
-				func() error { return at.Agent.(handoff.Replier).Reply(t.Context(), q.ID, c.words) },
+				func() error { return reply(at, q, c.words) },
 			).wantCode(t, handoff.CodeNotPending)
 		}))
 	}

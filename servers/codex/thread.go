@@ -36,6 +36,12 @@ type thread struct {
 	turnEvents int                           // Guarded by mu: begins and ends of turns so far
 	turns      []*turn                       // Guarded by mu; at most maxTurns, oldest first
 	questions  turns.Questions[wireQuestion] // Guarded by mu
+
+	goal    wireGoal                          // Guarded by mu, like all that follows; see goals.go
+	goes    map[handoff.TurnID]handoff.TurnID // the turn that goes on with the goal of one that was started
+	between bool                              // a turn has completed, and the next one for its goal has not begun
+	halted  handoff.TurnID                    // the goal was paused here, to stop the work that this turn began
+	moved   chan struct{}                     // closed, and made anew, when there may be a next turn or no goal any more
 }
 
 // A turn is one turn. All its fields are guarded by the thread's mu, unless they are set once.
@@ -54,6 +60,12 @@ type turn struct {
 	shown      chan struct{} // closed and set to nil at its first message
 	resting    bool          // it has not ended, but the thread is idle or messages are missing: it has to be read
 	followed   bool          // a follower reads it
+	opened     bool          // its first item has come
+	byUser     bool          // and was a message of a user
+	pursues    bool          // it has worked for the goal of its thread
+
+	first handoff.TurnID     // the turn of which it goes on with the goal; "": it goes on with none
+	held  *handoff.TurnEnded // how it ended, while subagents of it still work; nil: it has not, or none does
 }
 
 // snapshot applies the thread in a response. The reader calls it, so that all later messages are newer.
@@ -140,7 +152,7 @@ func (t *thread) handle(method string, n *note) {
 		default:
 			t.active = true
 			for _, k := range t.turns {
-				k.resting = k.resting && k.reducer.Ended()
+				k.resting = k.resting && (k.reducer.Ended() || k.held != nil)
 			}
 		}
 	case noteThreadName:
@@ -157,9 +169,11 @@ func (t *thread) handle(method string, n *note) {
 		t.restLocked()
 	case noteRequestResolved:
 		t.closeLocked(func(q *openQuestion) bool { return string(q.Wire.id) == string(n.RequestID) })
+	case noteGoal, noteGoalCleared:
+		t.goalLocked(n.Goal, handoff.TurnID(n.TurnID))
 	case noteTurnStarted, noteTurnCompleted:
 		if n.Turn != nil && n.Turn.ID != "" {
-			t.turnNoteLocked(method, n.Turn)
+			t.turnNoteLocked(method, n)
 		}
 	case noteItemStarted, noteItemCompleted, noteMessageDelta, noteOutputDelta, noteError, noteUsage, noteReviewed:
 		if n.TurnID != "" {
@@ -203,8 +217,8 @@ func (t *thread) restLocked() {
 }
 
 // turnNoteLocked handles turn/started and turn/completed.
-func (t *thread) turnNoteLocked(method string, w *wireTurn) {
-	id := handoff.TurnID(w.ID)
+func (t *thread) turnNoteLocked(method string, n *note) {
+	w, id := n.Turn, handoff.TurnID(n.Turn.ID)
 	k := t.turnLocked(id)
 	t.turnEvents++
 	if method == noteTurnStarted {
@@ -212,17 +226,28 @@ func (t *thread) turnNoteLocked(method string, w *wireTurn) {
 		k.resting = false
 		k.complete = k.complete || !k.reducer.Begun()
 		k.report(k.reducer.Begin())
+		t.moveLocked()
 		return
 	}
 	if t.running == id {
 		t.running = ""
 	}
-	t.endLocked(k, w.end(), w.Items)
+	k.pursues = k.pursues || t.goal.Status == goalActive
+	if n.works && k.ours && t.goal.Status != goalActive {
+		t.holdLocked(k, w.end(), w.Items)
+	} else {
+		t.endLocked(k, w.end(), w.Items)
+	}
+	t.moveLocked()
 }
 
 // endLocked ends a turn and closes its questions.
 func (t *thread) endLocked(k *turn, end handoff.TurnEnded, items []wireItem) {
-	t.closeLocked(func(q *openQuestion) bool { return q.Turn == k.id })
+	t.closeLocked(func(q *openQuestion) bool {
+		goesOn := q.Wire.params.ThreadID != t.id || q.Wire.method == askAsync // a subagent's, or nobody waits for it
+		return q.Turn == k.id && !(goesOn && t.goal.Status == goalActive)
+	})
+	k.held = nil
 	k.report(k.reducer.End(end, reported(items)))
 }
 
@@ -233,6 +258,7 @@ var deltaKinds = map[string]handoff.DeltaKind{noteMessageDelta: handoff.DeltaMes
 // itemNoteLocked handles item/*, deltas, usage and error.
 func (t *thread) itemNoteLocked(method string, n *note) {
 	k := t.turnLocked(handoff.TurnID(n.TurnID))
+	t.openedLocked(k, n.Item)
 	if n.Item != nil && n.Item.Type == typeUserMessage && k.complete && k.firstID == nil {
 		first := n.Item.client() // of the first message, which says whose turn it is
 		k.firstID = &first
@@ -256,7 +282,11 @@ func (t *thread) itemNoteLocked(method string, n *note) {
 	case noteItemStarted:
 		k.item(n.Item, k.reducer.ItemStarted)
 	case noteItemCompleted:
-		k.item(n.Item, k.reducer.ItemDone)
+		take := k.reducer.ItemDone
+		if k.held != nil { // only subagents still work: their words add to those of their parent
+			take = k.reducer.Add
+		}
+		k.item(n.Item, take)
 	case noteReviewed:
 		if it, ok := reviewed(n); ok {
 			k.report(k.reducer.ItemDone(it))

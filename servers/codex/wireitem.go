@@ -23,6 +23,7 @@ const (
 	typeDynamicTool  = "dynamicToolCall"
 	typeWebSearch    = "webSearch"
 	typeCollab       = "collabAgentToolCall"
+	typeSubagent     = "subAgentActivity"
 )
 
 // phaseFinal marks the message that answers the request. Other messages of a turn comment on the work. The phase comes
@@ -37,6 +38,8 @@ type wireItem struct {
 	Phase            *string         `json:"phase,omitempty"`             // agentMessage
 	Summary          []string        `json:"summary,omitempty"`           // reasoning
 	Content          json.RawMessage `json:"content,omitempty"`           // userMessage: parts; reasoning: raw text
+	Delivery         string          `json:"delivery,omitempty"`          // agentMessage: "async", with questions
+	Questions        []asyncQuestion `json:"questions,omitempty"`         // agentMessage
 	ClientID         *string         `json:"clientId,omitempty"`          // userMessage: of its turn/start
 	Command          string          `json:"command,omitempty"`           // commandExecution
 	AggregatedOutput *string         `json:"aggregatedOutput,omitempty"`  // commandExecution
@@ -48,7 +51,26 @@ type wireItem struct {
 	Tool             string          `json:"tool,omitempty"`              // mcpToolCall, dynamicToolCall
 	Arguments        json.RawMessage `json:"arguments,omitempty"`         // mcpToolCall, dynamicToolCall
 	Query            string          `json:"query,omitempty"`             // webSearch
-	Receivers        []string        `json:"receiverThreadIds,omitempty"` // collabAgentToolCall
+	Receivers        []string        `json:"receiverThreadIds,omitempty"` // collabAgentToolCall; empty since multi_agent_v2
+	AgentThread      string          `json:"agentThreadId,omitempty"`     // subAgentActivity
+	AgentPath        string          `json:"agentPath,omitempty"`         // subAgentActivity: "/root/NAME"
+	Activity         string          `json:"kind,omitempty"`              // subAgentActivity: started, …
+
+	by string // the subagent that did it; "": the agent of the turn
+}
+
+// agentName returns the name of a subagent, the end of its path; "": it has none.
+func agentName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// agents returns the threads of the subagents to which an item gives work.
+func (w *wireItem) agents() []string {
+	switch {
+	case w.Type == typeCollab:
+		return w.Receivers
+	case w.Type == typeSubagent && w.AgentThread != "" && w.Activity != "completed" && w.Activity != "interrupted":
+		return []string{w.AgentThread}
+	}
+	return nil
 }
 
 type fileChange struct {
@@ -81,7 +103,7 @@ func (w *wireItem) item() turns.Item {
 	streamed := w.Type == typeAgentMessage || w.Type == typeReasoning
 	return turns.Item{
 		Item: w.shown(), Streamed: streamed, Paths: w.paths(),
-		Answer: w.Phase != nil && *w.Phase == phaseFinal,
+		Answer: w.Phase != nil && *w.Phase == phaseFinal && !w.asks(), // questions have this phase, too
 	}
 }
 
@@ -98,7 +120,7 @@ func reported(items []wireItem) []turns.Item {
 
 // shown returns an item as people see it.
 func (w *wireItem) shown() handoff.Item {
-	i := handoff.Item{ID: w.ID, Kind: handoff.ItemOther, Text: w.Text}
+	i := handoff.Item{ID: w.ID, Kind: handoff.ItemOther, Text: w.Text, By: w.by}
 	i.Failed = w.Status == "failed" || w.Status == "declined"
 	switch w.Type {
 	case typeAgentMessage:
@@ -122,6 +144,8 @@ func (w *wireItem) shown() handoff.Item {
 		i.Kind, i.Text = handoff.ItemToolCall, strings.TrimSpace("web search "+w.Query)
 	case typePlan:
 		i.Kind = handoff.ItemPlan
+	case typeSubagent:
+		i.Text = strings.TrimSpace("subagent " + agentName(w.AgentPath) + " " + w.Activity)
 	default:
 		i.Text = w.Type
 	}

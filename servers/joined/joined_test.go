@@ -161,6 +161,7 @@ func (s *memory) audited() []string {
 // A service takes lines in a test.
 type service struct {
 	*Machines
+	lines  *Lines
 	memory *memory
 	key    ed25519.PrivateKey
 	url    string
@@ -193,7 +194,7 @@ func newInstance(t *testing.T, with *memory, fleet Fleet, key ed25519.PrivateKey
 		must(t, <-ended)
 		web.Close()
 	})
-	return &service{m, with, key, web.URL}
+	return &service{m, lines, with, key, web.URL}
 }
 
 func newKey(t *testing.T) ed25519.PrivateKey {
@@ -298,7 +299,7 @@ func TestJoin(t *testing.T) {
 		return err != nil && strings.HasPrefix(handoff.AsError(err).Detail, "its machine is asleep or offline since ")
 	})
 	next := newService(t, s.memory, s.key)
-	if specs := next.Specs(); len(specs) != 1 || specs[0].Name != "mini" {
+	if specs := next.serversOf(next.sorted()[0]); len(specs) != 1 || specs[0].Name != "mini" {
 		t.Errorf("the next life has %v", specs)
 	}
 	serve(t, next.open(t, Visit{Key: key, Service: door.Service, Name: "mini", About: codex}))
@@ -387,7 +388,7 @@ func TestRenameAndRemove(t *testing.T) {
 	s.memory.changing = func(server string) { s.says(t, server, "at once") } // as the fleet dials it
 	s.memory.mu.Unlock()
 	must(t, s.Rename(t.Context(), owner, "mini", "studio"))
-	if got := s.Specs(); len(got) != 1 || got[0].Name != "studio" || !slices.Equal(got[0].Aliases, []string{"mini"}) {
+	if got := s.serversOf(s.sorted()[0]); len(got) != 1 || got[0].Name != "studio" || !slices.Equal(got[0].Aliases, []string{"mini"}) {
 		t.Errorf("it is %+v", got)
 	}
 	s.says(t, "studio", "renamed")

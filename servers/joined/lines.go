@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -58,51 +57,7 @@ type Lines struct {
 	// this is the only instance.
 	Instance string
 
-	mu        sync.Mutex
-	endpoints map[string]endpoint // Guarded by mu: by the server's name
-}
-
-// An endpoint says how a server is reached.
-type endpoint struct {
-	agent      string
-	line       *line           // nil: its machine is not connected
-	lost       time.Time       // when the last line was lost; zero: there was none since the service started
-	connecting <-chan struct{} // closed when the machine's handshake has led to a line or failed; nil: there is none
-}
-
-// put sets the line by which servers are reached. nil: their machine is not connected; connecting, if it is not nil, is
-// closed when the handshake that is going on has led to a line or failed.
-func (l *Lines) put(all []Server, via *line, connecting <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.endpoints == nil {
-		l.endpoints = map[string]endpoint{}
-	}
-	for _, s := range all {
-		e := endpoint{agent: s.Agent.Name, line: via, lost: l.endpoints[s.Name].lost, connecting: connecting}
-		if via == nil && l.endpoints[s.Name].line != nil {
-			e.lost = time.Now()
-		}
-		l.endpoints[s.Name] = e
-	}
-}
-
-// drop forgets servers.
-func (l *Lines) drop(names []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name := range l.endpoints {
-		if slices.Contains(names, name) {
-			delete(l.endpoints, name)
-		}
-	}
-}
-
-func (l *Lines) endpoint(server string) (to endpoint, known bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	to, known = l.endpoints[server]
-	return to, known
+	machines atomic.Pointer[Machines] // nil: none are known yet
 }
 
 // Dial opens a connection to the agent behind a server of the fleet, at whichever instance its machine keeps its line.
@@ -121,11 +76,11 @@ func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, 
 
 // DialHere is like [Lines.Dial], but uses the lines of this instance only.
 func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Conn, error) {
-	to, known := l.endpoint(server)
+	to, known := l.machines.Load().endpoint(server)
 	if to.line == nil && to.connecting != nil {
 		select {
 		case <-to.connecting:
-			to, known = l.endpoint(server)
+			to, known = l.machines.Load().endpoint(server)
 		case <-ctx.Done():
 		}
 	}
@@ -135,10 +90,10 @@ func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Co
 	switch {
 	case !known:
 		return nil, fault(handoff.ReasonNotJoined, "its machine has not joined")
-	case to.line == nil && to.lost.IsZero():
+	case to.line == nil && to.seen.IsZero():
 		return nil, fault(handoff.ReasonAsleep, "its machine has not come back since Switchboard was started")
 	case to.line == nil:
-		return nil, fault(handoff.ReasonAsleep, "its machine is asleep or offline since "+to.lost.Format("15:04"))
+		return nil, fault(handoff.ReasonAsleep, "its machine is asleep or offline since "+to.seen.Format("15:04"))
 	}
 	conn, err := to.line.open(ctx, Opening{to.agent, apart})
 	if err != nil && to.line.session.IsClosed() {
@@ -148,4 +103,27 @@ func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Co
 		return nil, servers.DialFault(server, err)
 	}
 	return conn, nil
+}
+
+// An endpoint says how a server is reached.
+type endpoint struct {
+	*machine
+	agent string
+}
+
+// endpoint returns how a server is reached; false: no machine has such an agent.
+func (m *Machines) endpoint(server string) (endpoint, bool) {
+	if m == nil {
+		return endpoint{new(machine), ""}, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range m.all {
+		for _, s := range m.serversOf(one) {
+			if s.Name == server {
+				return endpoint{one, s.Agent.Name}, true
+			}
+		}
+	}
+	return endpoint{new(machine), ""}, false
 }

@@ -37,7 +37,8 @@ func TestDialElsewhere(t *testing.T) {
 				}
 				return near, nil
 			}}
-			lines.put([]Server{{Name: "mini"}}, nil, nil)
+			mini := &machine{Record: Record{Name: "mini"}, details: details{Servers: map[string]string{"codex": ""}, About: codex}}
+			lines.machines.Store(&Machines{all: map[string]*machine{"": mini}})
 			conn, err := lines.Dial(t.Context(), tt.server, true)
 			if tt.want == "" {
 				if err != nil || conn != near {

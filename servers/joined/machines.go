@@ -92,7 +92,6 @@ type Server struct {
 type Machines struct {
 	cfg      Config             // Set once
 	tls      *tls.Config        // Set once
-	lines    *Lines             // Set once: to the agents
 	changing chan struct{}      // a semaphore of 1: its holder changes the set of machines, also in the store
 	rejected map[string]string  // Owned by the holder of changing: records that cannot be used here, by key in hex
 	open     sync.WaitGroup     // handshakes and lines; added to under mu unless ended
@@ -152,7 +151,8 @@ func newReports() *rate.Limiter { return rate.NewLimiter(rate.Every(reportsEvery
 
 var machineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
 
-// Open reads the machines in the store. Lines are taken until [Machines.Run] has ended.
+// Open reads the machines in the store. Their agents are reached by lines. Lines are taken until [Machines.Run] has
+// ended.
 func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
 	own, err := certificate(cfg.Key)
 	if err != nil {
@@ -161,7 +161,7 @@ func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
 	m := &Machines{
 		// TLS takes any key: an unknown one is refused after the hello, with a reason.
 		cfg: cfg, tls: tlsConfig(own, func(ed25519.PublicKey) error { return nil }),
-		lines: lines, changing: make(chan struct{}, 1), rejected: map[string]string{}, all: map[string]*machine{},
+		changing: make(chan struct{}, 1), rejected: map[string]string{}, all: map[string]*machine{},
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	records, err := cfg.Store.Machines(ctx)
@@ -174,25 +174,12 @@ func Open(ctx context.Context, cfg Config, lines *Lines) (*Machines, error) {
 			return nil, fmt.Errorf("what is known of the machine %s cannot be read: %w", r.Name, err)
 		}
 		m.all[hex.EncodeToString(r.Key)] = one
-		lines.put(m.serversOf(one), nil, nil)
 	}
+	lines.machines.Store(m)
 	return m, nil
 }
 
-// Specs returns the servers of the machines that joined. It logs and leaves out a machine whose servers cannot be made.
-func (m *Machines) Specs() []servers.Spec {
-	var all []servers.Spec
-	for _, one := range m.sorted() {
-		specs, err := m.specs(m.serversOf(one))
-		if err != nil {
-			m.cfg.Log.Warn("a machine is left out", zap.String("machine", one.Name), zap.Error(err))
-			continue
-		}
-		all = append(all, specs...)
-	}
-	return all
-}
-
+// specs returns the servers of agents.
 func (m *Machines) specs(all []Server) ([]servers.Spec, error) {
 	var specs []servers.Spec
 	for _, s := range all {
@@ -293,7 +280,7 @@ func (m *Machines) Settle(ctx context.Context, change func(all []Server) error) 
 	})
 }
 
-// replace replaces a machine in the fleet, in lines, here and in the store, or nowhere. It fails if another instance
+// replace replaces a machine in the fleet, here and in the store, or nowhere. It fails if another instance
 // has changed or removed the machine since it was read here. before, if it is not nil, is called right before the
 // machine is stored. It is called in exclusively.
 func (m *Machines) replace(ctx context.Context, was *machine, is machine, before func() error) error {
@@ -328,9 +315,7 @@ func (m *Machines) replace(ctx context.Context, was *machine, is machine, before
 func (m *Machines) install(was *machine, is machine, keep func() error) error {
 	var drop []string
 	if was != nil {
-		for _, s := range m.serversOf(was) {
-			drop = append(drop, s.Name)
-		}
+		drop = namesOf(m.serversOf(was))
 	}
 	all := m.serversOf(&is)
 	if err := m.checkNames(&is, all); err != nil {
@@ -340,15 +325,9 @@ func (m *Machines) install(was *machine, is machine, keep func() error) error {
 	if err != nil {
 		return err
 	}
-	m.mu.Lock()
-	var line *line
-	if now := m.all[hex.EncodeToString(is.Key)]; now != nil {
-		line = now.line
-	}
-	m.lines.put(all, line, is.connecting) // before Change, after which the fleet dials
-	m.mu.Unlock()
+	m.put(is.Key, &is) // before Change, after which the fleet dials
 	if err := m.cfg.Fleet.Change(drop, specs); err != nil {
-		m.lines.drop(others(all, drop))
+		m.put(is.Key, was)
 		return nameTaken(is.Name, err)
 	}
 	if err := keep(); err != nil {
@@ -356,29 +335,32 @@ func (m *Machines) install(was *machine, is machine, keep func() error) error {
 		if was != nil {
 			back, _ = m.specs(m.serversOf(was)) // they were made before
 		}
-		err = errors.Join(err, m.cfg.Fleet.Change(others(all, nil), back))
-		m.lines.drop(others(all, drop))
-		return err
+		m.put(is.Key, was)
+		return errors.Join(err, m.cfg.Fleet.Change(namesOf(all), back))
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.lines.drop(slices.DeleteFunc(drop, func(name string) bool {
-		return slices.ContainsFunc(all, func(s Server) bool { return s.Name == name })
-	}))
-	if now := m.all[hex.EncodeToString(is.Key)]; now != nil { // its line may have changed meanwhile
-		is.line, is.seen = now.line, now.seen
-	}
-	m.lines.put(all, is.line, is.connecting)
-	m.all[hex.EncodeToString(is.Key)] = &is
 	return nil
 }
 
-// others returns the names of servers that are not among the given names.
-func others(all []Server, among []string) (names []string) {
+// put puts a machine in the place of the one with its key, whose line it gets; nil: there is none any more.
+func (m *Machines) put(key []byte, one *machine) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.all[hex.EncodeToString(key)]
+	if one == nil {
+		delete(m.all, hex.EncodeToString(key))
+		return
+	}
+	is := *one
+	if now != nil { // its line may have changed meanwhile
+		is.line, is.seen = now.line, now.seen
+	}
+	m.all[hex.EncodeToString(key)] = &is
+}
+
+// namesOf returns the names of servers.
+func namesOf(all []Server) (names []string) {
 	for _, s := range all {
-		if !slices.Contains(among, s.Name) {
-			names = append(names, s.Name)
-		}
+		names = append(names, s.Name)
 	}
 	return names
 }
@@ -453,12 +435,17 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 	}
 	// A clash with other servers of the fleet is reported now, while the person is here, and not when the machine
 	// joins.
-	spec, err := m.cfg.Spec(Server{Name: name, Machine: name, Agent: Agent{Name: "codex", Kind: "codex"}})
-	if err != nil {
+	if err := m.exclusively(ctx, func() error {
+		spec, err := m.cfg.Spec(Server{Name: name, Machine: name, Agent: Agent{Name: "codex", Kind: "codex"}})
+		if err != nil {
+			return err
+		}
+		if err := m.cfg.Fleet.Check(nil, []servers.Spec{spec}); err != nil {
+			return nameTaken(name, err)
+		}
+		return nil
+	}); err != nil {
 		return Invitation{}, err
-	}
-	if err := m.cfg.Fleet.Check(nil, []servers.Spec{spec}); err != nil {
-		return Invitation{}, nameTaken(name, err)
 	}
 	i := Invitation{Fingerprint: Fingerprint(m.cfg.Key.Public().(ed25519.PublicKey))}
 	_, _ = rand.Read(i.Secret[:]) // never fails

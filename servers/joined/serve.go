@@ -245,16 +245,14 @@ func (m *Machines) connect(key []byte, own *line) bool {
 		return false
 	}
 	before, is := now.line, *now
-	is.line = own
+	is.line, is.connecting = own, nil
 	m.all[hex.EncodeToString(key)] = &is
-	all := m.serversOf(&is)
-	m.lines.put(all, own, nil)
 	m.mu.Unlock()
 	if before != nil {
 		_ = before.session.Close()
 	}
-	for _, s := range all {
-		m.cfg.Fleet.Retry(s.Name)
+	for _, name := range namesOf(m.serversOf(&is)) {
+		m.cfg.Fleet.Retry(name)
 	}
 	return true
 }
@@ -270,7 +268,6 @@ func (m *Machines) disconnect(key []byte, own *line) {
 	is := *now
 	is.line, is.seen = nil, time.Now()
 	m.all[hex.EncodeToString(key)] = &is
-	m.lines.put(m.serversOf(&is), nil, nil)
 }
 
 // update handles a report of a machine that is connected.
@@ -286,12 +283,7 @@ func (m *Machines) update(key []byte, about About) {
 		if is.details = is.details.withAgents(about); m.differ(was, &is) {
 			return m.replace(ctx, was, is, nil)
 		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if now := m.all[hex.EncodeToString(key)]; now != nil { // its line may have changed meanwhile
-			is.line, is.seen = now.line, now.seen
-			m.all[hex.EncodeToString(key)] = &is
-		}
+		m.put(key, &is)
 		return nil
 	})
 	if err != nil {
@@ -323,16 +315,9 @@ func (m *Machines) forget(ctx context.Context, one *machine, who, act string) er
 
 // dropLocally removes a machine from the fleet and from this instance, and ends its line. It is called in exclusively.
 func (m *Machines) dropLocally(one *machine) error {
-	var names []string
-	for _, s := range m.serversOf(one) {
-		names = append(names, s.Name)
-	}
-	err := m.cfg.Fleet.Change(names, nil)
-	m.mu.Lock()
-	now := m.all[hex.EncodeToString(one.Key)]
-	delete(m.all, hex.EncodeToString(one.Key))
-	m.lines.drop(names)
-	m.mu.Unlock()
+	err := m.cfg.Fleet.Change(namesOf(m.serversOf(one)), nil)
+	now := m.find(one.Key)
+	m.put(one.Key, nil)
 	if now != nil && now.line != nil { // a machine that leaves gets its answer on another line
 		_ = now.line.session.Close()
 	}

@@ -188,7 +188,7 @@ func serveStream(
 }
 
 // Join copies bytes between two connections, both ways, until either ends or ctx does, and closes both.
-func Join(ctx context.Context, a, b net.Conn) {
+func Join(ctx context.Context, a, b io.ReadWriteCloser) {
 	end := sync.OnceFunc(func() {
 		_ = a.Close()
 		_ = b.Close()
@@ -196,7 +196,7 @@ func Join(ctx context.Context, a, b net.Conn) {
 	defer end()
 	defer context.AfterFunc(ctx, end)()
 	var both sync.WaitGroup
-	forward := func(to, from net.Conn) {
+	forward := func(to io.Writer, from io.Reader) {
 		defer end()
 		_, _ = io.Copy(to, from) // an error ends both directions, like the end of from
 	}

@@ -10,7 +10,7 @@ import (
 
 // A Way reaches an agent of a machine that joined, by the machine's line.
 type Way struct {
-	Joined bool `yaml:"joined" doc:"true: it is an agent of a machine that joined under this name, to which the entry adds settings; or"`
+	Joined bool `yaml:"joined"`
 
 	Lines *Lines // Set once
 	Plain bool   // Set once: the agent's messages are lines; else it speaks WebSocket
@@ -35,7 +35,7 @@ func (w *Way) Check(to servers.Report, _ servers.Files) {
 
 // Describe implements [servers.Way]. Work on the machine goes on without us.
 func (w *Way) Describe(s *servers.Spec) {
-	s.Remote = true
+	s.Remote, s.Joined = true, true
 	s.About.Address = "joined"
 }
 

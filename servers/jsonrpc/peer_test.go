@@ -208,6 +208,19 @@ func TestAnswersHaveBytes(t *testing.T) {
 	})
 }
 
+// TestLeftOutThere: an answer that was left out on the machine, since it was too long, counts as one left out here.
+func TestLeftOutThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := running(t, func(w *wire, _ []byte) error {
+			w.says <- `{"id":1,"error":{"code":-32600,"message":"answer longer than 16 MiB"}}`
+			return nil
+		})
+		if err := p.Call(t.Context(), "x", nil, nil); !errors.Is(err, servers.ErrLongFrame) {
+			t.Errorf("it fails with %v", err)
+		}
+	})
+}
+
 func TestEncodeSanitises(t *testing.T) {
 	frame, err := encode(outgoing{Method: "x",
 		Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})

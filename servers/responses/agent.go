@@ -292,8 +292,11 @@ func (a *agent) Reconcile(ctx context.Context, _ handoff.TurnID, id string) (han
 		return "", handoff.Fault(handoff.CodeUnsupported, a.conn.server.cfg.Name, "nothing of the session is kept")
 	}
 	want := turnID(a.thread, id)
-	if err := a.conn.server.undoClaim(ctx, a.thread, want); err != nil {
-		return "", err
+	if r := a.conn.server.unsureStart(want); r != nil { // make sure, by starting it
+		err := a.conn.server.start(ctx, r, func(r *run) { a.follow(r) })
+		if code := handoff.CodeOf(err); code == handoff.CodeUnknownStart || code == handoff.CodeUnreachable {
+			return "", err
+		}
 	}
 	record, err := a.conn.read(ctx, a.thread)
 	if err != nil {

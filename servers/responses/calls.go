@@ -1,11 +1,12 @@
 package responses
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 
@@ -22,7 +23,12 @@ const (
 	maxRepeats = 3
 	// maxShown bounds the shown output of a tool, in bytes; its end is kept.
 	maxShown = 64 << 10
+	// maxPrinted bounds what is shown of the output of a tool while it works, in bytes.
+	maxPrinted = 1 << 20
 )
+
+// leftOut replaces output that is not shown.
+const leftOut = "\n[… more was printed …]\n"
 
 // tools are the tools that a model may call.
 type tools interface {
@@ -34,10 +40,73 @@ type tools interface {
 
 // A toolCall is a call of the model while its tool runs.
 type toolCall struct {
-	call   wire.Item
-	output *workspace.Output // buffered until the call is shown
-	result workspace.Result
-	done   chan struct{} // closed when result is set
+	call    wire.Item
+	printed printed
+	result  workspace.Result
+	done    chan struct{} // closed when result is set
+}
+
+// printed is what a tool prints. It is kept until its call is shown, and then shown as it comes, in whole characters.
+// Writing never blocks, and never fails.
+type printed struct {
+	mu   sync.Mutex
+	show func(string) // Guarded by mu, like all below: nil until the call is shown
+	text []byte       // not shown yet
+	room int          // bytes that may still be printed; the rest is left out
+	over bool
+}
+
+// Write implements [io.Writer].
+func (p *printed) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.over:
+		return len(text), nil
+	case len(text) > p.room:
+		p.text, p.over = append(p.text, leftOut...), true
+	default:
+		p.text, p.room = append(p.text, text...), p.room-len(text)
+	}
+	p.flush(whole(p.text))
+	return len(text), nil
+}
+
+// to has what is printed shown from now on.
+func (p *printed) to(show func(string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show = show
+	p.flush(whole(p.text))
+}
+
+// close shows what is left. Nothing more is shown.
+func (p *printed) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	p.flush(len(p.text))
+}
+
+// flush shows the first n bytes that are not shown yet. The caller holds mu.
+func (p *printed) flush(n int) {
+	if p.show != nil && n > 0 {
+		p.show(strings.ToValidUTF8(string(p.text[:n]), "?"))
+		p.text = p.text[n:]
+	}
+}
+
+// whole returns the length of a text without an incomplete character at its end.
+func whole(text []byte) int {
+	for i := len(text) - 1; i >= 0 && i > len(text)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(text)
 }
 
 // answer runs the calls of one answer concurrently, shows them one after the other, and stores one output for each,
@@ -47,7 +116,7 @@ func (r *run) answer(ctx context.Context, calls []wire.Item) error {
 	var work sync.WaitGroup
 	slots := make(chan struct{}, maxParallel)
 	for i, call := range calls {
-		c := &toolCall{call: call, output: workspace.NewOutput(), done: make(chan struct{})}
+		c := &toolCall{call: call, printed: printed{room: maxPrinted}, done: make(chan struct{})}
 		running[i] = c
 		work.Go(func() {
 			slots <- struct{}{}
@@ -72,7 +141,6 @@ func (r *run) answer(ctx context.Context, calls []wire.Item) error {
 // runTool runs one call. The call gets a result even if the tool panics.
 func (r *run) runTool(ctx context.Context, c *toolCall) {
 	defer close(c.done)
-	defer c.output.Close()
 	defer func() {
 		if v := recover(); v != nil {
 			r.server.cfg.Log.Error("a tool panicked", zap.String("tool", c.call.Name), zap.Any("panic", v), zap.Stack("stack"))
@@ -89,7 +157,7 @@ func (r *run) runTool(ctx context.Context, c *toolCall) {
 		return
 	}
 	c.result = r.server.cfg.Workspace.Run(ctx, c.call.Name, args, workspace.Call{
-		Out: c.output,
+		Out: &c.printed,
 		Ask: func(ctx context.Context, q handoff.Question) (bool, error) { return r.askPerson(ctx, c.call, q) },
 	})
 	if ctx.Err() != nil {
@@ -119,12 +187,13 @@ func (r *run) show(c *toolCall) {
 	it := workspace.Shown(c.call.Name, c.call.Arguments)
 	it.ID = c.call.ID
 	r.hub.began(it)
-	var shown bytes.Buffer
-	for text := range c.output.All() {
+	var shown strings.Builder
+	c.printed.to(func(text string) {
 		r.hub.delta(it.ID, handoff.DeltaOutput, text)
 		shown.WriteString(text)
-	}
+	})
 	<-c.done
+	c.printed.close()
 	it.Output = handoff.Tail(shown.String(), maxShown)
 	switch {
 	case len(c.result.Changes) > 0: // the changes are shown instead

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,16 +82,47 @@ func TestNothingBeginsAfterAStop(t *testing.T) {
 	cancel()
 	ran := false
 	r := &run{server: &Server{cfg: Config{Log: zaptest.NewLogger(t),
-		Workspace: stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
+		Workspace: stub{use: map[string]use{"look": func(context.Context, io.Writer) workspace.Result {
 			ran = true
 			return workspace.Result{Text: "seen"}
 		}}}}}}
-	w := &toolCall{call: wire.Item{CallID: "1", Name: "look", Arguments: "{}"}, output: workspace.NewOutput(),
-		done: make(chan struct{})}
+	w := &toolCall{call: wire.Item{CallID: "1", Name: "look", Arguments: "{}"}, done: make(chan struct{})}
 	r.runTool(ctx, w)
 	<-w.done
 	if ran || w.result.Text != unanswered || !w.result.Failed {
 		t.Errorf("it ran: %t, and gave back %+v", ran, w.result)
+	}
+}
+
+// TestPrinted: what a tool prints is shown in complete characters only, however it was written and whenever it is
+// shown, and is bounded.
+func TestPrinted(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		p, got := printed{room: maxPrinted}, ""
+		show := func(text string) {
+			if got += text; strings.ToValidUTF8(text, "") != text {
+				t.Errorf("shown %q", text)
+			}
+		}
+		if !late {
+			p.to(show)
+		}
+		for _, b := range []byte("aé€😀\xff") {
+			_, _ = p.Write([]byte{b})
+		}
+		p.to(show)
+		if p.close(); got != "aé€😀?" {
+			t.Errorf("shown %q", got)
+		}
+		if got, p = "", (printed{room: maxPrinted}); !late {
+			p.to(show)
+		}
+		for range 100 {
+			_, _ = p.Write([]byte(strings.Repeat("x", 60<<10)))
+		}
+		if p.to(show); len(got) != maxPrinted/(60<<10)*(60<<10)+len(leftOut) || !strings.HasSuffix(got, "x"+leftOut) {
+			t.Errorf("shown are %d bytes", len(got))
+		}
 	}
 }
 

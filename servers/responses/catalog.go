@@ -105,7 +105,7 @@ func replayUpdates(record threads.Record, turn threads.Turn) []handoff.Update {
 			updates = append(updates, r.ItemDone(turns.Item{Item: item})...)
 		}
 	}
-	if used := usageOf(turn.Usage).Usage; used != (handoff.Usage{}) {
+	if used := usageOf(turn.Usage); used != (handoff.Usage{}) {
 		updates = append(updates, r.Used(used)...)
 	}
 	end := handoff.TurnEnded{Status: statuses[turn.Status], Code: handoff.Code(turn.Code), Detail: turn.Detail,

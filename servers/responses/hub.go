@@ -2,6 +2,7 @@ package responses
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
@@ -154,11 +155,14 @@ func whyGone(ctx context.Context, closed ...<-chan struct{}) error {
 	return ctx.Err()
 }
 
-// answerText returns the answer of the turn so far.
-func (h *hub) answerText() string {
+// result returns the answer of the turn so far, and its usage for the store; nil for none.
+func (h *hub) result() (answer string, used json.RawMessage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.reducer.Answer()
+	if u, ok := h.used.(handoff.Usage); ok {
+		used = usageJSON(u)
+	}
+	return h.reducer.Answer(), used
 }
 
 // ask publishes a question and waits for its answer. In any case the question is closed afterwards.

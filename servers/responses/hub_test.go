@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"switchboard/handoff"
-	"switchboard/servers/turns"
 )
 
 // TestQuestionIsDecidedOnce: a question reaches every follower under its own connection, is answered once, and is
@@ -49,19 +48,5 @@ func TestQuestionIsDecidedOnce(t *testing.T) {
 	cancel()
 	if _, err := h.ask(ctx, q); err == nil || h.hasQuestions() {
 		t.Error("a question outlives its turn")
-	}
-}
-
-// TestCutShort: when a turn is interrupted, a message that the model had only begun is withdrawn. A command that was
-// cut short stays.
-func TestCutShort(t *testing.T) {
-	h := newHub("turn")
-	h.began(handoff.Item{ID: "command", Kind: handoff.ItemCommand})
-	h.began(handoff.Item{ID: "message", Kind: handoff.ItemMessage})
-	h.report(func(r *turns.Reducer) []handoff.Update {
-		return r.End(handoff.TurnEnded{Status: handoff.TurnInterrupted}, nil)
-	})
-	if len(h.open) != 1 || h.open[0].ID != "command" {
-		t.Errorf("what stays open: %+v", h.open)
 	}
 }

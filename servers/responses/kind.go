@@ -54,8 +54,11 @@ func (a *Agents) Kind() servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an agent that Switchboard runs itself on an API like OpenAI's Responses",
 		Fixed: true, New: func() servers.Settings { return new(Settings) }, Dial: a.dial, IsThread: threadID.MatchString,
-		Takes: func(address string) (row, value string, ok bool) {
-			return "url", address, strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+		Takes: func(words []string, _ bool) []servers.Row {
+			if len(words) > 1 || !strings.HasPrefix(words[0], "http://") && !strings.HasPrefix(words[0], "https://") {
+				return nil
+			}
+			return []servers.Row{{Name: "url", Text: words[0]}}
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,7 +225,7 @@ func TestHidden(t *testing.T) {
 	if !slices.Contains(w.Allowed(), "exec") && os.Getenv("CI") != "true" {
 		t.Skip(w.About())
 	}
-	got := w.Run(t.Context(), "exec", json.RawMessage(fmt.Sprintf(`{"command": "ls -a %s && cat %[1]s/secret"}`, hidden)), workspace.Call{})
+	got := w.Run(t.Context(), "exec", json.RawMessage(fmt.Sprintf(`{"command": "ls -a %s && cat %[1]s/secret"}`, hidden)), workspace.Call{Out: io.Discard})
 	if !got.Failed || !strings.Contains(got.Text, ".\n..\n") || strings.Contains(got.Text, "\nsecret\n") {
 		t.Errorf("it sees %q", got.Text)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 )
 
 // A use is a made-up tool.
-type use = func(ctx context.Context, out *workspace.Output) workspace.Result
+type use = func(ctx context.Context, out io.Writer) workspace.Result
 
 // A stub has made-up tools.
 type stub struct {
@@ -52,7 +53,7 @@ func (s stub) Run(ctx context.Context, name string, _ json.RawMessage, call work
 
 // found returns a tool that returns a text.
 func found(words string) use {
-	return func(context.Context, *workspace.Output) workspace.Result { return workspace.Result{Text: words} }
+	return func(context.Context, io.Writer) workspace.Result { return workspace.Result{Text: words} }
 }
 
 // A talk is one thread of a rig.
@@ -131,7 +132,7 @@ func looksOnce(tool string) func(simulator.Request) simulator.Reply {
 // everything. Pictures count too, those of people and those of tools.
 func TestInputStaysFlat(t *testing.T) {
 	screen := stub{use: map[string]use{
-		"screenshot": func(context.Context, *workspace.Output) workspace.Result {
+		"screenshot": func(context.Context, io.Writer) workspace.Result {
 			return workspace.Result{Pictures: []string{shot}}
 		},
 	}}
@@ -228,17 +229,17 @@ func TestCallsAreAnsweredInOrder(t *testing.T) {
 	tools := stub{
 		refused: []string{"secret"},
 		use: map[string]use{
-			"slow": func(_ context.Context, out *workspace.Output) workspace.Result {
+			"slow": func(_ context.Context, out io.Writer) workspace.Result {
 				_, _ = out.Write([]byte("slow "))
 				<-slow
 				_, _ = out.Write([]byte("words"))
 				return workspace.Result{Text: "slow words"}
 			},
-			"fast": func(context.Context, *workspace.Output) workspace.Result {
+			"fast": func(context.Context, io.Writer) workspace.Result {
 				close(slow)
 				return workspace.Result{Text: "fast words"}
 			},
-			"panic": func(context.Context, *workspace.Output) workspace.Result { panic("out of luck") },
+			"panic": func(context.Context, io.Writer) workspace.Result { panic("out of luck") },
 			"empty": found(""),
 		},
 	}
@@ -346,7 +347,7 @@ func TestCapHoldsAgainstTheModel(t *testing.T) {
 	})
 	k := newTalk(t, newRig(t, f, func(c *Config) {
 		c.Iterations = 2
-		c.Workspace = stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
+		c.Workspace = stub{use: map[string]use{"look": func(context.Context, io.Writer) workspace.Result {
 			used.Add(1)
 			return workspace.Result{Text: "seen"}
 		}}}
@@ -360,7 +361,7 @@ func TestCapHoldsAgainstTheModel(t *testing.T) {
 	}
 }
 
-// TestUsageIsSummed: the usage of a turn is the sum of its answers, in both forms, with the raw ones of the server.
+// TestUsageIsSummed: the usage of a turn is the sum of its answers.
 func TestUsageIsSummed(t *testing.T) {
 	f := newFake(t, looksOnce("look"))
 	k := newTalk(t, newRig(t, f, func(c *Config) {
@@ -374,8 +375,7 @@ func TestUsageIsSummed(t *testing.T) {
 		}
 	}
 	kept := k.record().Turns[0].Usage
-	if last.Input != 50 || last.Output != 14 || usageOf(kept).Usage != last ||
-		!strings.Contains(string(kept), `"prompt_tokens":50`) || strings.Count(string(kept), `"total_tokens"`) != 3 {
+	if last.Input != 50 || last.Output != 14 || usageOf(kept) != last {
 		t.Errorf("%+v, kept %s", last, kept)
 	}
 }
@@ -422,7 +422,7 @@ func TestChangesAreKept(t *testing.T) {
 			change := handoff.FileChange{Path: "a", Kind: "add", Diff: "@@ -0,0 +1 @@\n+a\n", Added: 1}
 			k := newTalk(t, newRig(t, f, func(c *Config) {
 				c.Model.Continuation = continuation
-				c.Workspace = stub{use: map[string]use{"edit": func(context.Context, *workspace.Output) workspace.Result {
+				c.Workspace = stub{use: map[string]use{"edit": func(context.Context, io.Writer) workspace.Result {
 					return workspace.Result{Text: "Done.", Changes: []handoff.FileChange{change}}
 				}}}
 			}))

@@ -50,7 +50,6 @@ func (l *lossyStore) Advance(ctx context.Context, s threads.Step) (threads.Resul
 
 // Steps whose answers are lost.
 func claims(s threads.Step) bool { _, ok := s.(threads.Claim); return ok }
-func undoes(s threads.Step) bool { _, ok := s.(threads.Undo); return ok }
 func ends(s threads.Step) bool   { _, ok := s.(threads.End); return ok }
 func steers(s threads.Step) bool { a, ok := s.(threads.Append); return ok && a.Steer != nil }
 func hears(s threads.Step) bool  { a, ok := s.(threads.Append); return ok && a.Heard > 0 }
@@ -93,34 +92,44 @@ func TestLostAnswersOfTheStore(t *testing.T) {
 	}
 }
 
-// TestUnsureStart: an uncertain start is reconciled: nothing of it is left, and when it is tried again it runs once.
+// TestUnsureStart: an uncertain start runs once, however often it is tried again or reconciled, also at once.
 func TestUnsureStart(t *testing.T) {
-	for name, c := range map[string]struct{ reconcile, read bool }{
+	for name, c := range map[string]struct{ reconcile, read, refused bool }{
 		"reconciled first": {reconcile: true}, "started again": {},
 		"written, not read, reconciled": {reconcile: true, read: true}, "written, not read": {read: true},
+		"not written": {refused: true}, "not written, reconciled": {refused: true, reconcile: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &refusingStore{lossyStore{Store: threads.NewMemory()}}
 			k := newTalk(t, newRig(t, newFake(t, looksOnce("")), func(cfg *Config) {
-				if cfg.Threads = &store.lossyStore; c.read {
+				if cfg.Threads = &store.lossyStore; c.refused {
 					cfg.Threads = store
 				}
 			}))
-			store.lose(forGood, claims)
-			if store.blind = c.read; c.read {
-				store.lose(forGood, undoes)
+			if store.blind = c.read; !c.read {
+				store.lose(forGood, claims)
 			}
 			turn := handoff.Turn{ID: "a", Input: handoff.TextInput("go")}
 			_, err := k.Agent.Start(t.Context(), turn)
 			k.code("the start", err, handoff.CodeUnknownStart)
-			if c.reconcile {
-				if id, err := k.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "a"); id != "" || err != nil {
-					t.Errorf("reconciled: %q, %v", id, err)
-				}
-				if r := k.record(); len(r.Turns)+len(r.Items) > 0 || r.Thread.Active != "" {
-					t.Errorf("left is %+v", r)
-				}
+			unsure := k.rig.server.unsureStart(turnID(k.Target.Thread, "a"))
+			var work sync.WaitGroup
+			for i := range 8 {
+				work.Go(func() {
+					var id handoff.TurnID
+					var err error
+					if c.reconcile || i%2 > 0 {
+						id, err = k.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "a")
+					} else {
+						id, err = k.Agent.Start(t.Context(), turn)
+					}
+					if want := turnID(k.Target.Thread, "a"); id != want || err != nil {
+						t.Errorf("it is %q, %v, want %q", id, err, want)
+					}
+				})
 			}
+			work.Wait()
+			must(t, k.rig.server.start(t.Context(), unsure, func(*run) { t.Error("it is begun again") }))
 			for range 2 {
 				if _, end := k.end(k.start(turn)); end.Status != handoff.TurnCompleted || end.Text != "done: go" {
 					t.Errorf("%+v", end)
@@ -130,6 +139,24 @@ func TestUnsureStart(t *testing.T) {
 				t.Errorf("%d requests, the first has %s", len(k.rig.fake.Requests()), got)
 			}
 		})
+	}
+}
+
+// TestUnsureStartTooLate: a start that was written and counts as lost by now is not gone on with.
+func TestUnsureStartTooLate(t *testing.T) {
+	store := &lossyStore{Store: threads.NewMemory()}
+	k := newTalk(t, newRig(t, newFake(t, looksOnce("")), func(cfg *Config) { cfg.Threads = store }))
+	store.lose(forGood, claims)
+	_, err := k.Agent.Start(t.Context(), handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
+	k.code("the start", err, handoff.CodeUnknownStart)
+	k.rig.mu.Lock()
+	k.rig.now = k.rig.now.Add(2 * threads.Lease)
+	k.rig.mu.Unlock()
+	k.say(handoff.Text("something else"))
+	id, err := k.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "a")
+	must(t, err)
+	if _, end := k.end(id); end.Status != handoff.TurnInterrupted || len(k.rig.fake.Requests()) != 1 {
+		t.Errorf("%+v after %d requests", end, len(k.rig.fake.Requests()))
 	}
 }
 

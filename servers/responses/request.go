@@ -37,7 +37,6 @@ type Model struct {
 	Include      []string // what else to return
 	Store        *bool    // nil: as Continuation and Encrypted require
 	Continuation string   // [Replay] or [ResponseIDs]; "" is Replay
-	MaxOutput    int64    // tokens of one response
 }
 
 // stores reports whether the API is asked to keep responses. Encrypted reasoning is for users who want nothing kept.
@@ -56,18 +55,11 @@ func (m Model) byID(threading bool) bool {
 // requestOptions are what differs between the requests of a thread.
 type requestOptions struct {
 	Plan      plan
-	Threading bool         // whether responses may be named
-	Thread    string       // key for the prompt cache
-	Tools     []definition // all tools, always in the same order, so that the cached prefix stays valid
-	Allowed   []string     // names of the tools that may be called
-	Final     bool         // no tool may be called
-}
-
-// A definition describes a tool to a model.
-type definition struct {
-	Name        string
-	Description string
-	Parameters  map[string]any // JSON schema of an object
+	Threading bool     // whether responses may be named
+	Thread    string   // key for the prompt cache
+	Tools     []tool   // all tools, always in the same order, so that the cached prefix stays valid
+	Allowed   []string // names of the tools that may be called
+	Final     bool     // no tool may be called
 }
 
 // A request has the fields of a request that we use.
@@ -78,7 +70,6 @@ type request struct {
 	Stream       bool              `json:"stream"`
 	Previous     string            `json:"previous_response_id,omitempty"`
 	Instructions string            `json:"instructions,omitempty"`
-	MaxOutput    int64             `json:"max_output_tokens,omitempty"`
 	CacheKey     string            `json:"prompt_cache_key,omitempty"`
 	Reasoning    reasoning         `json:"reasoning,omitzero"`
 	Text         format            `json:"text,omitzero"`
@@ -120,14 +111,11 @@ const encryptedReasoning = "reasoning.encrypted_content"
 func (m Model) request(a requestOptions) request {
 	p := request{
 		Model: m.Name, Input: append([]json.RawMessage{}, a.Plan.Input...), Store: m.stores(a.Threading), Stream: true,
-		Previous: a.Plan.Previous, Instructions: m.Instructions, MaxOutput: m.MaxOutput, CacheKey: a.Thread,
-		Reasoning: reasoning{m.Effort, m.Summary}, Text: format{m.Verbosity}, Include: slices.Clone(m.Include),
+		Previous: a.Plan.Previous, Instructions: m.Instructions, CacheKey: a.Thread,
+		Reasoning: reasoning{m.Effort, m.Summary}, Text: format{m.Verbosity}, Include: slices.Clone(m.Include), Tools: a.Tools,
 	}
 	if m.Encrypted && !slices.Contains(p.Include, encryptedReasoning) {
 		p.Include = append(p.Include, encryptedReasoning)
-	}
-	for _, d := range a.Tools {
-		p.Tools = append(p.Tools, tool{true, d.Parameters, d.Name, d.Description, "function"})
 	}
 	if len(a.Tools) > 0 {
 		p.Parallel, p.Choice = true, toolChoice(a)

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,8 +9,8 @@ import (
 )
 
 func TestRequest(t *testing.T) {
-	tools := []definition{{"list_dir", "lists", map[string]any{"type": "object"}},
-		{"exec", "runs", map[string]any{"type": "object"}}}
+	tools := []tool{{true, map[string]any{"type": "object"}, "list_dir", "lists", "function"},
+		{true, map[string]any{"type": "object"}, "exec", "runs", "function"}}
 	first := plan{Input: history2("u:hi")}
 	next := plan{Previous: "resp_1", Input: history2("u:more")}
 	yes, no := true, false
@@ -29,16 +28,16 @@ func TestRequest(t *testing.T) {
 	}{
 		{"the least", Model{Name: "m"}, requestOptions{Plan: first, Threading: true},
 			[]string{`"model":"m"`, `"store":false`, input},
-			[]string{"tool", "include", "reasoning", "verbosity", "previous", "instructions", "max_output"}},
+			[]string{"tool", "include", "reasoning", "verbosity", "previous", "instructions"}},
 		{"by id it is stored", Model{Continuation: ResponseIDs}, requestOptions{Plan: next, Threading: true},
 			[]string{`"previous_response_id":"resp_1"`, `"store":true`}, nil},
 		{"opted out it is not", Model{Continuation: ResponseIDs}, requestOptions{Plan: first}, []string{`"store":false`},
 			[]string{"previous"}},
 		{"instructions come every time", Model{Instructions: "be brief"}, requestOptions{Plan: next},
 			[]string{`"instructions":"be brief"`}, nil},
-		{"effort, summary and verbosity", Model{Effort: "low", Summary: "auto", Verbosity: "high", MaxOutput: 99},
+		{"effort, summary and verbosity", Model{Effort: "low", Summary: "auto", Verbosity: "high"},
 			requestOptions{Plan: first},
-			[]string{`"reasoning":{"effort":"low","summary":"auto"}`, `"text":{"verbosity":"high"}`, `"max_output_tokens":99`},
+			[]string{`"reasoning":{"effort":"low","summary":"auto"}`, `"text":{"verbosity":"high"}`},
 			nil},
 		{"encrypted reasoning is not stored", Model{Encrypted: true, Continuation: ResponseIDs},
 			requestOptions{Plan: first, Threading: true},
@@ -98,19 +97,10 @@ func TestThreadingIsSwitchedOff(t *testing.T) {
 			t.Errorf("%q: %v", value, got)
 		}
 	}
-	t.Setenv(disableVariable, "")
-	k := newTalk(t, newRig(t, newFake(t, looksOnce("")), nil))
-	for i, c := range []struct{ asked, want string }{
-		{"", "u:0"}, {"", "u:1"}, {"1", "u:0 a:done: 0 u:1 a:done: 1 u:2"},
-		{"false", "u:0 a:done: 0 u:1 a:done: 1 u:2 a:done: 2 u:3"}, {"0", "u:4"},
-	} {
-		turn := handoff.Turn{ID: fmt.Sprint(i), Input: handoff.TextInput(fmt.Sprint(i))}
-		if c.asked != "" {
-			turn.Context = []handoff.Context{{Key: handoff.DisableResponseThreading, Value: c.asked, Trusted: true}}
-		}
-		k.end(k.start(turn))
-		if got := words(k.rig.fake.Requests()[i].Input); got != c.want {
-			t.Errorf("turn %d, which asks %q, sends %s, want %s", i, c.asked, got, c.want)
+	for value, want := range map[string]bool{"": false, "0": false, "false": false, "1": true, "true": true} {
+		turn := handoff.Turn{Context: []handoff.Context{{Key: handoff.DisableResponseThreading, Value: value, Trusted: true}}}
+		if got := optedOut(turn); got != want {
+			t.Errorf("a turn that says %q: %v", value, got)
 		}
 	}
 }
@@ -132,19 +122,11 @@ func TestUsage(t *testing.T) {
 		{"more cached than there is", `{"input_tokens":1,"input_tokens_details":{"cached_tokens":4}}`,
 			handoff.Usage{Input: 1, Cached: 1}},
 	} {
-		if got := usageOf(json.RawMessage(c.raw)).Usage; got != c.want {
+		if got := usageOf(json.RawMessage(c.raw)); got != c.want {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	sum := usageOf(json.RawMessage(`{"input_tokens":1,"output_tokens":2,"x":1}`))
-	sum = sum.plus(usageOf(json.RawMessage(`{"prompt_tokens":3,"completion_tokens":4}`)))
-	data, err := json.Marshal(sum)
-	must(t, err)
-	const want = `{"completion_tokens":6,"completion_tokens_details":{"reasoning_tokens":0},"input_tokens":4,` +
-		`"input_tokens_details":{"cached_tokens":0},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":0},` +
-		`"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":0},"raw":[{"input_tokens":1,"output_tokens":2,"x":1},` +
-		`{"prompt_tokens":3,"completion_tokens":4}],"total_tokens":10}`
-	if string(data) != want {
-		t.Errorf("%s", data)
+	if used := (handoff.Usage{Input: 6, Cached: 1, Output: 4, Reasoning: 3}); usageOf(usageJSON(used)) != used {
+		t.Errorf("kept as %s", usageJSON(used))
 	}
 }

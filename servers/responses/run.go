@@ -12,7 +12,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
-	"switchboard/servers/responses/wire"
 	"switchboard/servers/turns"
 )
 
@@ -45,8 +44,11 @@ type run struct {
 	server    *Server
 	thread    string
 	id        handoff.TurnID
-	fence     int64
-	threading bool // whether its requests may name responses
+	turn      handoff.Turn  // what it was started with
+	key       string        // of its claim
+	starting  chan struct{} // capacity 1: a lock that is held while the turn is claimed
+	fence     int64         // 0 until it is claimed
+	threading bool          // whether its requests may name responses
 	hub       *hub
 	inbox     inbox
 	stop      context.CancelCauseFunc
@@ -56,7 +58,6 @@ type run struct {
 	// Owned by the loop.
 	items        []threads.Item
 	anchor       threads.Anchor
-	used         usage // of all responses
 	names        names
 	resendAll    bool           // the upstream did not know the named response: the next request sends everything
 	compacted    bool           // the context was full, and the thread was compacted
@@ -177,7 +178,7 @@ func (r *run) ask(ctx context.Context) (answer, error) {
 			continuation{ByID: m.byID(r.threading) && !r.resendAll, Upstream: up.key, Now: r.server.cfg.Now()})
 		params := m.request(requestOptions{
 			Plan: p, Threading: r.threading, Thread: r.thread,
-			Tools: r.server.definitions, Allowed: r.server.cfg.Workspace.Allowed(), Final: r.final(),
+			Tools: r.server.tools, Allowed: r.server.cfg.Workspace.Allowed(), Final: r.final(),
 		})
 		a, begun, err := up.ask(ctx, params, listener{
 			r.hub, r.names.name, func() error { return r.hear(ctx, steers) },
@@ -223,9 +224,8 @@ func (r *run) keepAnswer(ctx context.Context, a answer, stored bool) error {
 		anchor = &threads.Anchor{Response: a.ID, Upstream: r.server.upstream.key, Items: len(r.items) + len(items),
 			At: r.server.cfg.Now()}
 	}
-	if len(a.Usage.Raw) > 0 {
-		r.used = r.used.plus(a.Usage)
-		r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.Used(a.Usage.Usage) })
+	if a.Usage != (handoff.Usage{}) {
+		r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.Used(a.Usage) })
 	}
 	return r.keep(ctx, items, anchor)
 }
@@ -272,10 +272,8 @@ func (r *run) failure(ctx context.Context, err error) threads.End {
 // turn lost once its lease has expired.
 func (r *run) end(ctx context.Context, end threads.End) {
 	undelivered := r.inbox.undelivered()
-	end.Append, end.Text = r.step(nil), r.hub.answerText()
-	if len(r.used.Raw) > 0 {
-		end.Usage = wire.Encode(r.used)
-	}
+	end.Append = r.step(nil)
+	end.Text, end.Usage = r.hub.result()
 	stored, err := r.server.advance(ctx, end)
 	switch {
 	case err != nil:

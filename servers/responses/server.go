@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,13 +41,13 @@ type Config struct {
 // A Server is one agent with its turns. The turns run in [Server.Run], also while nobody is connected.
 type Server struct {
 	// Set once, like all up to count.
-	cfg         Config
-	upstream    *upstream
-	definitions []definition
-	asides      asides        // cfg.Threads
-	threading   bool          // whether requests may name responses
-	ready       chan struct{} // closed once turns may begin
-	count       counts
+	cfg       Config
+	upstream  *upstream
+	tools     []tool        // of the workspace
+	asides    asides        // cfg.Threads
+	threading bool          // whether requests may name responses
+	ready     chan struct{} // closed once turns may begin
+	count     counts
 
 	mu      sync.Mutex
 	base    context.Context // Guarded by mu: parent context of turns; nil while none may begin
@@ -56,9 +55,9 @@ type Server struct {
 	runs    map[string]*run // Guarded by mu: by thread
 	allowed handoff.IDSet   // Guarded by mu: acts that were allowed for a session
 
-	// Guarded by mu: keys of claims that may have been written and that nobody runs, by turn. There is one for each
-	// start during which the store did not answer, until the start is tried again or reconciled.
-	unsure map[handoff.TurnID]string
+	// Guarded by mu: turns whose start is under way or for which the store did not answer, until the start is tried
+	// again or reconciled.
+	starts map[handoff.TurnID]*run
 }
 
 // counts are the counters of a server.
@@ -77,10 +76,10 @@ func newServer(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, asides: store, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client),
 		threading: !threadingDisabled(), ready: make(chan struct{}), runs: map[string]*run{},
-		unsure: map[handoff.TurnID]string{},
+		starts: map[handoff.TurnID]*run{},
 	}
 	for _, t := range cfg.Workspace.Tools() {
-		s.definitions = append(s.definitions, definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
+		s.tools = append(s.tools, tool{true, t.Parameters, t.Name, t.Description, "function"})
 	}
 	return s
 }
@@ -181,40 +180,60 @@ func unsure(err error) bool {
 func (s *Server) begin(
 	ctx context.Context, thread string, turn handoff.Turn, started func(*run),
 ) (handoff.TurnID, error) {
-	r := &run{
-		server: s, thread: thread, id: turnID(thread, turn.ID), threading: s.threading && !optedOut(turn) && !isAside(thread),
-		inbox: newInbox(), done: make(chan struct{}),
+	id := turnID(thread, turn.ID)
+	s.mu.Lock()
+	r := s.starts[id]
+	if r == nil {
+		r = &run{
+			server: s, thread: thread, id: id, turn: turn, key: newID("claim"),
+			threading: s.threading && !optedOut(turn) && !isAside(thread),
+			hub:       newHub(id), inbox: newInbox(), starting: make(chan struct{}, 1), done: make(chan struct{}),
+		}
+		s.starts[id] = r
 	}
-	r.hub = newHub(r.id)
+	s.mu.Unlock()
+	return id, s.start(ctx, r, started)
+}
+
+// start claims the thread for a turn, and lets the turn run. After [handoff.CodeUnknownStart] it may be tried again,
+// and the turn runs once.
+func (s *Server) start(ctx context.Context, r *run, started func(*run)) error {
+	select {
+	case r.starting <- struct{}{}:
+		defer func() { <-r.starting }()
+	case <-ctx.Done():
+		return handoff.Fault(handoff.CodeUnknownStart, s.cfg.Name, "it is being started")
+	}
 	s.mu.Lock()
 	base, work := s.base, s.work
 	if base != nil {
 		work.Add(1)
 	}
 	s.mu.Unlock()
-	if base == nil {
-		return "", handoff.Fault(handoff.CodeUnreachable, s.cfg.Name, "it does not run")
-	}
-	err := s.undoClaim(ctx, thread, r.id)
-	claimed := false
-	if err == nil {
-		claimed, err = s.claim(ctx, r, turn)
-	}
-	if err != nil || !claimed {
-		work.Done()
-		return r.id, err
-	}
-	ctx, r.stop = context.WithCancelCause(handoff.WithSpan(base, handoff.SpanOf(ctx)))
-	s.mu.Lock()
-	s.runs[thread] = r
-	s.mu.Unlock()
-	s.count.turns.Add(1)
-	started(r)
-	go func() {
+	var claimed bool
+	var err error = handoff.Fault(handoff.CodeUnreachable, s.cfg.Name, "it does not run")
+	if base != nil {
 		defer work.Done()
-		r.main(ctx)
-	}()
-	return r.id, nil
+		claimed, err = s.claim(ctx, r)
+	}
+	if claimed {
+		ctx, r.stop = context.WithCancelCause(handoff.WithSpan(base, handoff.SpanOf(ctx)))
+	}
+	s.mu.Lock()
+	delete(s.starts, r.id)
+	if handoff.CodeOf(err) == handoff.CodeUnknownStart && len(s.starts) < maxUnsure {
+		s.starts[r.id] = r
+	}
+	if claimed {
+		s.runs[r.thread] = r
+	}
+	s.mu.Unlock()
+	if claimed {
+		s.count.turns.Add(1)
+		started(r)
+		work.Go(func() { r.main(ctx) })
+	}
+	return err
 }
 
 // optedOut reports whether a turn wants its whole history sent.
@@ -227,64 +246,37 @@ func optedOut(turn handoff.Turn) bool {
 	return false
 }
 
-// claim stores the beginning of a turn and reads its history. If the history cannot be read, it takes the claim back.
-// It returns false if the turn was begun before.
-func (s *Server) claim(ctx context.Context, r *run, turn handoff.Turn) (bool, error) {
-	key := newID("claim")
+// claim stores the beginning of a turn and reads its history. It returns false if the turn was begun before.
+func (s *Server) claim(ctx context.Context, r *run) (bool, error) {
+	if r.fence > 0 {
+		return false, nil
+	}
 	c, err := s.advance(context.WithoutCancel(ctx), threads.Claim{
-		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Key: key, Items: turnItems(turn), At: s.cfg.Now(),
-		Title: handoff.ClipRunes(strings.Join(strings.Fields(handoff.InputText(turn.Input)), " "), 80),
+		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Key: r.key, Items: turnItems(r.turn), At: s.cfg.Now(),
+		Title: handoff.ClipRunes(strings.Join(strings.Fields(handoff.InputText(r.turn.Input)), " "), 80),
 	})
-	if unsure(err) {
-		s.addUnsure(r.id, key)
+	// c.Same is no proof: advance may have tried twice. A turn that was claimed long ago may be lost by now.
+	ours := err == nil && c.Turn.Claim == r.key && c.Turn.Status == threads.Running
+	if err != nil && !unsure(err) || err == nil && !ours {
+		return false, err
+	}
+	var record threads.Record
+	if err == nil {
+		record, err = s.cfg.Threads.Read(ctx, s.cfg.Name, r.thread)
+	}
+	if err != nil { // it may be claimed
+		s.cfg.Log.Warn("a turn could not be begun", zap.Error(err))
 		return false, handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)
-	}
-	if err != nil || c.Turn.Claim != key { // c.Same is no proof: advance may have tried twice
-		return false, err
-	}
-	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, r.thread)
-	if err != nil {
-		_, undone := s.advance(context.WithoutCancel(ctx),
-			threads.Undo{Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: c.Turn.Fence})
-		s.cfg.Log.Warn("a turn could not be begun", zap.Error(err), zap.NamedError("undo", undone))
-		if undone != nil {
-			s.addUnsure(r.id, key)
-			err = handoff.Because(handoff.CodeUnknownStart, s.cfg.Name, err)
-		}
-		return false, err
 	}
 	r.fence, r.items, r.anchor = c.Turn.Fence, record.Items, c.Turn.Anchor
 	return true, nil
 }
 
-// addUnsure remembers that a turn may have been claimed with a key.
-func (s *Server) addUnsure(id handoff.TurnID, key string) {
+// unsureStart returns a turn that was perhaps claimed, nil for none.
+func (s *Server) unsureStart(id handoff.TurnID) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.unsure) < maxUnsure {
-		s.unsure[id] = key
-	}
-}
-
-// undoClaim takes back an uncertain claim of a turn, if there is one. A turn that another claim began is left alone:
-// it runs.
-func (s *Server) undoClaim(ctx context.Context, thread string, id handoff.TurnID) error {
-	s.mu.Lock()
-	key, ok := s.unsure[id]
-	delete(s.unsure, id) // only one caller takes it back
-	s.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	record, err := s.cfg.Threads.Read(ctx, s.cfg.Name, thread)
-	ours := func(t threads.Turn) bool { return t.ID == string(id) && t.Claim == key }
-	if err == nil && record.Thread.Active == string(id) && slices.ContainsFunc(record.Turns, ours) {
-		_, err = s.advance(ctx, threads.Undo{Owner: s.cfg.Name, Thread: thread, Turn: string(id), Fence: record.Thread.Fence})
-	}
-	if err != nil {
-		s.addUnsure(id, key)
-	}
-	return err
+	return s.starts[id]
 }
 
 // running returns the run of a thread, nil for none.

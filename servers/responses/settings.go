@@ -18,25 +18,25 @@ import (
 
 // Settings are the settings of one agent. Empty strings leave the default of the API or the model.
 type Settings struct {
-	URL            string `yaml:"url" doc:"address of the API, such as https://api.openai.com/v1"`
-	AllowPlaintext bool   `yaml:"allow_plaintext" unset:"false" doc:"allow http:// to another machine: whoever is on the way can read along and take over"`
-	KeyFile        string `yaml:"key_file" doc:"file with the key for url; or"`
-	KeyEnv         string `yaml:"key_env" doc:"variable with the key for url"`
+	URL            string `yaml:"url"`
+	AllowPlaintext bool   `yaml:"allow_plaintext"`
+	KeyFile        string `yaml:"key_file"`
+	KeyEnv         string `yaml:"key_env"`
 
-	Model        string    `yaml:"model" doc:"name of a model of that API"`
-	Continuation string    `yaml:"continuation" unset:"replay" doc:"replay sends a session whole each time; response_ids has the API keep it, and sends what is new"`
-	Store        *bool     `yaml:"store" unset:"true with response_ids" doc:"whether the API keeps responses: its parameter store"`
-	Include      []string  `yaml:"include" unset:"none" doc:"what else the API gives back with a response: its parameter include"`
+	Model        string    `yaml:"model"`
+	Continuation string    `yaml:"continuation"`
+	Store        *bool     `yaml:"store"`
+	Include      []string  `yaml:"include"`
 	Reasoning    Reasoning `yaml:"reasoning"`
-	Verbosity    string    `yaml:"verbosity" unset:"the model's own" doc:"low, medium or high"`
+	Verbosity    string    `yaml:"verbosity"`
 
-	Workspace string   `yaml:"workspace" doc:"the directory here that the agent reads, and nothing else"`
-	Trusted   bool     `yaml:"trusted" unset:"false" doc:"the agent also changes files of the workspace and runs commands there, in a sandbox"`
-	Sandbox   string   `yaml:"sandbox" unset:"workspace-write" doc:"of a trusted agent: read-only, workspace-write or danger-full-access"`
-	Approval  string   `yaml:"approval" unset:"on-request" doc:"when a trusted agent asks: untrusted, on-request or never"`
-	Readable  []string `yaml:"readable" unset:"none" doc:"directories that its commands may read beside the workspace and the system's"`
-	User      string   `yaml:"user" unset:"none" doc:"when Switchboard runs as root: the user, by name or number, whom its commands run as; without one it runs none"`
-	Env       []string `yaml:"env" unset:"none" doc:"what its commands get beside PATH, HOME, the language, proxies and XDG_*: NAME passes a variable on, NAME=value sets one"`
+	Workspace string   `yaml:"workspace"`
+	Trusted   bool     `yaml:"trusted"`
+	Sandbox   string   `yaml:"sandbox"`
+	Approval  string   `yaml:"approval"`
+	Readable  []string `yaml:"readable"`
+	User      string   `yaml:"user"`
+	Env       []string `yaml:"env"`
 	Limits    Limits   `yaml:"limits"`
 
 	Key func() (string, error) // reads the key for URL at each call; nil for none
@@ -44,16 +44,16 @@ type Settings struct {
 
 // Reasoning is how a model reasons.
 type Reasoning struct {
-	Effort    string `yaml:"effort" unset:"the model's own" doc:"none, minimal, low, medium, high or xhigh, as far as the model has it"`
-	Summary   string `yaml:"summary" unset:"none" doc:"auto, concise or detailed"`
-	Encrypted bool   `yaml:"encrypted" unset:"false" doc:"have reasoning given back encrypted, so that nothing is kept there unless store is true"`
+	Effort    string `yaml:"effort"`
+	Summary   string `yaml:"summary"`
+	Encrypted bool   `yaml:"encrypted"`
 }
 
 // Limits bound one command at a time. A zero leaves the default.
 type Limits struct {
-	Processes int `yaml:"processes" unset:"4096" doc:"how many processes and threads a command may have at a time"`
-	MemoryMiB int `yaml:"memory_mib" unset:"8192" doc:"memory of all its processes together, in MiB; a command that takes more is ended"`
-	TmpMiB    int `yaml:"tmp_mib" unset:"4096" doc:"what its commands may write to /tmp and beside the workspace, in MiB; a command that writes more is ended, and /tmp emptied"`
+	Processes int `yaml:"processes"`
+	MemoryMiB int `yaml:"memory_mib"`
+	TmpMiB    int `yaml:"tmp_mib"`
 }
 
 // Rows implements [servers.Settings].

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -87,7 +88,7 @@ func TestOutputsThenSteers(t *testing.T) {
 	script, calm := untilCalm("look")
 	f := newFake(t, script)
 	k := newTalk(t, newRig(t, f, func(c *Config) {
-		c.Workspace = stub{use: map[string]use{"look": func(context.Context, *workspace.Output) workspace.Result {
+		c.Workspace = stub{use: map[string]use{"look": func(context.Context, io.Writer) workspace.Result {
 			close(inTool)
 			<-goOn
 			return workspace.Result{Text: "seen"}

@@ -21,7 +21,7 @@ type answer struct {
 	Incomplete bool              // cut short by a limit of the server
 	Items      []json.RawMessage // in order; each with an id that is unique in its turn
 	Rest       []json.RawMessage // those that were not stored while the stream was read
-	Usage      usage
+	Usage      handoff.Usage
 }
 
 // calls returns the tool calls of the answer, in order.
@@ -54,14 +54,19 @@ type listener struct {
 // A reader reads the events of one response. It identifies items by their output_index, never by the event before:
 // some servers write several items at once.
 type reader struct {
-	to    listener                // Set once
-	ids   map[int]string          // ids of items, by output_index
-	items map[int]json.RawMessage // finished items, by output_index
-	kept  map[int]bool            // items that were stored, by output_index
-	parts map[int]part            // the newest part of reasoning items, by output_index
-	begun bool                    // the answer has begun
-	done  bool                    // the response is complete
+	to    listener          // Set once
+	items map[int]*readItem // by output_index
+	begun bool              // the answer has begun
+	done  bool              // the response is complete
 	answer
+}
+
+// A readItem is an item of a response while it is read.
+type readItem struct {
+	id   string          // in the turn
+	part *part           // the newest part of reasoning; nil: none
+	json json.RawMessage // nil until the item is finished
+	kept bool            // it was stored
 }
 
 // thoughtDelta is the event with a piece of raw reasoning, rather than of its summary.
@@ -74,10 +79,7 @@ type part struct {
 	n   int
 }
 
-func newReader(to listener) *reader {
-	return &reader{to: to, ids: map[int]string{}, items: map[int]json.RawMessage{}, kept: map[int]bool{},
-		parts: map[int]part{}}
-}
+func newReader(to listener) *reader { return &reader{to: to, items: map[int]*readItem{}} }
 
 // event has the fields of an event that we need. Fields whose type depends on the event stay raw.
 type event struct {
@@ -153,12 +155,14 @@ func (r *reader) take(data []byte) error {
 	return nil // unknown events are ignored
 }
 
-// id returns the id in the turn of the item at an output_index.
-func (r *reader) id(index int, given string) string {
-	if r.ids[index] == "" {
-		r.ids[index] = r.to.name(given)
+// item returns the item at an output_index. given is its id, if it is known by now.
+func (r *reader) item(index int, given string) *readItem {
+	it := r.items[index]
+	if it == nil {
+		it = &readItem{id: r.to.name(given)}
+		r.items[index] = it
 	}
-	return r.ids[index]
+	return it
 }
 
 // begin is called before any part of the answer is published.
@@ -174,7 +178,7 @@ func (r *reader) added(index int, s wire.Item) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	if it, ok := shown(s, r.id(index, s.ID)); ok {
+	if it, ok := shown(s, r.item(index, s.ID).id); ok {
 		it.Text = ""
 		r.to.began(it)
 	}
@@ -185,18 +189,18 @@ func (r *reader) textDelta(e event, kind handoff.DeltaKind) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	piece := text(e.Delta)
+	piece, it := text(e.Delta), r.item(e.Index, "")
 	if kind == handoff.DeltaReasoning && piece != "" {
 		now := part{e.Type == thoughtDelta, e.Content + e.Summary} // an event has only one of both indices
-		switch last, begun := r.parts[e.Index]; {
-		case begun && last.raw != now.raw:
+		switch {
+		case it.part != nil && it.part.raw != now.raw:
 			return nil
-		case begun && last != now:
+		case it.part != nil && *it.part != now:
 			piece = wire.Paragraph + piece
 		}
-		r.parts[e.Index] = now
+		it.part = &now
 	}
-	r.to.delta(r.id(e.Index, ""), kind, piece)
+	r.to.delta(it.id, kind, piece)
 	return nil
 }
 
@@ -206,29 +210,30 @@ func (r *reader) finish(index int, item json.RawMessage) error {
 		return err
 	}
 	s := wire.Read(item)
-	if s.Type == "" || r.items[index] != nil {
+	if s.Type == "" {
 		return nil
 	}
-	id := r.id(index, s.ID)
-	if id != s.ID {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(item, &fields) != nil {
-			return nil
-		}
-		fields["id"] = wire.Encode(id)
-		item = wire.Encode(fields)
+	it := r.item(index, s.ID)
+	if it.json != nil {
+		return nil
 	}
-	r.items[index] = slices.Clone(item)
+	it.json = slices.Clone(item)
+	if it.id != s.ID {
+		var fields map[string]json.RawMessage
+		_ = json.Unmarshal(item, &fields) // wire.Read has parsed it
+		fields["id"] = wire.Encode(it.id)
+		it.json = wire.Encode(fields)
+	}
 	if s.Type == wire.Message {
 		if err := r.to.keep(r.unkept(wire.Message, wire.Reasoning)); err != nil {
 			return err
 		}
 	}
-	if r.parts[index].raw {
+	if it.part != nil && it.part.raw {
 		s.Summary = nil
 	}
-	if it, ok := shown(s, id); ok {
-		r.to.finished(it)
+	if shown, ok := shown(s, it.id); ok {
+		r.to.finished(shown)
 	}
 	return nil
 }
@@ -237,14 +242,24 @@ func (r *reader) finish(index int, item json.RawMessage) error {
 // limited to items of these types.
 func (r *reader) unkept(types ...string) []json.RawMessage {
 	var items []json.RawMessage
-	for _, index := range slices.Sorted(maps.Keys(r.items)) {
-		if r.kept[index] || len(types) > 0 && !slices.Contains(types, wire.Read(r.items[index]).Type) {
-			continue
+	for _, it := range r.finished() {
+		if !it.kept && (len(types) == 0 || slices.Contains(types, wire.Read(it.json).Type)) {
+			it.kept = true
+			items = append(items, it.json)
 		}
-		r.kept[index] = true
-		items = append(items, r.items[index])
 	}
 	return items
+}
+
+// finished returns the finished items, in order.
+func (r *reader) finished() []*readItem {
+	var all []*readItem
+	for _, index := range slices.Sorted(maps.Keys(r.items)) {
+		if it := r.items[index]; it.json != nil {
+			all = append(all, it)
+		}
+	}
+	return all
 }
 
 // end handles the event with the whole response, which has the items that other events left out.
@@ -276,13 +291,13 @@ func (r *reader) whole(kind string, w wireResponse) error {
 			return err
 		}
 	}
-	for _, index := range slices.Sorted(maps.Keys(r.items)) {
-		r.Items = append(r.Items, r.items[index])
+	for _, it := range r.finished() {
+		r.Items = append(r.Items, it.json)
 	}
 	r.Rest = r.unkept()
 	r.ID = cmp.Or(w.ID, r.ID)
 	r.Incomplete = kind == "response.incomplete"
-	r.Usage = usageOf(slices.Clone(w.Usage))
+	r.Usage = usageOf(w.Usage)
 	r.done = true
 	return nil
 }

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func newLookout(t *testing.T, store threads.Store) *lookout {
 	l := &lookout{goOn: func() { close(seen) }}
 	l.talk = newTalk(t, newRig(t, newFake(t, script), func(c *Config) {
 		c.Threads = &mortalStore{Store: store}
-		c.Workspace = stub{use: map[string]use{"look": func(ctx context.Context, _ *workspace.Output) workspace.Result {
+		c.Workspace = stub{use: map[string]use{"look": func(ctx context.Context, _ io.Writer) workspace.Result {
 			close(inTool)
 			select {
 			case <-seen:

@@ -216,9 +216,13 @@ func testWords(s *suite) {
 	if q.Kind != handoff.QuestionInput || !q.Words || q.Turn != id {
 		s.Fatalf("question: %+v", q)
 	}
-	s.coded("no words", replier.Reply(s.Context(), q.ID, ""), handoff.CodeMalformed)
-	s.coded("a question that nobody asked", replier.Reply(s.Context(), "no-such-question", "x"), handoff.CodeNotPending)
-	if err := replier.Reply(s.Context(), q.ID, "the RIGHT one"); err != nil {
+	s.coded("no words", replier.Reply(s.Context(), q.ID, nil), handoff.CodeMalformed)
+	s.coded("a question that nobody asked", replier.Reply(s.Context(), "no-such-question", [][]string{{"x"}}), handoff.CodeNotPending)
+	answers, err := q.Read(handoff.Reply{Words: "the RIGHT one"})
+	if err == nil {
+		err = replier.Reply(s.Context(), q.ID, answers)
+	}
+	if err != nil {
 		s.Fatalf("reply: %v", err)
 	}
 	s.decided(a, id, q, handoff.TurnCompleted, TextInput+InputOptions[1])

@@ -16,25 +16,38 @@ type ask struct {
 	turn   *turn
 	method string
 	params map[string]any
-	person bool                 // only clients that promised to ask a person get it
-	answer func(packet) []frame // returns the frames that follow an answer
+	person bool         // only clients that promised to ask a person get it
+	answer func(packet) // answers the question of the work
+}
+
+// asks asks the clients a question of the work. It returns true if the turn waits for the answer.
+func (u *turn) asks(act Act) bool {
+	switch s := act.Step.(type) {
+	case Ask:
+		if s.Person {
+			u.askPerson(s)
+			return true
+		}
+		return u.askApproval(s, act.Item)
+	case Input:
+		u.askInput(s)
+	case Permit:
+		u.askPermit(s)
+	case Elicit:
+		u.askElicit(s)
+	}
+	return true
 }
 
 // askApproval opens the item and asks for approval. It returns true if the turn waits: a command that was accepted for
 // the session is not asked about again.
-func (u *turn) askApproval(s Ask) bool {
-	if s.Person {
-		return u.askPerson(s)
-	}
-	t := u.thread
-	it := &item{kind: "commandExecution", command: s.Command, cwd: t.cwd, status: turnRunning}
-	if len(s.Changes) > 0 {
-		it = &item{kind: "fileChange", changes: s.Changes, status: turnRunning}
-	}
-	edits := it.kind == "fileChange"
+func (u *turn) askApproval(s Ask, about *Item) bool {
+	t, it := u.thread, &item{Item: about, cwd: u.thread.cwd}
+	about.Status = ItemRunning
+	edits := it.Kind == ItemEdit
 	if !edits && slices.Contains(t.allowed, s.Command) {
 		u.openItem(it)
-		u.frames = slices.Concat(outputFrames(it, s.Lines, s.Exit), frames(s.Accepted), u.frames)
+		u.work.Answer(true)
 		return false
 	}
 	if edits { // the real one shows an edit before the status
@@ -44,41 +57,40 @@ func (u *turn) askApproval(s Ask) bool {
 		t.setStatus(statusActive, "waitingOnApproval")
 		u.openItem(it)
 	}
-	answer := func(p packet) []frame {
-		switch decision := decisionOf(p); decision {
-		case "accept", "acceptForSession":
-			if decision != "accept" {
-				t.allowed = append(t.allowed, s.Command)
-			}
-			t.setStatus(statusActive)
-			work := outputFrames(it, s.Lines, s.Exit)
-			if edits {
-				work = changeFrames(it, 0)
-			}
-			return append(work, frames(s.Accepted)...)
-		case "cancel", "decline":
-			it.status = "declined"
-		default: // an error or an invalid answer is a refusal too
-			it.status = "failed"
+	answer := func(p packet) {
+		decision := decisionOf(p)
+		accepted := decision == "accept" || decision == "acceptForSession"
+		switch {
+		case decision == "acceptForSession":
+			t.allowed = append(t.allowed, s.Command)
+		case decision == "cancel" || decision == "decline":
+			it.Status = ItemDeclined
+		case !accepted: // an error or an invalid answer is a refusal too
+			it.Status = ItemFailed
 		}
-		u.closeItem(it)
-		t.setStatus(statusActive)
-		u.usage()
-		return frames(s.Declined)
+		if !accepted {
+			u.closeItem(it)
+		}
+		if t.setStatus(statusActive); !accepted {
+			u.usage()
+		}
+		u.work.Answer(accepted)
 	}
 	params := map[string]any{"itemId": it.id, "startedAtMs": time.Now().UnixMilli(), "reason": textOrNull(s.Reason)}
 	if edits {
 		params["grantRoot"] = nil
-		return u.request(&ask{answer: answer}, "item/fileChange/requestApproval", params)
+		u.request(&ask{answer: answer}, "item/fileChange/requestApproval", params)
+		return true
 	}
-	words := strings.Fields(it.command)
+	words := strings.Fields(it.Command)
 	params["kind"], params["environmentId"] = "command", "local"
-	params["command"], params["cwd"], params["commandActions"] = inShell(it.command), it.cwd, actions(it.command)
+	params["command"], params["cwd"], params["commandActions"] = inShell(it.Command), it.cwd, actions(it.Command)
 	params["proposedExecpolicyAmendment"] = words
 	params["availableDecisions"] = []any{
 		"accept", map[string]any{"acceptWithExecpolicyAmendment": map[string]any{"execpolicy_amendment": words}}, "cancel",
 	}
-	return u.request(&ask{answer: answer}, "item/commandExecution/requestApproval", params)
+	u.request(&ask{answer: answer}, "item/commandExecution/requestApproval", params)
+	return true
 }
 
 // textOrNull returns a text on the wire, or null for "".
@@ -89,8 +101,8 @@ func textOrNull(s string) any {
 	return s
 }
 
-// request sends a request to all subscribers. It returns true: the turn waits for the answer.
-func (u *turn) request(a *ask, method string, params map[string]any) bool {
+// request sends a request to all subscribers.
+func (u *turn) request(a *ask, method string, params map[string]any) {
 	t := u.thread
 	a.id, a.turn, a.method, a.params = t.m.askSeq, u, method, params
 	params["threadId"], params["turnId"] = t.id, u.id
@@ -100,7 +112,6 @@ func (u *turn) request(a *ask, method string, params map[string]any) bool {
 	for _, c := range t.subscribers {
 		a.send(c)
 	}
-	return true
 }
 
 // send sends the request to a client that may get it.
@@ -135,7 +146,7 @@ func (m *machine) handleAnswer(c *conn, p packet) {
 	u := a.turn
 	u.ask = nil
 	m.resolve(a)
-	u.frames = append(a.answer(p), u.frames...)
+	a.answer(p)
 	if decisionOf(p) == "cancel" {
 		u.finish(turnInterrupted, "")
 		return
@@ -143,18 +154,15 @@ func (m *machine) handleAnswer(c *conn, p packet) {
 	u.advance()
 }
 
-// question asks for something other than approval, with a status of its own, and goes on with the steps that follow
-// from the answer. It returns true: the turn waits.
-func (u *turn) question(
-	status string, person bool, answer func(packet) []Step, method string, params map[string]any,
-) bool {
+// question asks for something other than approval, with a status of its own. answer answers the work.
+func (u *turn) question(status string, person bool, answer func(packet), method string, params map[string]any) {
 	u.thread.setStatus(statusActive, status)
-	return u.request(&ask{person: person, answer: func(p packet) []frame {
+	u.request(&ask{person: person, answer: func(p packet) {
 		if decisionOf(p) != "cancel" {
 			u.thread.setStatus(statusActive)
 			u.usage()
 		}
-		return frames(answer(p))
+		answer(p)
 	}}, method, params)
 }
 
@@ -182,7 +190,7 @@ func (m *machine) resolve(a *ask) {
 }
 
 // askInput asks for an answer in words.
-func (u *turn) askInput(s Input) bool {
+func (u *turn) askInput(s Input) {
 	questions := []any{}
 	for i, q := range s.Queries {
 		options := []any{}
@@ -194,7 +202,7 @@ func (u *turn) askInput(s Input) bool {
 			"options": options,
 		})
 	}
-	answer := func(p packet) []Step {
+	answer := func(p packet) {
 		var result struct {
 			Answers map[string]struct{ Answers []string }
 		}
@@ -205,9 +213,9 @@ func (u *turn) askInput(s Input) bool {
 				answers[i] = list[0]
 			}
 		}
-		return s.Answered(answers)
+		u.work.Answer(true, answers...)
 	}
-	return u.question("waitingOnUserInput", false, answer, "item/tool/requestUserInput", map[string]any{
+	u.question("waitingOnUserInput", false, answer, "item/tool/requestUserInput", map[string]any{
 		"itemId": newID(time.Now()), "questions": questions, "isBlocking": false, "autoResolutionMs": nil,
 	})
 }
@@ -215,15 +223,10 @@ func (u *turn) askInput(s Input) bool {
 func queryID(i int) string { return fmt.Sprintf("q%d", i+1) }
 
 // askPerson asks for the decision of a person. The item begins only when the command runs.
-func (u *turn) askPerson(s Ask) bool {
-	answer := func(p packet) []Step {
-		if decisionOf(p) != "accept" { // acceptForSession is no valid answer here
-			return s.Declined
-		}
-		return append([]Step{Run{Command: s.Command, Lines: s.Lines, Exit: s.Exit}}, s.Accepted...)
-	}
+func (u *turn) askPerson(s Ask) {
 	now := time.Now()
-	return u.question("waitingOnApproval", true, answer, "item/commandExecution/requestApproval", map[string]any{
+	answer := func(p packet) { u.work.Answer(decisionOf(p) == "accept") } // acceptForSession is no valid answer here
+	u.question("waitingOnApproval", true, answer, "item/commandExecution/requestApproval", map[string]any{
 		"kind": "humanCommand", "itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(),
 		"command": inShell(s.Command), "cwd": u.thread.cwd, "commandActions": actions(s.Command),
 		"reason": textOrNull(s.Reason), "availableDecisions": []any{"accept", "decline", "cancel"},
@@ -243,7 +246,7 @@ func (u *turn) publishReview(s Review) {
 }
 
 // askPermit asks for more permissions.
-func (u *turn) askPermit(s Permit) bool {
+func (u *turn) askPermit(s Permit) {
 	var network, files any
 	if s.Network {
 		network = map[string]any{"enabled": true}
@@ -251,7 +254,7 @@ func (u *turn) askPermit(s Permit) bool {
 	if len(s.Write) > 0 {
 		files = map[string]any{"write": s.Write}
 	}
-	answer := func(p packet) []Step {
+	answer := func(p packet) {
 		var result struct {
 			Permissions struct {
 				Network *struct{ Enabled bool }
@@ -262,35 +265,26 @@ func (u *turn) askPermit(s Permit) bool {
 		granted := result.Permissions
 		online := granted.Network != nil && granted.Network.Enabled
 		writes := len(granted.Files) > 0 && string(granted.Files) != "null"
-		if s.Network && !online || len(s.Write) > 0 && !writes {
-			return s.Refused
-		}
-		return s.Granted
+		u.work.Answer((online || !s.Network) && (writes || len(s.Write) == 0))
 	}
 	now := time.Now()
-	return u.question("waitingOnApproval", false, answer, "item/permissions/requestApproval", map[string]any{
+	u.question("waitingOnApproval", false, answer, "item/permissions/requestApproval", map[string]any{
 		"itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(), "cwd": u.thread.cwd,
 		"reason": textOrNull(s.Reason), "permissions": map[string]any{"network": network, "fileSystem": files},
 	})
 }
 
 // askElicit asks whether a tool may be called.
-func (u *turn) askElicit(s Elicit) bool {
-	answer := func(p packet) []Step {
+func (u *turn) askElicit(s Elicit) {
+	answer := func(p packet) {
 		var result struct{ Action string }
 		_ = json.Unmarshal(p.Result, &result) // an unreadable answer counts as no
-		if result.Action != "accept" {
-			return s.Refused
-		}
-		return s.Granted
+		u.work.Answer(result.Action == "accept")
 	}
-	return u.question("waitingOnApproval", false, answer, "mcpServer/elicitation/request", map[string]any{
+	u.question("waitingOnApproval", false, answer, "mcpServer/elicitation/request", map[string]any{
 		"serverName": "lab", "mode": "form", "message": fmt.Sprintf("Allow the lab MCP server to run tool %q?", s.Tool),
 		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}},
-		"_meta": map[string]any{
-			"codex_approval_kind": "mcp_tool_call", "persist": []string{"session", "always"}, "tool_name": s.Tool,
-			"tool_annotations": map[string]any{"readOnlyHint": false, "destructiveHint": true},
-			"tool_description": "d", "tool_params": map[string]any{}, "tool_params_display": []any{},
-		},
+		"_meta": map[string]any{"codex_approval_kind": "mcp_tool_call", "persist": []string{"session", "always"},
+			"tool_name": s.Tool, "tool_params": map[string]any{}},
 	})
 }

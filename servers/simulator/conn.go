@@ -75,21 +75,11 @@ func (s socket) Close() error { return s.NetConn().Close() }
 
 var upgrader = websocket.Upgrader{HandshakeTimeout: writeTimeout, CheckOrigin: func(*http.Request) bool { return true }}
 
-// ServeHTTP answers as the listener of the app-server does: it refuses requests with an Origin header, serves health
-// checks without a key, and a WebSocket on every other path.
+// ServeHTTP answers as the listener of the app-server does: it refuses requests with an Origin header, and serves a
+// WebSocket on every path.
 func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, browser := r.Header["Origin"]; browser {
 		w.WriteHeader(http.StatusForbidden)
-		return
-	}
-	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
-		if r.Method != http.MethodGet {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-		}
-		return
-	}
-	if !websocket.IsWebSocketUpgrade(r) {
-		http.Error(w, "Connection header did not include 'upgrade'", http.StatusBadRequest)
 		return
 	}
 	if !m.enter() {

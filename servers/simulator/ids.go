@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -29,17 +29,5 @@ func madeAt(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[:8]) >> 16)), true
 }
 
-// checkID returns the error of the app-server for a thread id that is not a UUID, "" for a valid one.
-func checkID(id string) string {
-	text := strings.TrimPrefix(id, "urn:uuid:")
-	for i, r := range text {
-		if !strings.ContainsRune("0123456789abcdefABCDEF-", r) {
-			return fmt.Sprintf("invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by "+
-				"[0-9a-fA-F-], found `%c` at %d", r, i+1)
-		}
-	}
-	if len(text) != 36 && len(text) != 32 {
-		return fmt.Sprintf("invalid thread id: invalid length: expected length 32 for simple format, found %d", len(text))
-	}
-	return ""
-}
+// threadID matches the thread ids that the app-server accepts.
+var threadID = regexp.MustCompile(`^[0-9a-fA-F-]{32,36}$`)

@@ -9,9 +9,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// unloadAfter is how long an idle thread without subscribers stays loaded.
-const unloadAfter = 60 * time.Second
-
 // A machine is one app-server with its threads. mu is held during each action; no action waits.
 type machine struct {
 	about  Machine             // Set once
@@ -42,8 +39,9 @@ type state struct {
 	fixed       bool // the failing test of the shop was fixed
 	faults      Faults
 	starts      []Start
-	badMessages uint64 // invalid or too deeply nested messages
-	tooSlow     uint64 // connections cut because they did not read
+	trees       []string // directories of worktrees; more are made by people only, one at a time
+	badMessages uint64   // invalid or too deeply nested messages
+	tooSlow     uint64   // connections cut because they did not read
 }
 
 // A request is a request from a connection.
@@ -81,7 +79,8 @@ func (m *machine) kill() {
 		for _, t := range m.threads {
 			if t.turn != nil {
 				t.turn.status = turnInterrupted
-				t.turn.frames, t.turn.open, t.turn.ask = nil, nil, nil
+				t.turn.work.Leave()
+				t.turn.open, t.turn.ask = nil, nil
 				t.turn = nil
 			}
 			t.loaded, t.subscribers, t.status = false, nil, statusIdle
@@ -166,24 +165,7 @@ func (m *machine) leave(c *conn) {
 func (t *thread) unsubscribe(c *conn) bool {
 	before := len(t.subscribers)
 	t.subscribers = slices.DeleteFunc(t.subscribers, func(have *conn) bool { return have == c })
-	if len(t.subscribers) == before {
-		return false
-	}
-	t.unloadLater()
-	return true
-}
-
-// unloadLater unloads a thread after a minute without use, as the app-server does.
-func (t *thread) unloadLater() {
-	if len(t.subscribers) > 0 || t.turn != nil || !t.loaded {
-		return
-	}
-	t.unload.cancel()
-	t.unload = t.m.later(unloadAfter, func() {
-		if len(t.subscribers) == 0 && t.turn == nil && t.loaded {
-			t.close()
-		}
-	})
+	return len(t.subscribers) < before
 }
 
 // close unloads a thread and notifies everybody.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // Codes of JSON-RPC errors. Almost every error is an invalid request, which clients tell apart by the text.
@@ -44,6 +46,7 @@ type method func(*machine, request) *refusal
 
 // methods are the known methods, except initialize. Set once.
 var methods = map[string]method{
+	"command/exec":       decoded(commandExec),
 	"thread/start":       decoded(threadStart),
 	"thread/resume":      onThread(absentStored, threadResume),
 	"thread/fork":        onThread(absentStored, threadFork),
@@ -81,7 +84,7 @@ func (m *machine) handle(r request) {
 		for name := range methods {
 			names = append(names, "`"+name+"`")
 		}
-		slices.Sort(names)
+		slices.Sort(names[1:])
 		no = refuse("Invalid request: unknown variant `%s`, expected one of %s", r.call, strings.Join(names, ", "))
 	case len(r.args) == 0:
 		no = refuse("Invalid request: missing field `params`")
@@ -141,17 +144,13 @@ func initialize(m *machine, r request, p struct {
 		return refuse("Already initialized")
 	case p.ClientInfo == nil:
 		return refuse("Invalid request: missing field `clientInfo`")
-	case strings.ContainsAny(p.ClientInfo.Name, "\r\n\x00"):
-		return refuse("Invalid clientInfo.name: '%s'. Must be a valid HTTP header value.", p.ClientInfo.Name)
 	}
 	r.conn.initialized = true
 	if p.Capabilities != nil {
 		r.conn.optOut, r.conn.people = p.Capabilities.OptOut, p.Capabilities.People
 	}
 	r.conn.reply(r.id, map[string]any{
-		"userAgent": fmt.Sprintf("%s/%s (simulated; x86_64) unknown (%s; %s)", p.ClientInfo.Name, version, p.ClientInfo.Name,
-			p.ClientInfo.Version),
-		"codexHome": "~/.codex", "platformFamily": "unix", "platformOs": "linux",
+		"userAgent": fmt.Sprintf("%s/%s (simulated)", p.ClientInfo.Name, version), "codexHome": "~/.codex",
 	})
 	m.notify([]*conn{r.conn}, "remoteControl/status/changed", map[string]any{
 		"status": "disabled", "serverName": m.about.Name, "installationId": "00000000-0000-4000-8000-000000000000",
@@ -171,8 +170,8 @@ func (m *machine) threadOf(r request, absent string) (*thread, *refusal) {
 	if p.ThreadID == nil {
 		return nil, refuse("Invalid request: missing field `threadId`")
 	}
-	if wrong := checkID(*p.ThreadID); wrong != "" {
-		return nil, refuse("%s", wrong)
+	if !threadID.MatchString(*p.ThreadID) {
+		return nil, refuse("invalid thread id: %s", *p.ThreadID)
 	}
 	i := slices.IndexFunc(m.threads, func(t *thread) bool { return t.id == *p.ThreadID })
 	if i < 0 {
@@ -222,7 +221,10 @@ func threadStart(m *machine, r request, p struct {
 			newest = other
 		}
 	}
-	t.branch = newest.branch
+	if t.branch = newest.branch; handoff.WorktreeAt(t.cwd) != nil {
+		t.branch = handoff.WorktreeAt(t.cwd).Branch
+	}
+	t.known = newSession(t.cwd, t.branch)
 	t.subscribers = []*conn{r.conn}
 	m.add(t)
 	r.conn.reply(r.id, t.settings(map[string]any{"thread": t.wire()}))
@@ -265,16 +267,11 @@ func threadResume(t *thread, r request, p struct {
 }
 
 func threadUnsubscribe(m *machine, r request) *refusal {
-	t, no := m.threadOf(r, "")
 	status := "notLoaded"
-	switch {
-	case no != nil && t == nil && !strings.HasPrefix(no.text, "invalid") && !strings.HasPrefix(no.text, "Invalid"):
-	case no != nil:
-		return no
-	case t.loaded && t.unsubscribe(r.conn):
-		status = "unsubscribed"
-	case t.loaded:
-		status = "notSubscribed"
+	if t, _ := m.threadOf(r, ""); t != nil && t.loaded {
+		if status = "notSubscribed"; t.unsubscribe(r.conn) {
+			status = "unsubscribed"
+		}
 	}
 	r.conn.reply(r.id, map[string]any{"status": status})
 	return nil
@@ -292,9 +289,6 @@ func threadLoadedList(m *machine, r request) *refusal {
 }
 
 func threadNameSet(t *thread, r request, p struct{ Name string }) *refusal {
-	if strings.TrimSpace(p.Name) == "" {
-		return refuse("thread name must not be empty")
-	}
 	t.name, t.stored = p.Name, true
 	r.conn.reply(r.id, map[string]any{})
 	t.m.broadcast("thread/name/updated", map[string]any{"threadId": t.id, "threadName": t.name})
@@ -336,10 +330,11 @@ func threadFork(t *thread, r request, p struct {
 		return no
 	}
 	now := time.Now()
-	clone := *t
+	clone, known := *t, *t.known
+	clone.known = &known
 	clone.id, clone.created, clone.updated = newID(now), now, now
 	clone.forkedFrom, clone.ephemeral, clone.archived, clone.loaded = t.id, p.Ephemeral, false, true
-	clone.status, clone.flags, clone.turn, clone.unload = statusIdle, nil, nil, nil
+	clone.status, clone.flags, clone.turn = statusIdle, nil, nil
 	clone.subscribers, clone.turns = []*conn{r.conn}, nil
 	for _, u := range turns {
 		v := &turn{id: u.id, thread: &clone, status: u.status, fault: u.fault, items: u.items, started: u.started,

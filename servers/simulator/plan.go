@@ -9,39 +9,6 @@ import (
 	"unicode"
 )
 
-// A scene is what the built-in agent knows when it plans for a prompt.
-type scene struct {
-	dir        string
-	branch     string
-	failing    bool     // the repository has the failing test
-	sawFailure bool     // this session has seen the test fail
-	pushed     bool     // the branch was pushed since the last change
-	done       []string // what this session did, such as "fixed ...", oldest first
-	steered    bool     // the prompt steers a running turn, whose work it ends
-}
-
-// Learn makes a fact true, as an [Effect] does.
-func (s *scene) Learn(f Fact) {
-	did := ""
-	switch f {
-	case FactSawFailure:
-		s.sawFailure, did = true, "ran the tests and saw TestRefreshExpiredToken fail"
-	case FactTestsPassed:
-		s.sawFailure, did = false, "ran the tests, and all passed"
-	case FactFixed:
-		s.failing, s.pushed, did = false, false, "fixed the expired token check"
-	case FactPushed:
-		s.pushed, did = true, "pushed the branch "+s.branch
-	case FactNotes:
-		s.pushed, did = false, "wrote the release notes for version 2.4"
-	case FactMeasured:
-		did = "ran the benchmarks"
-	case FactPublished:
-		did = "published the release notes"
-	}
-	s.done = append(slices.DeleteFunc(slices.Clone(s.done), func(have string) bool { return have == did }), did)
-}
-
 // unknown is the answer to prompts that the agent does not know.
 const unknown = "I am only a simulated agent: I can run the tests, fix the failing one, push the branch, write and " +
 	"publish the release notes and run the benchmarks; " +
@@ -62,13 +29,13 @@ func (s promptWords) any(words ...string) bool {
 type intent struct {
 	name    string
 	matches func(promptWords) bool
-	plan    func(scene) []Step
+	plan    func(Session) []Step
 }
 
 // intents are the prompts that the agent knows, the rarest first. Set once.
 var intents = []intent{
 	{"no push", func(s promptWords) bool { return s.any("push", "pushed") && s.any("don't", "dont", "not", "never") },
-		func(scene) []Step { return []Step{say("I leave the branch as it is and push nothing.")} }},
+		func(Session) []Step { return []Step{say("I leave the branch as it is and push nothing.")} }},
 	{"push", func(s promptWords) bool { return s.any("push") }, pushSteps},
 	{"publish", func(s promptWords) bool { return s.any("publish") }, publishSteps},
 	{"notes", func(s promptWords) bool {
@@ -103,7 +70,7 @@ func intentOf(prompt string) intent {
 			return in
 		}
 	}
-	return intent{plan: func(s scene) []Step {
+	return intent{plan: func(s Session) []Step {
 		if s.steered {
 			return []Step{say("I stopped to hear you, but that I do not know. " + unknown)}
 		}
@@ -111,20 +78,14 @@ func intentOf(prompt string) intent {
 	}}
 }
 
-// plan returns the steps for a prompt. It is pure.
-func plan(s scene, prompt string) []Step { return intentOf(prompt).plan(s) }
-
-func stopSteps(s scene) []Step {
+func stopSteps(s Session) []Step {
 	if s.steered {
 		return []Step{say("All right, I stop here.")}
 	}
 	return []Step{say("Nothing is running here, so there is nothing to stop.")}
 }
 
-func branchSteps(s scene) []Step {
-	if s.branch == "" {
-		return []Step{say("This directory is no repository, so there is no branch.")}
-	}
+func branchSteps(s Session) []Step {
 	return []Step{say("It is on the branch " + s.branch + ".")}
 }
 
@@ -141,7 +102,7 @@ func lines(after time.Duration, texts ...string) []Line {
 const testPause = 450 * time.Millisecond
 
 // testRun is the command that runs the tests in a repository.
-func testRun(s scene) Run {
+func testRun(s Session) Run {
 	run := Run{Command: "go test ./..."}
 	if !isShop(s.dir) {
 		run.Lines = lines(testPause, "ok  \tnotes/collect\t0.204s", "ok  \tnotes/render\t0.318s",
@@ -164,7 +125,7 @@ func testRun(s scene) Run {
 	return run
 }
 
-func testSteps(s scene) []Step {
+func testSteps(s Session) []Step {
 	run := testRun(s)
 	steps := []Step{Think{"I run the whole suite.", 500 * time.Millisecond}, run}
 	if run.Exit != 0 {
@@ -186,7 +147,7 @@ const fixDiff = `@@ -41,7 +41,7 @@ func (s *Service) Refresh(token string) (Sess
  	}
 `
 
-func fixSteps(s scene) []Step {
+func fixSteps(s Session) []Step {
 	switch {
 	case !s.sawFailure:
 		return []Step{say("Nothing has failed in this session, so there is nothing to fix yet; ask me to run the tests " +
@@ -207,7 +168,7 @@ func fixSteps(s scene) []Step {
 	}
 }
 
-func pushSteps(s scene) []Step {
+func pushSteps(s Session) []Step {
 	if s.pushed {
 		return []Step{say("The branch " + s.branch + " is pushed already, and nothing has changed since.")}
 	}
@@ -225,7 +186,7 @@ func pushSteps(s scene) []Step {
 	}
 }
 
-func notesSteps(s scene) []Step {
+func notesSteps(s Session) []Step {
 	return []Step{
 		Think{"I read what was merged since the last release.", 500 * time.Millisecond},
 		say("I read the log since version 2.3 first."),
@@ -243,7 +204,7 @@ func notesSteps(s scene) []Step {
 }
 
 // publishSteps asks for the version of the notes, as a question in words.
-func publishSteps(scene) []Step {
+func publishSteps(Session) []Step {
 	return []Step{
 		Think{"The notes do not say which version they are for, so I ask.", 300 * time.Millisecond},
 		Input{Queries: []Query{{Text: "Which version are the release notes for?", Options: []string{"2.4", "2.4.1", "2.5"}}},
@@ -272,7 +233,7 @@ func published(answers []string) []Step {
 	}
 }
 
-func benchSteps(scene) []Step {
+func benchSteps(Session) []Step {
 	names := []string{
 		"CartAdd", "CartTotal", "CatalogSearch", "CatalogAccents", "CheckoutPrice", "CheckoutTax", "AuthLogin",
 		"AuthRefresh", "MailRender", "MailQueue", "PaymentsSign", "PaymentsVerify", "InvoicePDF", "SessionLoad",
@@ -296,7 +257,7 @@ var benchFigures = []string{
 }
 
 // changesSteps returns the answer about what the session did.
-func changesSteps(s scene) []Step {
+func changesSteps(s Session) []Step {
 	text := "Nothing has been changed in this session yet."
 	if n := len(s.done); n == 1 {
 		text = "One thing was done in this session: I " + s.done[0] + "."

@@ -68,7 +68,7 @@ func final(steps []Step) string {
 
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	shop := scene{dir: shopDir, branch: "auth-refactor", failing: true}
+	shop := Session{dir: shopDir, branch: "auth-refactor", failing: true}
 	saw, fixed, mended := shop, shop, shop
 	saw.sawFailure = true
 	fixed.failing = false
@@ -78,23 +78,23 @@ func TestPlan(t *testing.T) {
 	worked := shop
 	worked.done = []string{"ran the tests", "fixed the check"}
 	for _, row := range []struct {
-		scene  scene
-		prompt string
-		want   string
-		says   string
+		session Session
+		prompt  string
+		want    string
+		says    string
 	}{
 		{shop, "run the tests", "think run(go test ./...)=1 effect0 say", "One test fails: TestRefreshExpiredToken"},
 		{fixed, "run the tests", "think run(go test ./...)=0 effect1 say", "All tests pass."},
-		{scene{dir: notesDir, failing: true}, "run the tests", "think run(go test ./...)=0 effect1 say", "All tests pass."},
+		{Session{dir: notesDir, failing: true}, "run the tests", "think run(go test ./...)=0 effect1 say", "All tests pass."},
 		{saw, "fix it", "think say edit effect2 run(go test ./...)=0 effect1 say", "all tests pass now."},
 		{shop, "fix it", "say", "Nothing has failed in this session"},
 		{mended, "fix it", "say", "somebody has fixed it"},
 		{shop, "push the branch", "think ask(git push origin auth-refactor)[effect3 say|say]", ""},
 		{pushed, "push it", "say", "pushed already"},
 		{shop, "don't push", "say", "push nothing"},
-		{scene{dir: notesDir}, "write the release notes",
+		{Session{dir: notesDir}, "write the release notes",
 			"think say run(git log --oneline v2.3..HEAD)=0 say edit effect4 say", "are written"},
-		{scene{dir: notesDir}, "publish the release notes", "think input[run(notes publish --version 2.5)=0 effect6 say]",
+		{Session{dir: notesDir}, "publish the release notes", "think input[run(notes publish --version 2.5)=0 effect6 say]",
 			""},
 		{shop, "publish it", "think input[run(notes publish --version 2.5)=0 effect6 say]", ""},
 		{shop, "run the benchmarks", "think run(go test -run xxx -bench . ./...)=0 effect5 say", "benchmarks are done"},
@@ -102,17 +102,17 @@ func TestPlan(t *testing.T) {
 		{worked, "what changed", "think say", "I ran the tests, and last I fixed the check."},
 		{shop, "stop", "say", "nothing to stop"},
 		{shop, "make me a sandwich", "say", "simulated"},
-		{scene{steered: true}, "stop", "say", "I stop here"},
-		{scene{steered: true}, "hurry up", "say", "I stopped to hear you"},
+		{Session{steered: true}, "stop", "say", "I stop here"},
+		{Session{steered: true}, "hurry up", "say", "I stopped to hear you"},
 	} {
-		steps := plan(row.scene, row.prompt)
+		steps := row.session.Plan(Prompt{Text: row.prompt, Steered: row.session.steered})
 		if got := outline(steps); got != row.want {
 			t.Errorf("%q: %s\nwant %s", row.prompt, got, row.want)
 		}
 		if got := final(steps); !strings.Contains(got, row.says) {
 			t.Errorf("%q ends with %q", row.prompt, got)
 		}
-		if again := plan(row.scene, row.prompt); outline(steps) != outline(again) ||
+		if again := row.session.Plan(Prompt{Text: row.prompt, Steered: row.session.steered}); outline(steps) != outline(again) ||
 			!strings.Contains(outline(steps), "input") && !reflect.DeepEqual(steps, again) {
 			t.Errorf("%q: two plans differ", row.prompt)
 		}
@@ -135,10 +135,10 @@ func TestPublished(t *testing.T) {
 // TestAnswersCanBeSaid: the last sentence is a paragraph of its own, without code.
 func TestAnswersCanBeSaid(t *testing.T) {
 	t.Parallel()
-	s := scene{dir: shopDir, branch: "b", failing: true, sawFailure: true, done: []string{"ran the tests"}}
+	s := Session{dir: shopDir, branch: "b", failing: true, sawFailure: true, done: []string{"ran the tests"}}
 	for _, prompt := range []string{"run the tests", "fix it", "write the release notes", "run the benchmarks",
 		"what changed", "hello", "stop", "don't push"} {
-		text := final(plan(s, prompt))
+		text := final(s.Plan(Prompt{Text: prompt}))
 		last := text[strings.LastIndex(text, "\n")+1:]
 		if strings.ContainsAny(last, "`*#/") || !strings.HasSuffix(last, ".") || len(last) > 300 {
 			t.Errorf("%q: %q cannot be said", prompt, last)
@@ -151,7 +151,7 @@ func TestAnswersCanBeSaid(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	t.Parallel()
-	s := scene{dir: shopDir, failing: true, sawFailure: true}
+	s := Session{dir: shopDir, failing: true, sawFailure: true}
 	for prompt, want := range map[string][2]time.Duration{
 		"run the tests":           {3 * time.Second, 9 * time.Second},
 		"fix it":                  {4 * time.Second, 10 * time.Second},
@@ -161,21 +161,13 @@ func TestPace(t *testing.T) {
 		"hello":                   {0, 4 * time.Second},
 	} {
 		var took time.Duration
-		for _, f := range frames(plan(s, prompt)) {
-			took += f.after
+		work := NewWork(s.Plan, func(Fact) {})
+		work.Hear(Prompt{Text: prompt})
+		for act, more := work.Next(); more; act, more = work.Next() {
+			took += act.For
 		}
 		if took < want[0] || took > want[1] {
 			t.Errorf("%q takes %v, want %v to %v", prompt, took, want[0], want[1])
-		}
-	}
-}
-
-func TestPieces(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{"": 0, "one": 1, "one two": 2, " one  two ": 3, "a\n\nb": 2, "ü ö": 2} {
-		got := pieces(text)
-		if len(got) != want || strings.Join(got, "") != text {
-			t.Errorf("%q: %q", text, got)
 		}
 	}
 }

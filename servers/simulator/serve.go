@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Serve runs one machine and serves its app-server on a listener until ctx ends: a WebSocket on any path, /healthz and
-// /readyz. It closes the listener and returns nil when every connection has ended. If it serves a machine again, the
-// machine is as after a crash: its threads are there, and its running turns were interrupted. When a machine that
-// leaves is lost, its listener is closed.
+// Serve runs one machine and serves its app-server on a listener until ctx ends: a WebSocket on any path. It closes the
+// listener and returns nil when every connection has ended. If it serves a machine again, the machine is as after a
+// crash: its threads are there, and its running turns were interrupted. When a machine that leaves is lost, its
+// listener is closed.
 func (w *World) Serve(ctx context.Context, machine string, ln net.Listener) error {
 	m := w.find(machine)
 	if m == nil {

@@ -26,7 +26,7 @@ type Run struct {
 	Exit    int
 }
 
-// Both runs commands concurrently: all begin at once, and each ends after its last line.
+// Both runs commands side by side: all begin at once, and then one after the other prints and ends.
 type Both []Run
 
 // A Line is a line of output, which comes After the line before it.

@@ -41,14 +41,11 @@ type thread struct {
 	turns                          []*turn
 	turn                           *turn // the running turn, or nil
 	subscribers                    []*conn
-	forkedFrom                     string // id of its source, or ""
-	unload                         *timer
+	forkedFrom                     string   // id of its source, or ""
 	approval, sandbox              string   // as given to thread/start
 	allowed                        []string // commands accepted for the session
 	forgotten                      int      // how many turns of earlier worlds it recalled
-	sawFailure                     bool     // as in scene, like pushed and done
-	pushed                         bool
-	done                           []string
+	known                          *Session // by the built-in agent
 }
 
 // source returns the program that made the thread, by which lists filter.
@@ -61,16 +58,12 @@ func (t *thread) source() string {
 
 const sourceExec = "exec"
 
-// An item is one entry of a turn. Guarded by mu of its machine.
+// An item is one entry of a turn, as clients see it. Guarded by mu of its machine.
 type item struct {
-	kind, id           string
-	text               string // of a message of the agent or the user, or of reasoning
-	client             *string
-	command, cwd       string
-	output             string
-	exit               *int
-	status             string
-	changes            []Change
+	*Item
+	id                 string
+	client             *string // of a message of the user
+	cwd                string
 	started, completed time.Time
 }
 
@@ -82,7 +75,7 @@ type turn struct {
 	fault              string
 	items              []*item // finished items
 	open               []*item // open items, oldest first
-	frames             []frame
+	work               *Work
 	next               *timer // for the next frame
 	steers             []input
 	hangs              bool // it waits at a Hang
@@ -102,22 +95,21 @@ func (s Seed) thread(now time.Time) *thread {
 	at := now.Add(-s.Old)
 	t := &thread{
 		id: s.ID, name: s.Title, cwd: s.Dir, branch: s.Branch, created: at.Add(-time.Hour), updated: at,
-		loaded: true, stored: true, status: statusIdle, done: s.Done, exec: s.Exec,
+		loaded: true, stored: true, status: statusIdle, known: newSession(s.Dir, s.Branch, s.Done...), exec: s.Exec,
 	}
 	start := at.Add(-time.Duration(len(s.Turns)) * 10 * time.Minute)
 	for i, st := range s.Turns {
 		begin := start.Add(time.Duration(i+1) * 10 * time.Minute)
 		u := &turn{id: newID(begin), thread: t, status: turnCompleted, started: begin.Add(-time.Minute), completed: begin}
-		add := func(it item) {
-			it.id, it.started, it.completed = newID(begin), begin.Add(-time.Minute), begin
-			u.items = append(u.items, &it)
+		add := func(it Item) {
+			u.items = append(u.items, &item{Item: &it, id: newID(begin), cwd: s.Dir, started: begin.Add(-time.Minute),
+				completed: begin})
 		}
-		add(item{kind: "userMessage", text: st.Prompt})
+		add(Item{Kind: ItemUser, Text: st.Prompt})
 		if st.Command != "" {
-			add(item{kind: "commandExecution", command: st.Command, cwd: s.Dir, output: st.Output, exit: new(0),
-				status: "completed"})
+			add(Item{Kind: ItemCommand, Command: st.Command, Output: st.Output, Exit: new(0), Status: ItemCompleted})
 		}
-		add(item{kind: "agentMessage", text: st.Answer})
+		add(Item{Kind: ItemMessage, Text: st.Answer})
 		t.turns = append(t.turns, u)
 	}
 	t.preview = s.Turns[0].Prompt
@@ -140,36 +132,25 @@ func (t *thread) wireStatus() map[string]any {
 
 // wire returns the Thread object, without its turns.
 func (t *thread) wire() map[string]any {
-	var git, environments any
+	var git any
 	if t.branch != "" {
 		git = map[string]any{"sha": nil, "branch": t.branch, "originUrl": nil}
 	}
-	if t.loaded {
-		environments = []any{map[string]any{"environmentId": "local", "cwd": t.cwd, "runtimeWorkspaceRoots": []string{t.cwd}}}
-	}
 	return map[string]any{
-		"id": t.id, "environments": environments, "extra": nil, "sessionId": t.id, "forkedFromId": textOrNull(t.forkedFrom),
-		"attachedToThreadId": nil,
-		"parentThreadId":     nil, "preview": t.preview, "ephemeral": t.ephemeral, "section": nil, "sectionEnteredAt": nil,
-		"projectId":   nil,
-		"historyMode": "paginated", "modelProvider": "simulator", "model": "simulated", "reasoningEffort": nil,
-		"createdAt": t.created.Unix(), "updatedAt": t.updated.Unix(), "recencyAt": t.updated.Unix(), "status": t.wireStatus(),
-		"path": nil, "cwd": t.cwd, "cliVersion": version, "originator": "switchboard", "source": t.source(),
-		"canAcceptDirectInput": true,
-		"threadSource":         nil, "agentNickname": nil, "agentRole": nil, "gitInfo": git, "name": textOrNull(t.name),
-		"daybreakEnabled": nil, "turns": []any{},
+		"id": t.id, "sessionId": t.id, "forkedFromId": textOrNull(t.forkedFrom), "parentThreadId": nil, "preview": t.preview,
+		"ephemeral": t.ephemeral, "modelProvider": "simulator", "model": "simulated", "createdAt": t.created.Unix(),
+		"updatedAt": t.updated.Unix(), "recencyAt": t.updated.Unix(), "status": t.wireStatus(), "path": nil, "cwd": t.cwd,
+		"cliVersion": version, "source": t.source(), "gitInfo": git, "name": textOrNull(t.name), "turns": []any{},
 	}
 }
 
 // settings returns the answer to start and resume: the settings of the thread, and the given fields.
 func (t *thread) settings(fields map[string]any) map[string]any {
 	all := map[string]any{
-		"model": "simulated", "modelProvider": "simulator", "serviceTier": nil, "disabledPluginIds": []any{}, "cwd": t.cwd,
-		"runtimeWorkspaceRoots": []string{t.cwd}, "instructionSources": []any{},
+		"model": "simulated", "modelProvider": "simulator", "cwd": t.cwd, "reasoningEffort": nil,
 		"approvalPolicy": cmp.Or(t.approval, "on-request"), "approvalsReviewer": "user",
 		"sandbox": map[string]any{"type": cmp.Or(t.sandbox, sandboxTypes["workspace-write"]),
 			"writableRoots": []any{}, "networkAccess": false},
-		"activePermissionProfile": nil, "reasoningEffort": nil, "multiAgentMode": "explicitRequestOnly",
 	}
 	maps.Copy(all, fields)
 	return all
@@ -187,13 +168,13 @@ func (u *turn) wire(view string) map[string]any {
 	items := []any{}
 	last := u.lastMessage()
 	for _, it := range u.items {
-		if view == viewFull || view == viewSummary && (it.kind == "userMessage" || it == last) {
+		if view == viewFull || view == viewSummary && (it.Kind == ItemUser || it == last) {
 			items = append(items, it.wire())
 		}
 	}
 	var fault, started, completed, took any
 	if u.fault != "" {
-		fault = map[string]any{"message": u.fault, "codexErrorInfo": "other", "additionalDetails": nil, "misalignment": nil}
+		fault = map[string]any{"message": u.fault, "codexErrorInfo": "other", "additionalDetails": nil}
 	}
 	if !u.started.IsZero() {
 		started = u.started.Unix()
@@ -210,7 +191,7 @@ func (u *turn) wire(view string) map[string]any {
 // lastMessage returns the newest finished message of the agent, nil for none.
 func (u *turn) lastMessage() *item {
 	for _, it := range slices.Backward(u.items) {
-		if it.kind == "agentMessage" {
+		if it.Kind == ItemMessage {
 			return it
 		}
 	}
@@ -223,37 +204,35 @@ func (it *item) wire() map[string]any {
 	if !it.completed.IsZero() {
 		completed = it.completed.UnixMilli()
 	}
-	all := map[string]any{"type": it.kind, "id": it.id, "startedAtMs": it.started.UnixMilli(), "completedAtMs": completed}
+	all := map[string]any{"type": it.Kind, "id": it.id, "startedAtMs": it.started.UnixMilli(), "completedAtMs": completed}
 	with := func(more map[string]any) map[string]any {
 		maps.Copy(all, more)
 		return all
 	}
-	switch it.kind {
-	case "userMessage":
+	switch it.Kind {
+	case ItemUser:
 		return with(map[string]any{"clientId": it.client,
-			"content": []any{map[string]any{"type": "text", "text": it.text, "text_elements": []any{}}}})
-	case "agentMessage":
-		return with(map[string]any{"moderation": nil, "text": it.text, "phase": nil, "memoryCitation": nil, "delivery": nil,
-			"questions": nil})
-	case "plan":
-		return with(map[string]any{"text": it.text})
-	case "reasoning":
+			"content": []any{map[string]any{"type": "text", "text": it.Text, "text_elements": []any{}}}})
+	case ItemMessage:
+		return with(map[string]any{"text": it.Text, "phase": nil})
+	case ItemPlan:
+		return with(map[string]any{"text": it.Text})
+	case ItemThought:
 		summary := []string{}
-		if it.text != "" {
-			summary = append(summary, it.text)
+		if it.Text != "" {
+			summary = append(summary, it.Text)
 		}
 		return with(map[string]any{"summary": summary, "content": []any{}})
-	case "fileChange":
-		return with(map[string]any{"changes": wireChanges(it.changes), "status": it.status})
+	case ItemEdit:
+		return with(map[string]any{"changes": wireChanges(it.Changes), "status": it.Status})
 	}
 	var output, took any
-	if it.status != turnRunning && it.exit != nil {
-		output, took = it.output, it.completed.Sub(it.started).Milliseconds()
+	if it.Status != ItemRunning && it.Exit != nil {
+		output, took = it.Output, it.completed.Sub(it.started).Milliseconds()
 	}
 	return with(map[string]any{
-		"pluginId": nil, "scriptPath": nil, "command": inShell(it.command), "cwd": it.cwd, "processId": nil,
-		"source": "agent", "status": it.status,
-		"commandActions": actions(it.command), "aggregatedOutput": output, "exitCode": it.exit, "durationMs": took,
+		"command": inShell(it.Command), "cwd": it.cwd, "processId": nil, "source": "agent", "status": it.Status,
+		"commandActions": actions(it.Command), "aggregatedOutput": output, "exitCode": it.Exit, "durationMs": took,
 	})
 }
 

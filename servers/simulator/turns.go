@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +27,8 @@ type Start struct {
 type turnParams struct {
 	Input    []struct{ Type, Text string }
 	ClientID *string `json:"clientUserMessageId"`
-	Expected *string `json:"expectedTurnId"`
-	TurnID   *string `json:"turnId"`
+	Expected string  `json:"expectedTurnId"`
+	TurnID   string  `json:"turnId"`
 }
 
 func (p turnParams) input() (input, *refusal) {
@@ -71,7 +70,7 @@ func turnStart(t *thread, r request, p turnParams) *refusal {
 	}
 	u := t.turn
 	if u == nil {
-		u = &turn{id: newID(start.At), thread: t, status: turnRunning}
+		u = &turn{id: newID(start.At), thread: t, status: turnRunning, work: NewWork(t.plan, t.learn)}
 	}
 	start.Turn = u.id
 	t.m.starts = append(t.m.starts, start)
@@ -85,10 +84,9 @@ func turnStart(t *thread, r request, p turnParams) *refusal {
 		u.steer(in)
 	case fault == StartSlow:
 		t.turn, u.coming = u, true
-		u.next = t.m.later(slowStart, func() { u.begin(); u.work(in) })
+		u.next = t.m.later(slowStart, func() { u.begin(in) })
 	default:
-		u.begin()
-		u.work(in)
+		u.begin(in)
 	}
 	return nil
 }
@@ -96,23 +94,18 @@ func turnStart(t *thread, r request, p turnParams) *refusal {
 // slowStart is how long after its answer a turn begins with [StartSlow]; with the real one it was 3 to 8 ms.
 const slowStart = 20 * time.Millisecond
 
-// work begins the work of a turn that has begun.
-func (u *turn) work(in input) {
-	u.say(in)
-	u.plan(in, false)
-	u.advance()
-}
-
-// begin begins a turn and notifies the clients.
-func (u *turn) begin() {
+// begin begins a turn with an input, and its work.
+func (u *turn) begin(in input) {
 	t := u.thread
 	t.turn, t.stored, u.coming = u, true, false
 	t.turns = append(t.turns, u)
-	t.unload.cancel()
 	u.started = time.Now()
 	t.updated = u.started
 	t.setStatus(statusActive)
 	t.publish("turn/started", map[string]any{"turn": u.wire(viewNone)})
+	u.say(in)
+	u.work.Hear(Prompt{Text: in.text})
+	u.advance()
 }
 
 // say adds the user's message to a turn.
@@ -123,60 +116,82 @@ func (u *turn) say(in input) {
 	if u.thread.preview == "" {
 		u.thread.preview = in.text
 	}
-	it := &item{kind: "userMessage", text: in.text, client: in.client}
+	it := &item{Item: &Item{Kind: ItemUser, Text: in.text}, client: in.client}
 	u.openItem(it)
 	u.closeItem(it)
 }
 
-// plan sets the frames of a turn for an input.
-func (u *turn) plan(in input, steered bool) {
-	u.frames, u.hangs = nil, false
-	t := u.thread
-	prompt := Prompt{Text: in.text, Steered: steered}
+// plan returns the steps for a prompt: those of the script, or else those of the built-in agent.
+func (t *thread) plan(p Prompt) []Step {
 	var steps []Step
 	if t.m.script != nil {
-		steps = t.m.script(prompt)
+		steps = t.m.script(p)
 	}
 	if steps == nil {
-		s := t.scene()
-		s.steered = steered
-		steps = plan(s, in.text)
+		t.known.failing = isShop(t.cwd) && !t.m.fixed
+		steps = t.known.Plan(p)
 	}
-	if t.m.holds != nil && t.m.holds(prompt) {
+	if t.m.holds != nil && t.m.holds(p) {
 		steps = slices.Insert(slices.Clone(steps), len(steps)-1, Step(Hang{}))
 	}
-	u.frames = frames(steps)
+	return steps
 }
 
-// scene returns what the built-in agent knows in a thread.
-func (t *thread) scene() scene {
-	return scene{
-		dir: t.cwd, branch: cmp.Or(t.branch, "main"), failing: isShop(t.cwd) && !t.m.fixed,
-		sawFailure: t.sawFailure, pushed: t.pushed, done: t.done,
-	}
+// learn makes a fact true.
+func (t *thread) learn(f Fact) {
+	t.known.Learn(f)
+	t.m.fixed = t.m.fixed || f == FactFixed
 }
 
-// advance runs the frames of a turn until it has to wait.
+// advance does the work of a turn until it has to wait.
 func (u *turn) advance() {
-	for u.status == turnRunning && u.ask == nil {
-		if len(u.steers) > 0 && !u.busy() {
+	for u.status == turnRunning {
+		if len(u.steers) > 0 && !u.work.Busy() {
 			u.absorb()
 			continue
 		}
-		if len(u.frames) == 0 {
+		act, more := u.work.Next()
+		if !more && u.ask == nil {
 			u.finish(turnCompleted, "")
+		}
+		if !more || !u.show(act) {
 			return
 		}
-		f := u.frames[0]
-		if f.after > 0 {
-			u.frames[0].after = 0
-			u.next = u.thread.m.after(f.after, u.advance)
-			return
+	}
+}
+
+// show shows an act to the clients. It returns false if the turn has to wait.
+func (u *turn) show(act Act) bool {
+	switch act.Does {
+	case Waits:
+		if act.For > 0 {
+			u.next = u.thread.m.after(act.For, u.advance)
 		}
-		u.frames = u.frames[1:]
-		if f.do(u) {
-			return
-		}
+		return act.For <= 0
+	case Begins:
+		u.openItem(&item{Item: act.Item, cwd: u.thread.cwd})
+	case Adds:
+		u.delta(u.itemOf(act.Item), act.Text)
+	case Ends:
+		u.endItem(u.itemOf(act.Item))
+	case Asks:
+		return !u.asks(act)
+	case Tells:
+		u.tell(act.Step)
+	case Rests:
+		u.hangs = !u.thread.m.released
+		return !u.hangs
+	}
+	return true
+}
+
+// tell tells the clients what is no item.
+func (u *turn) tell(step Step) {
+	switch s := step.(type) {
+	case Review:
+		u.publishReview(s)
+	case Fail:
+		u.finish(turnFailed, s.Message)
 	}
 }
 
@@ -184,47 +199,34 @@ func (u *turn) advance() {
 // request to the clients ends first.
 func (u *turn) steer(in input) {
 	u.steers = append(u.steers, in)
-	if u.coming || u.ask != nil || u.busy() {
+	if u.coming || u.work.Busy() {
 		return
 	}
 	u.next.cancel()
 	u.advance()
 }
 
-// busy reports whether a command or an edit is open.
-func (u *turn) busy() bool {
-	return slices.ContainsFunc(u.open, func(it *item) bool {
-		return it.kind == "commandExecution" || it.kind == "fileChange"
-	})
-}
-
 // absorb gives the agent all waiting inputs. Its open item is withdrawn and never ends. It then works on the last
 // input.
 func (u *turn) absorb() {
-	if len(u.open) > 0 {
-		u.open = nil
+	if u.work.Open() {
 		u.usage()
 	}
+	u.open, u.hangs = nil, false
 	last := u.steers[len(u.steers)-1]
 	for _, in := range u.steers {
 		u.say(in)
 	}
 	u.steers = nil
-	u.plan(last, true)
+	u.work.Hear(Prompt{Text: last.text, Steered: true})
 }
 
 func turnSteer(t *thread, r request, p turnParams) *refusal {
 	switch {
-	case p.Expected == nil:
-		return refuse("Invalid request: missing field `expectedTurnId`")
-	case *p.Expected == "":
-		return refuse("expectedTurnId must not be empty")
 	case t.turn == nil:
 		return refuse("no active turn to steer")
-	case t.turn.id != *p.Expected:
-		return refuse("expected active turn id `%s` but found `%s`", *p.Expected, t.turn.id)
-	case len(p.Input) == 0:
-		return refuse("input must not be empty")
+	case t.turn.id != p.Expected:
+		return refuse("expected active turn id `%s` but found `%s`", p.Expected, t.turn.id)
 	}
 	in, no := p.input()
 	if no != nil {
@@ -242,13 +244,11 @@ func turnSteer(t *thread, r request, p turnParams) *refusal {
 
 func turnInterrupt(t *thread, r request, p turnParams) *refusal {
 	switch {
-	case p.TurnID == nil:
-		return refuse("Invalid request: missing field `turnId`")
-	case *p.TurnID == "":
+	case p.TurnID == "":
 	case t.turn == nil, t.turn.coming:
 		return refuse("no active turn to interrupt")
-	case t.turn.id != *p.TurnID:
-		return refuse("expected active turn id %s but found %s", *p.TurnID, t.turn.id)
+	case t.turn.id != p.TurnID:
+		return refuse("expected active turn id %s but found %s", p.TurnID, t.turn.id)
 	}
 	r.conn.reply(r.id, map[string]any{})
 	if t.turn != nil {
@@ -262,7 +262,8 @@ func (u *turn) finish(status, fault string) {
 	t := u.thread
 	u.next.cancel()
 	u.status, u.fault, u.completed = status, fault, time.Now()
-	u.frames, u.steers, u.open = nil, nil, nil
+	u.work.Leave()
+	u.steers, u.open = nil, nil
 	t.turn, t.updated = nil, u.completed
 	turn := u.wire(viewNone)
 	switch status {
@@ -284,7 +285,6 @@ func (u *turn) finish(status, fault string) {
 	if u.ask != nil {
 		t.m.resolve(u.ask)
 	}
-	t.unloadLater()
 }
 
 // markUnread notifies the clients that the turn is unread.
@@ -329,15 +329,35 @@ func (u *turn) closeItem(it *item) {
 	})
 }
 
-// delta publishes a piece of an open item.
-func (u *turn) delta(it *item, method, text string) {
-	u.thread.publish(method, map[string]any{"turnId": u.id, "itemId": it.id, "delta": text})
+// endItem ends an open item of the agent, and publishes what follows it.
+func (u *turn) endItem(it *item) {
+	u.closeItem(it)
+	if it.Kind != ItemThought {
+		u.usage()
+	}
+	if it.Kind == ItemEdit {
+		var diff strings.Builder
+		for _, c := range it.Changes {
+			diff.WriteString("diff --git a/" + c.Path + " b/" + c.Path + "\n" + c.Diff)
+		}
+		u.thread.publish("turn/diff/updated", map[string]any{"turnId": u.id, "diff": diff.String()})
+	}
 }
 
-// learn makes a fact true.
-func (t *thread) learn(f Fact) {
-	s := t.scene()
-	s.Learn(f)
-	t.sawFailure, t.pushed, t.done = s.sawFailure, s.pushed, s.done
-	t.m.fixed = t.m.fixed || f == FactFixed
+// itemOf returns the open item of the work.
+func (u *turn) itemOf(of *Item) *item {
+	return u.open[slices.IndexFunc(u.open, func(it *item) bool { return it.Item == of })]
+}
+
+// delta publishes a piece of an open item.
+func (u *turn) delta(it *item, text string) {
+	params := map[string]any{"turnId": u.id, "itemId": it.id, "delta": text}
+	method := map[string]string{
+		ItemMessage: "item/agentMessage/delta", ItemPlan: "item/plan/delta",
+		ItemCommand: "item/commandExecution/outputDelta", ItemThought: "item/reasoning/summaryTextDelta",
+	}[it.Kind]
+	if it.Kind == ItemThought {
+		params["summaryIndex"] = 0
+	}
+	u.thread.publish(method, params)
 }

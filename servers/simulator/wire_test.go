@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,19 +28,14 @@ func TestErrorsAreThoseOfTheRealOne(t *testing.T) {
 	for _, row := range []struct{ method, params, want string }{
 		{"initialize", `{"clientInfo":{"name":"x","version":"1"}}`, "-32600 Already initialized"},
 		{"thread/read", `{}`, "-32600 Invalid request: missing field `threadId`"},
-		{"turn/start", c.turn("nope", "x"),
-			"-32600 invalid thread id: invalid character: expected an optional prefix of `urn:uuid:` followed by " +
-				"[0-9a-fA-F-], found `n` at 1"},
+		{"turn/start", c.turn("nope", "x"), "-32600 invalid thread id: nope"},
 		{"turn/start", c.turn(missing, "x"), "-32600 thread not found: " + missing},
 		{"turn/start", c.turn(archived, "x"), "-32600 thread not found: " + archived},
 		{"turn/start", c.turn(never, strings.Repeat("x", maxInput+1)), "-32602 input is too large"},
 		{"turn/steer", steer(missing, "t", ""), "-32600 thread not found: " + missing},
 		{"turn/steer", steer(never, "t", ""), "-32600 no active turn to steer"},
-		{"turn/steer", on(busy), "-32600 Invalid request: missing field `expectedTurnId`"},
-		{"turn/steer", steer(busy, "", ""), "-32600 expectedTurnId must not be empty"},
 		{"turn/steer", steer(busy, missing, ""), "-32600 expected active turn id `" + missing + "` but found `" + running +
 			"`"},
-		{"turn/steer", steer(busy, running, ""), "-32600 input must not be empty"},
 		{"turn/interrupt", `{"threadId":"` + never + `","turnId":"t"}`, "-32600 no active turn to interrupt"},
 		{"turn/interrupt", `{"threadId":"` + busy + `","turnId":"t"}`, "-32600 expected active turn id t but found " +
 			running},
@@ -56,7 +50,6 @@ func TestErrorsAreThoseOfTheRealOne(t *testing.T) {
 			" is not materialized yet; thread/turns/list is unavailable before first user message"},
 		{"thread/items/list", on(never), "-32601 thread/items/list is not supported yet"},
 		{"thread/archive", on(missing), "-32600 no rollout found for thread id " + missing},
-		{"thread/name/set", `{"threadId":"` + never + `","name":" "}`, "-32600 thread name must not be empty"},
 		{"thread/list", `{"cursor":"zzz"}`, "-32600 invalid cursor: zzz"},
 		{"thread/start", `{"sandbox":"foo"}`,
 			"-32600 Invalid request: unknown variant `foo`, expected one of `read-only`, `workspace-write`, " +
@@ -93,10 +86,6 @@ func TestHandshake(t *testing.T) {
 	if got := c.refused("initialize", `{}`); got != "-32600 Invalid request: missing field `clientInfo`" {
 		t.Errorf("the next reply is %s", got)
 	}
-	if got := c.refused("initialize", `{"clientInfo":{"name":"bad\nname","version":"1"}}`); !strings.Contains(got,
-		"Must be a valid HTTP header value") {
-		t.Error(got)
-	}
 	m := c.call("initialize",
 		`{"clientInfo":{"name":"lab","version":"0.0.1"},"capabilities":{"optOutNotificationMethods":["thread/started"]}}`)
 	if agent := field[string](t, m.Result, "userAgent"); !strings.HasPrefix(agent, "lab/0.169.0 (") {
@@ -109,32 +98,9 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-func TestHTTPSide(t *testing.T) {
+func TestBrowsersAreRefused(t *testing.T) {
 	t.Parallel()
-	w := scripted()
-	addr := serve(t, w, "bigpc")
-	for _, row := range []struct {
-		method, path, origin string
-		status               int
-		body                 string
-	}{
-		{"GET", "/healthz", "", 200, ""}, {"GET", "/readyz", "", 200, ""}, {"POST", "/readyz", "", 405, ""},
-		{"GET", "/", "", 400, "Connection header did not include 'upgrade'\n"},
-		{"GET", "/healthz", "null", 403, ""}, {"GET", "/", "http://localhost", 403, ""},
-	} {
-		r, err := http.NewRequestWithContext(t.Context(), row.method, "http://"+addr+row.path, nil)
-		must(t, err)
-		if row.origin != "" {
-			r.Header.Set("Origin", row.origin)
-		}
-		reply, err := http.DefaultClient.Do(r)
-		must(t, err)
-		body, _ := io.ReadAll(reply.Body)
-		_ = reply.Body.Close()
-		if reply.StatusCode != row.status || string(body) != row.body {
-			t.Errorf("%s %s: %d %q", row.method, row.path, reply.StatusCode, body)
-		}
-	}
+	addr := serve(t, scripted(), "bigpc")
 	header := http.Header{"Origin": {"http://" + addr}}
 	if ws, reply, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr, header); err == nil ||
 		reply.StatusCode != http.StatusForbidden {
@@ -225,30 +191,5 @@ func TestApprovalsAreReplayedAndTheFirstAnswerCounts(t *testing.T) {
 	}
 	if done := a.until("turn/completed"); field[[]map[string]any](t, done.Params, "turn", "items")[0]["text"] != "left" {
 		t.Errorf("%s", done.Params)
-	}
-}
-
-func TestStartOnABusyThreadIsASteer(t *testing.T) {
-	t.Parallel()
-	w := scripted(Hang{})
-	c := connect(t, serve(t, w, "bigpc"))
-	thread := c.start()
-	first := field[string](t, c.call("turn/start", c.turn(thread, "one")).Result, "turn", "id")
-	second := field[string](t, c.call("turn/start", c.turn(thread, "two")).Result, "turn", "id")
-	if first != second {
-		t.Errorf("turns %s and %s", first, second)
-	}
-	done := c.until("turn/completed")
-	if text := field[[]map[string]any](t, done.Params, "turn", "items")[0]["text"]; text != "as you like " {
-		t.Error(text)
-	}
-	starts := w.Starts("bigpc")
-	if len(starts) != 2 || starts[0].Steered || !starts[1].Steered || starts[1].Turn != first ||
-		starts[0].ClientID != "client-1" {
-		t.Errorf("%+v", starts)
-	}
-	items := field[[]map[string]any](t, c.call("thread/items/list", `{"threadId":"`+thread+`"}`).Result, "data")
-	if len(items) != 3 {
-		t.Errorf("%d items", len(items))
 	}
 }

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"net"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,27 +19,6 @@ func visit(t *testing.T, addr, thread string) *client {
 	c := connect(t, addr)
 	c.call("thread/resume", `{"threadId":"`+thread+`","excludeTurns":true}`)
 	return c
-}
-
-// ask runs a turn and returns its last message and everything that was streamed.
-func (c *client) ask(thread, prompt string) (answer, streamed string) {
-	c.t.Helper()
-	c.call("turn/start", c.turn(thread, prompt))
-	for {
-		m, ok := c.receive()
-		switch {
-		case !ok:
-			c.t.Fatalf("%q: the connection ended", prompt)
-		case m.Method == "item/commandExecution/outputDelta":
-			streamed += field[string](c.t, m.Params, "delta")
-		case m.Method == "turn/completed":
-			items := field[[]map[string]any](c.t, m.Params, "turn", "items")
-			if len(items) == 0 {
-				return "", streamed
-			}
-			return items[0]["text"].(string), streamed
-		}
-	}
 }
 
 // TestStopAtEveryPoint interrupts the fix after each of its notifications.
@@ -147,42 +125,5 @@ func TestTheWorldAtFirst(t *testing.T) {
 				t.Errorf("%s: history %v", s.name, page)
 			}
 		}
-	}
-}
-
-func TestLists(t *testing.T) {
-	t.Parallel()
-	w := scripted(Say{Text: "yes"})
-	c := connect(t, serve(t, w, "bigpc"))
-	ids := []string{}
-	for range 5 {
-		thread := c.start()
-		ids = append(ids, thread)
-		c.ask(thread, "first words")
-	}
-	c.start() // never run: in no list
-	c.call("thread/name/set", `{"threadId":"`+ids[0]+`","name":"A Name"}`)
-	if got := field[string](t, c.until("thread/name/updated").Params, "threadName"); got != "A Name" {
-		t.Error(got)
-	}
-	c.call("thread/archive", `{"threadId":"`+ids[1]+`"}`)
-	page := func(params string) (names []string, next string) {
-		reply := c.call("thread/list", params)
-		for _, thread := range field[[]map[string]any](t, reply.Result, "data") {
-			names = append(names, thread["id"].(string))
-		}
-		if cursor := field[*string](t, reply.Result, "nextCursor"); cursor != nil {
-			next = *cursor
-		}
-		return names, next
-	}
-	first, next := page(`{"limit":2}`)
-	second, _ := page(`{"limit":100,"cursor":"` + next + `"}`)
-	if len(first) != 2 || first[0] != ids[4] || first[1] != ids[3] || len(second) != 4 || second[0] != ids[2] {
-		t.Errorf("%v, then %v", first, second)
-	}
-	c.call("thread/unarchive", `{"threadId":"`+ids[1]+`"}`)
-	if got, _ := page(`{"limit":5}`); !slices.Contains(got, ids[1]) {
-		t.Errorf("unarchived: %v", got)
 	}
 }

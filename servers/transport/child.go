@@ -33,8 +33,8 @@ const maxStderr = 64 << 10
 // A Child is an agent server on the standard streams of a child process. It ends with this process, and its work with
 // it.
 type Child struct {
-	Command []string `yaml:"command" doc:"program and arguments of an agent server that runs as a child, such as [codex, app-server]"`
-	Env     []string `yaml:"env" unset:"none" doc:"what the child gets beside PATH, HOME, the language, proxies, XDG_* and what its kind needs (CODEX_*): NAME passes a variable on, NAME=value sets one"`
+	Command []string `yaml:"command"`
+	Env     []string `yaml:"env"`
 }
 
 // ByCommand returns the transport of a server that is a child process.

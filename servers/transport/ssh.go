@@ -22,7 +22,7 @@ import (
 // hosts. At the other end it runs [connectThere]. The stream carries the WebSocket of an app-server, which outlives
 // the ssh.
 type SSH struct {
-	Destination string `yaml:"ssh" doc:"destination of ssh, such as me@mini.local or a name of ~/.ssh/config; its key must work without a password; or"`
+	Destination string `yaml:"ssh"`
 }
 
 // BySSH returns the transport of a server that is reached by ssh.
@@ -302,6 +302,24 @@ func lastLine(text string) string {
 type There struct {
 	System, Processor  string // as printed by uname
 	Codex, Switchboard string // as printed by --version
+}
+
+// A RemoteWay is a way to an agent of a machine that is reached by ssh.
+type RemoteWay interface {
+	SSH() *SSH
+	// Lacks returns the program that the machine needs and has not, and the fault that says so; "": it has it.
+	Lacks(there There) (program string, fault *handoff.Error)
+}
+
+// SSH implements [RemoteWay].
+func (s *SSH) SSH() *SSH { return s }
+
+// Lacks implements [RemoteWay]: the switchboard of the machine is used where there is one.
+func (s *SSH) Lacks(there There) (program string, fault *handoff.Error) {
+	if there.Codex != "" {
+		return "", nil
+	}
+	return "codex", &handoff.Error{Code: handoff.CodeUnreachable, Detail: "codex", Reason: handoff.ReasonAgentMissing}
 }
 
 // lookThere prints the system, the processor, and the versions of codex and switchboard, a line each.

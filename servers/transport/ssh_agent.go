@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"regexp"
 
+	"switchboard/handoff"
 	"switchboard/servers"
 )
 
 // An SSHAgent reaches an agent with a line protocol on another machine by ssh. The switchboard there runs the agent,
 // so that it outlives the ssh and the next ssh finds it again.
 type SSHAgent struct {
-	Destination string   `yaml:"ssh" doc:"destination of ssh, such as me@mini.local or a name of ~/.ssh/config; switchboard must be installed there"`
-	Command     []string `yaml:"command" doc:"with ssh: program and arguments of the agent on that machine, such as [claude-agent-acp]; its keys stand in machine.yaml there; or"`
+	Destination string   `yaml:"ssh"`
+	Command     []string `yaml:"command"`
 }
 
 // BySSHAgent returns the transport of an agent with a line protocol that is reached by ssh.
@@ -22,8 +23,16 @@ func BySSHAgent() servers.Transport {
 	return t
 }
 
-// SSH returns the way to its machine.
+// SSH implements [RemoteWay].
 func (s *SSHAgent) SSH() *SSH { return &SSH{Destination: s.Destination} }
+
+// Lacks implements [RemoteWay]: the switchboard of the machine starts the agent.
+func (s *SSHAgent) Lacks(there There) (program string, fault *handoff.Error) {
+	if there.Switchboard != "" {
+		return "", nil
+	}
+	return "switchboard", &handoff.Error{Code: handoff.CodeUnreachable, Reason: handoff.ReasonSwitchboardMissing}
+}
 
 // Check implements [servers.Way]. cwd is required, as a directory on that machine has no default.
 func (s *SSHAgent) Check(to servers.Report, files servers.Files) {

@@ -33,10 +33,10 @@ type socket struct {
 
 // A WebSocket reaches an agent server by its URL.
 type WebSocket struct {
-	URL            string `yaml:"url" doc:"address of the agent server, ws://host:port or wss://host/path; or"`
-	TokenFile      string `yaml:"token_file" doc:"file with the token for url; or"`
-	TokenEnv       string `yaml:"token_env" doc:"variable with the token for url"`
-	AllowPlaintext bool   `yaml:"allow_plaintext" unset:"false" doc:"allow ws:// to another machine: whoever is on the way can read along and take over"`
+	URL            string `yaml:"url"`
+	TokenFile      string `yaml:"token_file"`
+	TokenEnv       string `yaml:"token_env"`
+	AllowPlaintext bool   `yaml:"allow_plaintext"`
 
 	Token func() (string, error) // returns the bearer token, at every dial; nil for none
 }
@@ -90,7 +90,7 @@ func (w *WebSocket) Open(ctx context.Context, end servers.End) (servers.Wire, er
 
 // A Unix reaches an agent server by a Unix socket on this machine, which carries a WebSocket too.
 type Unix struct {
-	Path string `yaml:"unix" doc:"path of the socket of an agent server on this machine; or"`
+	Path string `yaml:"unix"`
 }
 
 // ByUnix returns the transport of a server with a Unix socket on this machine.

@@ -78,6 +78,15 @@ func (s *Questions[Wire]) Retell(turn handoff.TurnID) {
 	}
 }
 
+// Move gives the questions of a turn to another one, whose follower does not know them.
+func (s *Questions[Wire]) Move(from, to handoff.TurnID) {
+	for _, q := range s.open {
+		if q.Turn == from {
+			q.Turn, q.reported = to, false
+		}
+	}
+}
+
 // Close removes the questions that match, and returns those of them that were reported.
 func (s *Questions[Wire]) Close(match func(*Open[Wire]) bool) []handoff.Question {
 	var reported []handoff.Question

@@ -3,6 +3,7 @@ package turns
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"switchboard/handoff"
 )
@@ -128,6 +129,16 @@ func (r *Reducer) ItemDone(it Item) []handoff.Update {
 		return updates
 	}
 	return append(updates, handoff.ItemDone{Item: it.Item})
+}
+
+// Add is like ItemDone, but a message is added to the answer of the turn, and does not replace it.
+func (r *Reducer) Add(it Item) []handoff.Update {
+	before, fresh := r.Answer(), r.closed[it.ID] != closedDone
+	updates := r.ItemDone(it)
+	if it.Kind == handoff.ItemMessage && fresh && !r.ended {
+		r.final, r.isFinal = handoff.Clip(strings.TrimSpace(before+"\n\n"+it.Text), SoftBytes), true
+	}
+	return updates
 }
 
 // CatchUp handles items that were read, oldest first: those that the turn finished before its first message here. It

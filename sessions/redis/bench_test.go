@@ -29,3 +29,11 @@ func BenchmarkCommit(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOpen measures how a caller with 100 open handoffs is read.
+func BenchmarkOpen(b *testing.B) {
+	s, err := Open(b.Context(), Config{URL: sessionstest.StartRedis(b).URL, Prefix: "opened"})
+	must(b, err)
+	defer func() { _ = s.Close() }()
+	sessionstest.BenchmarkOpen(b, s)
+}

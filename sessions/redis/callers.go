@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,16 +16,8 @@ import (
 	"switchboard/sessions"
 )
 
-const (
-	// commitWithin bounds a commit as a whole, and a round trip: a person waits to hear that nothing was started.
-	commitWithin = 900 * time.Millisecond
-	// historyPage is how many rows one script reads; the Redis does nothing else meanwhile.
-	historyPage = 128
-	// historyScan bounds how many rows one call looks at in a search; the caller then asks for the next page.
-	historyScan = 10 * historyPage
-)
-
-var pageScript = script("page")
+// commitWithin bounds a commit as a whole, and a round trip: a person waits to hear that nothing was started.
+const commitWithin = 900 * time.Millisecond
 
 // callers stores what is remembered of callers; see [sessions.Callers] and [sessions.Pages].
 type callers struct{ *engine }
@@ -43,10 +36,6 @@ func (s callers) State(ctx context.Context, c handoff.Caller) (ledger.State, err
 	if err != nil {
 		return ledger.State{}, err
 	}
-	return s.stateOf(ctx, name)
-}
-
-func (s callers) stateOf(ctx context.Context, name string) (ledger.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	docs, err := s.client.HGetAll(ctx, s.key(name, docsKey)).Result()
@@ -71,7 +60,7 @@ func (s callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (
 			return 0, err
 		}
 	}
-	n, err := s.write(ctx, name, s.batch(name, b), b.Promise)
+	n, err := s.write(ctx, name, s.batch(name, b))
 	switch {
 	case n == -1:
 		return ledger.Outdated, err
@@ -84,7 +73,8 @@ func (s callers) Commit(ctx context.Context, c handoff.Caller, b ledger.Batch) (
 // batch returns a batch as a change, which was decided from the version first, then from keys that are free.
 func (s callers) batch(name string, b ledger.Batch) (c change) {
 	docs, history := s.key(name, docsKey), s.key(name, historyKey)
-	c.seen = []seen{{docs, versionField, b.Was}}
+	c.promise = b.Promise
+	c.saw(b.Was, "HGET", docs, versionField)
 	for doc, body := range b.Put {
 		c.do("HSET", docs, doc, body)
 	}
@@ -94,7 +84,7 @@ func (s callers) batch(name string, b ledger.Batch) (c change) {
 	for _, of := range b.Changed {
 		past, texts := s.key(name, pastPrefix)+of.Key, s.key(name, textsName)+of.Key
 		if of.Free {
-			c.seen = append(c.seen, seen{past, "", ""})
+			c.saw(0, "EXISTS", past)
 		}
 		if of.Clear {
 			c.do("DEL", past)
@@ -136,27 +126,23 @@ func (s callers) batch(name string, b ledger.Batch) (c change) {
 
 // Waiting implements [sessions.Callers]. Where one life at a time uses the store, it takes over the callers of all dead
 // lives.
-func (s callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
-	all := map[handoff.Caller]ledger.State{}
+func (s callers) Waiting(ctx context.Context, prefix string) (all []handoff.Caller, err error) {
 	found := map[string]bool{} // by name: whether the caller has such a document
 	read := func(name string) (bool, error) {
 		if there, was := found[name]; was {
 			return there, nil
 		}
 		c, ok := sessions.NamedCaller(name)
-		state, err := s.stateOf(ctx, name)
-		if handoff.CodeOf(err) == handoff.CodeInternal || !ok { // one bad caller must not hide the others
+		there, err := s.hasDocument(ctx, name, prefix)
+		switch {
+		case handoff.CodeOf(err) == handoff.CodeInternal || !ok: // one bad caller must not hide the others
 			s.badEntry(s.key(name, docsKey))
-			found[name] = true
-			return true, nil
+			there, err = true, nil
+		case there:
+			all = append(all, c)
 		}
-		for doc := range state.Documents {
-			if strings.HasPrefix(doc, prefix) {
-				found[name], all[c] = true, state
-				break
-			}
-		}
-		return found[name], err
+		found[name] = there
+		return there, err
 	}
 	mine, err := s.indexed(ctx, s.id)
 	for _, name := range append(mine, s.names()...) {
@@ -168,6 +154,14 @@ func (s callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller
 		err = s.inherit(ctx, read)
 	}
 	return all, err
+}
+
+// hasDocument reports whether a caller has a document whose name begins with a prefix.
+func (s callers) hasDocument(ctx context.Context, name, prefix string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	names, err := s.client.HKeys(ctx, s.key(name, docsKey)).Result()
+	return slices.ContainsFunc(names, func(doc string) bool { return strings.HasPrefix(doc, prefix) }), s.fault(err)
 }
 
 // inherit takes over the callers of dead lives. A caller with open work stays in an index all the time.
@@ -256,72 +250,45 @@ func (s callers) Page(
 	if err != nil {
 		return nil, "", err
 	}
-	from, _, err := sessions.ParseMark(q.Before)
-	if err != nil {
-		return nil, "", err
+	read := func(ctx context.Context, keys []string) ([]any, error) {
+		rows := make([]string, len(keys))
+		for i, key := range keys {
+			rows[i] = s.key(name, pastPrefix) + key
+		}
+		return s.client.MGet(ctx, rows...).Result()
 	}
-	for looked := 0; looked < historyScan; {
-		rows, more, err := s.pageRows(ctx, name, from)
+	next, err = s.page(ctx, s.key(name, historyKey), q.Before, q.Limit, read, func(at sessions.Mark, text string) bool {
+		row, err := parsePast(at.Key, text)
 		if err != nil {
-			return nil, "", err
-		}
-		for _, row := range rows {
-			if len(page) == q.Limit {
-				return page, from.String(), nil
-			}
-			from = sessions.Mark{At: row.At, Key: row.Key}
-			if row.Row != "" && q.Found(row.Row) {
-				page = append(page, row)
-			}
-		}
-		if !more {
-			return page, "", nil
-		}
-		looked += len(rows)
-	}
-	return page, from.String(), nil
-}
-
-// pageRows reads the rows after a mark. One that has expired is "".
-func (s callers) pageRows(
-	ctx context.Context, name string, from sessions.Mark,
-) (all []ledger.Past, more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.within)
-	defer cancel()
-	reply, err := pageScript.Run(ctx, s.client, []string{s.key(name, historyKey)}, s.key(name, pastPrefix), from.Key,
-		from.At, historyPage).Slice()
-	if err != nil {
-		return nil, false, s.fault(err)
-	}
-	var again int64
-	var rows []any
-	if !replied(reply, &again, &rows) {
-		return nil, false, unexpected("history")
-	}
-	for _, one := range rows {
-		var key, at, text string
-		list, _ := one.([]any)
-		if !replied(list, &key, &at, &text) {
-			return nil, false, unexpected("history")
-		}
-		row, err := parsePast(key, text)
-		if text != "" && err != nil {
 			s.badEntry(s.key(name, historyKey))
+			return false
 		}
-		if row.At, err = strconv.ParseInt(at, 10, 64); err != nil {
-			return nil, false, unexpected("history")
+		found := q.Found(row.Row)
+		if row.At = at.At; found {
+			page = append(page, row)
 		}
-		all = append(all, row)
-	}
-	return all, again == 1, nil
+		return found
+	})
+	return page, next, err
 }
 
 // Texts implements [sessions.Pages].
-func (s callers) Texts(ctx context.Context, c handoff.Caller, key string) (map[string]string, error) {
+func (s callers) Texts(ctx context.Context, c handoff.Caller, keys ...string) (map[string]map[string]string, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.client.HGetAll(ctx, s.key(name, textsName)+key).Result()
+	all := map[string]map[string]string{}
+	answers, err := s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for _, key := range keys {
+			p.HGetAll(ctx, s.key(name, textsName)+key)
+		}
+		return nil
+	})
+	for i, answer := range answers {
+		if parts := answer.(*goredis.MapStringStringCmd).Val(); len(parts) > 0 {
+			all[keys[i]] = parts
+		}
+	}
 	return all, s.fault(err)
 }

@@ -1,22 +1,17 @@
--- Writes a change if the values that it was decided from are still the same. Go decides what may follow what.
--- KEYS: every key that is compared or written.
--- ARGV: how many comparisons follow, then for each: its key, a field of that hash or "", and the expected value ("" for
---   none); then the commands, each as how many words it has and those words. HDELALONE drops a field of a hash that has
---   no other one.
--- Returns the reply of the last command, 0 if that is no number; -n if the nth value is another one.
+-- Writes a change if the reads that it was decided from still have the same answers. Go decides what may follow what.
+-- KEYS: every key that is read or written.
+-- ARGV: how many reads follow, then each as how many words it has, those words, and the expected answer ("" for none);
+--   then the commands, each as how many words it has and those words. HDELALONE drops a field of a hash that has no
+--   other one.
+-- Returns the reply of the last command, 0 if that is no number; -n if the nth read has another answer.
 local at, last = 2, 0
 for n = 1, tonumber(ARGV[1]) do
-  local key, field, was = unpack(ARGV, at, at + 2)
-  local is
-  if field == '' then
-    is = redis.call('GET', key)
-  else
-    is = redis.call('HGET', key, field)
-  end
-  if (is or '') ~= was then
+  local words = tonumber(ARGV[at])
+  local is = redis.call(unpack(ARGV, at + 1, at + words))
+  if tostring(is or '') ~= ARGV[at + words + 1] then
     return -n
   end
-  at = at + 3
+  at = at + words + 2
 end
 while at <= #ARGV do
   local words = tonumber(ARGV[at])

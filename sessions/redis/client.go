@@ -77,11 +77,11 @@ func fenced(name string) *goredis.Script { return script("fence", name) }
 
 // runFenced runs a script of [fenced] for the caller with a name. It fails as [engine.write] does.
 func (e *engine) runFenced(ctx context.Context, name string, s *goredis.Script, keys []string, args ...any) error {
-	newest, epoch, err := e.fence(name)
+	f, err := e.fence(name)
 	if err != nil {
 		return err
 	}
-	return e.fault(s.Run(ctx, e.client, append([]string{newest}, keys...), append([]any{epoch}, args...)...).Err())
+	return e.fault(s.Run(ctx, e.client, append([]string{f.newest}, keys...), append([]any{f.epoch}, args...)...).Err())
 }
 
 // A script may touch one slot of a Cluster only. The keys of one name that begin with key are in one slot, and all

@@ -145,11 +145,13 @@ func TestCommitsCut(t *testing.T) {
 }
 
 // A Redis that is killed is told from one that refuses, whatever is asked, and the store goes on when it is back,
-// although it has forgotten everything: what was decided from before is outdated then.
+// although it has forgotten everything: what was decided from before is outdated then. Its lease is tried to be renewed
+// meanwhile, and is its own again.
 func TestRedisForgets(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
 	s := open(t, redis.Config{URL: server.URL})
+	ended := sessionstest.Run(t, s)
 	must(t, put(t, s, "key"))
 	before, err := s.State(t.Context(), owner)
 	must(t, err)
@@ -164,6 +166,9 @@ func TestRedisForgets(t *testing.T) {
 		_, err = s.Waiting(t.Context(), ledger.HandoffDoc)
 		unreachable(t, err, server.Addr)
 	}
+	for s.RenewErrors() == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
 	server.Start()
 	for { // the client tries a Redis that was away once a second
 		if _, err := s.State(t.Context(), owner); err == nil {
@@ -177,4 +182,5 @@ func TestRedisForgets(t *testing.T) {
 	}
 	must(t, put(t, s, "key", "next"))
 	sessionstest.WantOpen(t, s, "key", "next")
+	must(t, ended())
 }

@@ -9,7 +9,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// FuzzCommit: the scripts do what a store must.
+// FuzzCommit: the store does what every store must.
 func FuzzCommit(f *testing.F) {
 	f.Add([]byte("\x00\x05\x05\x00\x00\x00\x00\x0a\x25\x00\x00\x00\x07\x01\x00\x00\x00\x00\x01\x01\x0a\x00\x00\x01"))
 	s, err := redis.Open(f.Context(), redis.Config{URL: sessionstest.StartRedis(f).URL})

@@ -61,7 +61,7 @@ func (s documents) DropDocument(ctx context.Context, owner handoff.Caller, id st
 	var drop change
 	drop.do("ZREM", list, id)
 	drop.do("DEL", keyPrefix+id)
-	n, err := s.write(ctx, name, drop, false)
+	n, err := s.write(ctx, name, drop)
 	return n > 0, err
 }
 

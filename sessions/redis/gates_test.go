@@ -1,6 +1,9 @@
 package redis_test
 
 import (
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"switchboard/handoff"
@@ -9,7 +12,7 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// TestGateOverOneRedis: the scripts behave as [ledger.Gate] does, and each thread has its own gate.
+// TestGateOverOneRedis: instances share a gate, which behaves as [ledger.Gate] does; each thread has its own.
 func TestGateOverOneRedis(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
@@ -45,5 +48,22 @@ func TestGateOverOneRedis(t *testing.T) {
 	other := handoff.Target{Server: "big", Thread: "pc t/1"}
 	if got, err := both[0].TakeGate(t.Context(), other, "c"); err != nil || got != (ledger.Gate{Holder: "c"}) {
 		t.Errorf("another thread: %+v, %v", got, err)
+	}
+	var all sync.WaitGroup
+	var won atomic.Int32
+	for i := range 16 { // at once, at both
+		all.Go(func() {
+			holder := fmt.Sprint("holder-", i)
+			got, err := both[i%2].TakeGate(t.Context(), handoff.Target{Server: "mini", Thread: "t"}, holder)
+			if err != nil {
+				t.Error(err)
+			}
+			if got.Holder == holder {
+				won.Add(1)
+			}
+		})
+	}
+	if all.Wait(); won.Load() != 1 {
+		t.Errorf("%d of them have the gate", won.Load())
 	}
 }

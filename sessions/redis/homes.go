@@ -1,9 +1,11 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,12 +20,7 @@ import (
 	"switchboard/sessions"
 )
 
-var (
-	takeScript   = script("take")
-	assertScript = script("assert")
-	leaveScript  = script("leave")
-	forgetScript = script("forget")
-)
+var takeScript = script("take")
 
 // freeFor is how long the epoch of a home without an owner is kept: longer than a former owner may still try to write.
 const freeFor = 24 * time.Hour
@@ -51,8 +48,24 @@ type home struct {
 	released chan struct{} // Guarded by mu of the homeSet: closed when a Leave is done; nil before a Leave
 }
 
-// homeKey holds who has a caller: the epoch, a space, and the id of the instance or "".
+// homeKey holds who has a caller; see [claimText].
 func (e *engine) homeKey(name string) string { return e.key(name, "home") }
+
+// claimText returns a claim as it is stored: the epoch, a space, and the id of the instance or "".
+func claimText(c ledger.Claim) string { return fmt.Sprint(c.Epoch, " ", c.ID) }
+
+// parseClaim is the reverse of claimText; the zero Claim of "".
+func parseClaim(text string) (c ledger.Claim, err error) {
+	if text == "" {
+		return c, nil
+	}
+	epoch, id, _ := strings.Cut(text, " ")
+	if c.Epoch, err = strconv.ParseInt(epoch, 10, 64); err != nil {
+		return c, unexpected("home")
+	}
+	c.ID = id
+	return c, nil
+}
 
 // beatsKey holds the newest beat of each life, by its id. A life writes a beat before its index of callers.
 func (e *engine) beatsKey() string { return e.key("m", "beats") }
@@ -60,19 +73,19 @@ func (e *engine) beatsKey() string { return e.key("m", "beats") }
 // indexKey holds the names of the callers of a life.
 func (e *engine) indexKey(id string) string { return e.prefix + ":homes:" + id }
 
-// fence returns the key of the newest epoch that may write for a caller, and the epoch of this life. Both are those of
-// the lease where one life at a time uses the store, else those of the caller's home.
-func (e *engine) fence(name string) (key string, epoch int64, err error) {
+// fence returns the fence of a caller's data: the lease where one life at a time uses the store, else the caller's
+// home.
+func (e *engine) fence(name string) (fence, error) {
 	if !e.shared {
-		return e.epochKey(), e.lease.epoch, nil
+		return fence{e.epochKey(), e.lease.epoch}, nil
 	}
 	e.homes.mu.Lock()
 	defer e.homes.mu.Unlock()
 	h := e.homes.byName[name]
 	if h == nil {
-		return "", 0, elsewhere()
+		return fence{}, elsewhere()
 	}
-	return e.homeKey(name), h.epoch, nil
+	return fence{e.homeKey(name), h.epoch}, nil
 }
 
 // enter puts a caller into the index of this life, unless they are there, before anything is written for them. It
@@ -247,16 +260,11 @@ func (h Homes) claims(ctx context.Context, of []handoff.Caller) ([]ledger.Claim,
 	all := make([]ledger.Claim, len(of))
 	for i, reply := range replies {
 		text, err := reply.Result()
-		switch {
-		case errors.Is(err, goredis.Nil):
-			continue
-		case err != nil:
+		if err = unlessNil(err); err != nil {
 			return nil, h.fault(err)
 		}
-		epoch, id, _ := strings.Cut(text, " ")
-		all[i].ID = id
-		if all[i].Epoch, err = strconv.ParseInt(epoch, 10, 64); err != nil {
-			return nil, unexpected("home")
+		if all[i], err = parseClaim(text); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
@@ -270,11 +278,13 @@ func (h Homes) Assert(ctx context.Context, c handoff.Caller, mine ledger.Claim) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.within)
 	defer cancel()
-	err = h.client.SAdd(ctx, h.indexKey(h.id), name).Err()
-	if err == nil {
-		err = assertScript.Run(ctx, h.client, []string{h.homeKey(name)}, mine.ID, mine.Epoch).Err()
+	if err := h.client.SAdd(ctx, h.indexKey(h.id), name).Err(); err != nil {
+		return h.fault(err)
 	}
-	return h.fault(err)
+	return h.alter(ctx, h.homeKey(name), 0, func(was string) (string, bool) {
+		stored, err := parseClaim(was)
+		return claimText(mine), err == nil && stored.Epoch < mine.Epoch
+	})
 }
 
 // Lose notes that another instance has a caller: this one writes nothing more for them.
@@ -339,7 +349,14 @@ func (e *engine) forget(ctx context.Context, gone ledger.Beat, names []string) e
 	if left, err := e.client.Exists(ctx, e.indexKey(gone.ID)).Result(); err != nil || left > 0 {
 		return e.fault(err)
 	}
-	return e.fault(forgetScript.Run(ctx, e.client, []string{e.beatsKey()}, gone.ID, gone.N).Err())
+	return e.decided(ctx, fence{}, func(c *change) error {
+		text, err := e.readField(ctx, c, e.beatsKey(), gone.ID)
+		var last ledger.Beat
+		if json.Unmarshal([]byte(text), &last) == nil && last.N == gone.N {
+			c.do("HDEL", e.beatsKey(), gone.ID)
+		}
+		return err
+	})
 }
 
 // Leave releases a caller for whom nothing is written any more. From now on writes for them wait until done, which
@@ -373,9 +390,17 @@ func (s callers) leave(ctx context.Context, name string, h *home) error {
 		}
 		close(h.released)
 	}()
-	keys := []string{s.homeKey(name), s.key(name, docsKey), s.attachedKey(name)}
-	free, err := leaveScript.Run(ctx, s.client, keys, s.id, h.epoch, freeFor.Milliseconds()).Int()
-	if err == nil && free == 1 {
+	had := true // a home that is not stored needs no freeing
+	if err := s.alter(ctx, s.homeKey(name), freeFor, func(was string) (string, bool) {
+		mine := was == claimText(ledger.Claim{ID: s.id, Epoch: h.epoch})
+		had = mine || was == ""
+		return claimText(ledger.Claim{Epoch: h.epoch}), mine
+	}); err != nil || !had {
+		return err
+	}
+	open, err := s.hasDocument(ctx, name, ledger.HandoffDoc)
+	calls, errCalls := s.client.Exists(ctx, s.attachedKey(name)).Result()
+	if err = cmp.Or(err, errCalls); err == nil && !open && calls == 0 {
 		err = s.client.SRem(ctx, s.indexKey(s.id), name).Err()
 	}
 	return s.fault(err)

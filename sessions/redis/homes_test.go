@@ -140,6 +140,12 @@ func TestHomes(t *testing.T) {
 	newer := ledger.Claim{ID: b.Homes().ID(), Epoch: mine.Epoch + 1}
 	must(t, errors.Join(b.Homes().Assert(t.Context(), owner, newer), a.Homes().Assert(t.Context(), owner, mine)))
 	claims(newer, ledger.Claim{})
+
+	server.Do("HSET switchboard:{odd}:home a b") // which cannot be read, and is not free for that
+	all, err := a.Homes().Claims(t.Context(), []handoff.Caller{{Principal: "none"}, {Principal: "odd"}})
+	if handoff.CodeOf(err) != handoff.CodeInternal {
+		t.Errorf("a home that cannot be read is %+v, %v", all, err)
+	}
 }
 
 // TestAttached: one instance at a time is in a call of the voice model's server. The next instance that has the caller
@@ -149,7 +155,7 @@ func TestAttached(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL, Shared: true}
 	a, b := open(t, cfg), open(t, cfg)
 	var dead string
-	of := func(s *redis.Store) redis.Attached { return s.Attached(func(id string) bool { return id == dead }) }
+	of := func(s *redis.Store) redis.Calls { return s.Calls(func(id string) bool { return id == dead }) }
 	keeps := func(s *redis.Store, want bool) {
 		t.Helper()
 		mine, err := of(s).Keep(t.Context(), owner, "rtc_1", []byte(`{}`))

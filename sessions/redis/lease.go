@@ -37,10 +37,7 @@ type lease struct {
 	silent bool                                          // the last renewal got no answer. Owned by the caller of tick
 }
 
-var (
-	leaseScript   = script("lease")
-	releaseScript = script("release")
-)
+var leaseScript = script("lease")
 
 func newLease(e *engine) *lease {
 	host, err := os.Hostname()
@@ -68,7 +65,7 @@ func newLease(e *engine) *lease {
 		return h, nil
 	}
 	l.give = func(ctx context.Context) error {
-		return releaseScript.Run(ctx, e.client, []string{l.key}, l.value).Err()
+		return e.alter(ctx, l.key, 0, func(was string) (string, bool) { return "", was == l.value })
 	}
 	return l
 }

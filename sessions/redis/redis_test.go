@@ -95,37 +95,6 @@ func TestStartsWhileRedisStarts(t *testing.T) {
 	must(t, <-done)
 }
 
-func TestRedisDiesAndReturns(t *testing.T) {
-	t.Parallel()
-	server := sessionstest.StartRedis(t)
-	s := open(t, redis.Config{URL: server.URL})
-	ended := sessionstest.Run(t, s)
-	must(t, put(t, s, "key"))
-	server.Kill()
-	for range 20 { // more than the connections of the pool
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		_, err := s.State(ctx, owner)
-		unreachable(t, err, server.Addr)
-		_, err = s.Commit(ctx, owner, sessionstest.Put("key"))
-		unreachable(t, err, server.Addr)
-		if ctx.Err() != nil {
-			t.Fatal("nothing but the caller's own time limit ended it")
-		}
-		cancel()
-	}
-	for s.RenewErrors() == 0 { // Run goes on meanwhile
-		time.Sleep(10 * time.Millisecond)
-	}
-	server.Start()
-	for put(t, s, "key") != nil {
-		time.Sleep(10 * time.Millisecond)
-	}
-	sessionstest.WantOpen(t, s, "key")
-	if err := ended(); err != nil {
-		t.Fatalf("run: %v", err)
-	}
-}
-
 func TestSecondOnTheSameRedis(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)

@@ -171,14 +171,6 @@ func (e *engine) first(ctx context.Context, key string, do func(goredis.Pipeline
 	return err
 }
 
-// firstScript is first for a script.
-func (e *engine) firstScript(ctx context.Context, s *goredis.Script, keys []string, args ...any) *goredis.Cmd {
-	if _, cluster := e.client.(*goredis.ClusterClient); cluster {
-		return e.promised(ctx, s, keys, args...)
-	}
-	return s.Run(ctx, e.client, keys, args...)
-}
-
 // replicated runs commands on a key at its master, and waits for a replica if the master needs one. Commands and WAIT
 // use one connection, since WAIT covers only the writes of its own connection.
 func (e *engine) replicated(ctx context.Context, key string, do func(goredis.Pipeliner)) error {

@@ -10,10 +10,7 @@ import (
 	"switchboard/sessions"
 )
 
-var (
-	saidScript     = fenced("said")
-	saidReadScript = script("said_read")
-)
+var saidScript = fenced("said")
 
 // conversations stores what was said and heard.
 type conversations struct{ *engine }
@@ -33,44 +30,30 @@ func (s conversations) AddSaid(ctx context.Context, c handoff.Caller, lines []se
 }
 
 // Said implements [sessions.Conversations]. A page of a search may be short or empty although there are more.
-func (s conversations) Said(ctx context.Context, c handoff.Caller, q sessions.SaidQuery) (sessions.SaidPage, error) {
-	var page sessions.SaidPage
+func (s conversations) Said(
+	ctx context.Context, c handoff.Caller, q sessions.SaidQuery,
+) (page sessions.SaidPage, err error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return page, err
 	}
-	from, _, err := sessions.ParseMark(q.Before)
-	if err != nil {
-		return page, err
+	keys, search := s.saidKeys(name), ledger.SearchWords(q.Search)
+	read := func(ctx context.Context, ids []string) ([]any, error) {
+		return s.client.HMGet(ctx, keys[1], ids...).Result()
 	}
-	search := ledger.SearchWords(q.Search)
-	for looked := 0; looked < historyScan; looked += historyPage {
-		rows, err := saidReadScript.Run(ctx, s.client, s.saidKeys(name), from.Key, from.At, historyPage).Slice()
-		if err != nil {
-			return page, s.fault(err)
+	page.Next, err = s.page(ctx, keys[0], q.Before, q.Size(), read, func(_ sessions.Mark, text string) bool {
+		var l sessions.Said
+		if json.Unmarshal([]byte(text), &l) != nil { // one bad line must not hide the others
+			s.badEntry(keys[1])
+			return false
 		}
-		for _, row := range rows {
-			var l sessions.Said
-			text, ok := row.(string)
-			if !ok || json.Unmarshal([]byte(text), &l) != nil { // one bad line must not hide the others
-				s.badEntry(s.saidKeys(name)[1])
-				continue
-			}
-			if len(page.Lines) == q.Size() {
-				page.Next = from.String()
-				return page, nil
-			}
-			from = sessions.Mark{At: l.At.UnixMilli(), Key: l.ID}
-			if ledger.Found(sessions.SaidWords(l), search) && time.Since(l.At) < s.historyFor {
-				page.Lines = append(page.Lines, l)
-			}
+		found := ledger.Found(sessions.SaidWords(l), search) && time.Since(l.At) < s.historyFor
+		if found {
+			page.Lines = append(page.Lines, l)
 		}
-		if len(rows) < historyPage {
-			return page, nil
-		}
-	}
-	page.Next = from.String()
-	return page, nil
+		return found
+	})
+	return page, err
 }
 
 // DropSaid implements [sessions.Conversations].
@@ -83,7 +66,7 @@ func (s conversations) DropSaid(ctx context.Context, c handoff.Caller) error {
 	for _, key := range s.saidKeys(name) {
 		drop.do("DEL", key)
 	}
-	_, err = s.write(ctx, name, drop, false)
+	_, err = s.write(ctx, name, drop)
 	return err
 }
 

@@ -4,9 +4,10 @@
 //
 // # Concurrency
 //
-// A [Store] is safe for concurrent use. Each change of more than one command is one Lua script, so that no other
-// client sees half of it. The Redis client never repeats a command: if only the answer was lost, a repeated command
-// would count twice. A batch of a caller may be repeated: it is written once.
+// A [Store] is safe for concurrent use. A change of more than one command is decided from what was read, and one Lua
+// script writes it if that is still so; no other client sees half of it. Other scripts are for what needs the clock of
+// the Redis, or bounds what a caller or a group may have. The Redis client never repeats a command: if only the answer
+// was lost, a repeated command would count twice. A batch of a caller may be repeated: it is written once.
 //
 // # Failure
 //

@@ -13,10 +13,6 @@ import (
 	"switchboard/handoff/threads"
 )
 
-// threadTries bounds how often a step is decided again because another writer changed what it was decided on. Of any
-// number of claims only one changes the thread; the others become copies, which change nothing that is compared.
-const threadTries = 8
-
 // threadStore stores the threads of our own agents. It implements [threads.Store] and is safe for concurrent use.
 type threadStore struct{ *engine }
 
@@ -51,83 +47,57 @@ func (t threadStore) renew(ctx context.Context, thread string) error {
 	return nil
 }
 
-// A threadReader reads threads and turns, and records each value that it read. It implements [threads.Rows].
+// A threadReader reads threads and turns for a step. It implements [threads.Rows].
 type threadReader struct {
 	threadStore
-	ctx  context.Context // Set once; of the step
-	seen []seen
-}
-
-// row decodes the JSON under a key, or in a field of its hash, into a value, which stays unchanged if there is none.
-func (r *threadReader) row(key, field string, into any) error {
-	var text string
-	var err error
-	if field == "" {
-		text, err = r.client.Get(r.ctx, key).Result()
-	} else {
-		text, err = r.client.HGet(r.ctx, key, field).Result()
-	}
-	if err != nil && !errors.Is(err, goredis.Nil) {
-		return err
-	}
-	r.seen = append(r.seen, seen{key, field, text})
-	if text == "" {
-		return nil
-	}
-	return json.Unmarshal([]byte(text), into)
+	ctx    context.Context // Set once; of the step
+	change *change         // Set once; decided from what is read
 }
 
 // Thread implements [threads.Rows].
-func (r *threadReader) Thread(id string) (head threads.Thread, err error) {
-	return head, r.row(r.key("thread", id), "", &head)
+func (r *threadReader) Thread(id string) (threads.Thread, error) {
+	return decoded[threads.Thread](r.read(r.ctx, r.change, r.key("thread", id)))
 }
 
 // Turn implements [threads.Rows].
-func (r *threadReader) Turn(thread, id string) (turn threads.Turn, err error) {
-	return turn, r.row(r.key("turns", thread), id, &turn)
+func (r *threadReader) Turn(thread, id string) (threads.Turn, error) {
+	return decoded[threads.Turn](r.readField(r.ctx, r.change, r.key("turns", thread), id))
 }
 
-// Advance makes one step: it reads what the step is about, decides, and writes the change by a script that checks that
-// nothing of what was read has changed.
+// decoded decodes the JSON that was read; the zero value of "".
+func decoded[T any](text string, err error) (value T, _ error) {
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &value)
+	}
+	return value, err
+}
+
+// Advance makes one step: it reads what the step is about, decides, and writes the change if nothing of what was read
+// has changed. Of any number of claims only one changes the thread; the others are refused.
 func (t threadStore) Advance(ctx context.Context, step threads.Step) (threads.Result, error) {
-	for range threadTries {
-		r := &threadReader{threadStore: t, ctx: ctx}
-		view, err := threads.See(r, step)
+	var f fence // of several instances, a claim alone says which one may go on
+	if !t.shared {
+		f = fence{t.epochKey(), t.lease.epoch}
+	}
+	var made threads.Change
+	err := t.decided(ctx, f, func(c *change) error {
+		view, err := threads.See(&threadReader{threadStore: t, ctx: ctx, change: c}, step)
 		if err != nil {
-			return threads.Result{}, t.fault(err)
+			return err
 		}
-		made, err := threads.Decide(view, step)
-		if err != nil || made.Same {
-			return made.Result, err
+		if made, err = threads.Decide(view, step); err != nil || made.Same {
+			return err
 		}
-		done, err := t.writeStep(ctx, r.seen, made)
-		if err == nil && done && made.Forked {
-			err = t.renew(ctx, made.Thread.Parent)
-		}
-		if err != nil || done {
-			return made.Result, err
-		}
+		return t.commands(c, made)
+	})
+	if err == nil && made.Forked && !made.Same {
+		err = t.renew(ctx, made.Thread.Parent)
 	}
-	return threads.Result{}, handoff.Fault(handoff.CodeBusy, "", "too many change the thread at once")
+	return made.Result, err
 }
 
-// writeStep writes a change; false if a value that was seen has changed since.
-func (t threadStore) writeStep(ctx context.Context, read []seen, c threads.Change) (bool, error) {
-	made, err := t.changeOf(c)
-	if err != nil {
-		return false, err
-	}
-	made.seen = read
-	newest, epoch := t.epochKey(), t.lease.epoch
-	if t.shared { // a claim alone says which instance may go on: no epoch
-		newest, epoch = t.key("no", "epoch"), 0
-	}
-	n, err := t.writeBehind(ctx, newest, epoch, made, false)
-	return n >= 0 && err == nil, err
-}
-
-// changeOf returns a change of threads in the commands that write it.
-func (t threadStore) changeOf(c threads.Change) (made change, err error) {
+// commands adds the commands that write a change of threads.
+func (t threadStore) commands(to *change, c threads.Change) (err error) {
 	encode := func(v any) string {
 		body, failed := json.Marshal(v)
 		err = cmp.Or(err, failed)
@@ -135,42 +105,27 @@ func (t threadStore) changeOf(c threads.Change) (made change, err error) {
 	}
 	for _, head := range c.Threads {
 		list := t.key("list", head.Owner)
-		made.do("SET", t.key("thread", head.ID), encode(head), "KEEPTTL")
-		made.do("ZREMRANGEBYSCORE", list, "-inf", head.Updated.Add(-t.threadsFor).UnixMicro())
+		to.do("SET", t.key("thread", head.ID), encode(head), "KEEPTTL")
+		to.do("ZREMRANGEBYSCORE", list, "-inf", head.Updated.Add(-t.threadsFor).UnixMicro())
 		if head.Newest() != "" {
-			made.do("ZADD", list, head.Updated.UnixMicro(), head.ID)
+			to.do("ZADD", list, head.Updated.UnixMicro(), head.ID)
 		} else {
-			made.do("ZREM", list, head.ID)
+			to.do("ZREM", list, head.ID)
 		}
 	}
 	for _, turn := range c.Turns {
-		made.do("HSET", t.key("turns", turn.Thread), turn.ID, encode(turn))
+		to.do("HSET", t.key("turns", turn.Thread), turn.ID, encode(turn))
 	}
 	for _, it := range c.Items {
-		made.do("RPUSH", t.key("items", c.Thread.ID), encode(it))
+		to.do("RPUSH", t.key("items", c.Thread.ID), encode(it))
 	}
-	kinds := []string{"thread", "turns", "items"}
 	for _, head := range append(c.Threads, c.Thread) {
-		for _, kind := range kinds { // NX and GT: never shorten a life that a copy needs
-			made.do("PEXPIRE", t.key(kind, head.ID), t.threadsFor.Milliseconds(), "NX")
-			made.do("PEXPIRE", t.key(kind, head.ID), t.threadsFor.Milliseconds(), "GT")
+		for _, kind := range []string{"thread", "turns", "items"} { // NX and GT: never shorten a life that a copy needs
+			to.do("PEXPIRE", t.key(kind, head.ID), t.threadsFor.Milliseconds(), "NX")
+			to.do("PEXPIRE", t.key(kind, head.ID), t.threadsFor.Milliseconds(), "GT")
 		}
 	}
-	id := c.Thread.ID
-	switch {
-	case c.Drop && c.Forked:
-		for _, kind := range kinds {
-			made.do("DEL", t.key(kind, id))
-		}
-		made.do("ZREM", t.key("list", c.Thread.Owner), id)
-	case c.Drop && c.Turn.From == c.Thread.ForkAt:
-		made.do("DEL", t.key("turns", id))
-		made.do("DEL", t.key("items", id))
-	case c.Drop:
-		made.do("HDEL", t.key("turns", id), c.Turn.ID)
-		made.do("LTRIM", t.key("items", id), 0, c.Turn.From-c.Thread.ForkAt-1)
-	}
-	return made, err
+	return err
 }
 
 // Read returns a whole thread. The part that it shares with its ancestors never changes.

@@ -208,7 +208,7 @@ func (e *engine) convert(ctx context.Context, name string, kinds []string) error
 		batches = append(batches, ledger.Batch{Now: "converted", Changed: past[i:min(i+convertAtOnce, len(past))]})
 	}
 	for _, b := range append(batches, docs) {
-		if _, err := e.writeBehind(ctx, e.key(name, "nobody"), 0, c.batch(name, b), false); err != nil { // no epoch is newer
+		if _, err := e.run(ctx, fence{}, c.batch(name, b)); err != nil {
 			return err
 		}
 	}
@@ -241,7 +241,7 @@ func formerFields(fields map[string]string) (e ledger.Entry, ok bool) {
 			Title: valid("title"), Why: valid("why"), Outcome: handoff.Outcome(fields["outcome"]),
 			Tests: handoff.Tests(fields["tests"]), Code: handoff.Code(fields["code"]), Spoken: valid("spoken"),
 			Unkept: fields["unkept"] == "1", Giver: valid("giver"), Asker: valid("asker"),
-			Parent: handoff.RunID(valid("parent")),
+			Parent: handoff.ID(valid("parent")),
 		},
 	}
 	if _, noted := fields["tests"]; !noted && e.Outcome == handoff.OutcomeResult { // nobody noted how they ended

@@ -64,7 +64,12 @@ func TestUpgrade(t *testing.T) {
 		must(t, err)
 		waiting, err := s.Waiting(t.Context(), ledger.HandoffDoc)
 		must(t, err)
-		docs := waiting[c].Documents
+		if !slices.Equal(waiting, []handoff.Caller{c}) {
+			t.Errorf("%v wait", waiting)
+		}
+		now, err := s.State(t.Context(), c)
+		must(t, err)
+		docs := now.Documents
 		unreadable := func(name string) { t.Errorf("%s cannot be read", name) }
 		page, err := s.History(t.Context(), c, ledger.HistoryQuery{Search: "aut fix"})
 		must(t, err)
@@ -102,8 +107,9 @@ func TestUpgrade(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || !found || len(docs) != 3 {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
-		if body, _, err := s.Body(t.Context(), c, "heard"); err != nil || body != (ledger.Body{Prompt: "fix", Text: "done"}) {
-			t.Errorf("its words are %+v, %v", body, err)
+		words := ledger.Body{Prompt: "fix", Text: "done"}
+		if all, err := s.Bodies(t.Context(), c, "heard"); err != nil || all["heard"] != words {
+			t.Errorf("its words are %+v, %v", all, err)
 		}
 		sticky, _, ok := ledger.DecodeSticky("bigpc/api", docs[ledger.StickyDoc+"bigpc/api"])
 		if !ok || sticky.Target != (handoff.Target{Server: "bigpc", Project: "api", Thread: "t1"}) {

@@ -1,21 +1,19 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"switchboard/handoff"
 	"switchboard/sessions"
 )
 
-var (
-	valueScript  = script("value")
-	valuesScript = script("values")
-)
+var valueScript = script("value")
 
 // values stores what belongs to no caller. On a Cluster, all values of a kind are in one slot.
 type values struct{ *engine }
@@ -25,57 +23,57 @@ const never = "+inf"
 
 // Value implements [sessions.Values].
 func (s values) Value(ctx context.Context, kind, name string) (sessions.Value, error) {
-	all, err := s.client.HMGet(ctx, s.valueKeys(kind)+name, "version", "group", "body", "ends").Result()
-	if err != nil {
-		return sessions.Value{}, s.fault(err)
+	all, err := s.named(ctx, kind, name)
+	if err != nil || len(all) == 0 {
+		return sessions.Value{}, err
 	}
-	if all[0] == nil {
-		return sessions.Value{}, nil
-	}
-	v, ok := asValue(kind, append([]any{name}, all...))
-	if !ok {
-		return v, unexpected(kind)
-	}
-	return v, nil
+	return all[0], nil
 }
 
 // Values implements [sessions.Values].
 func (s values) Values(ctx context.Context, kind, group string) ([]sessions.Value, error) {
-	rows, err := valuesScript.Run(ctx, s.client, []string{s.groupKey(kind, group)}, s.valueKeys(kind)).Slice()
+	names, err := s.client.ZRange(ctx, s.groupKey(kind, group), 0, -1).Result()
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	all := make([]sessions.Value, 0, len(rows))
-	for _, row := range rows {
-		fields, _ := row.([]any)
-		v, ok := asValue(kind, fields)
-		if !ok {
-			return nil, unexpected(kind)
-		}
-		if v.There() {
-			all = append(all, v)
-		}
-	}
-	slices.SortFunc(all, func(a, b sessions.Value) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
+	slices.Sort(names)
+	return s.named(ctx, kind, names...)
 }
 
-// asValue returns the value of a reply. One that has ended by our clock has no version.
-func asValue(kind string, fields []any) (sessions.Value, bool) {
-	v := sessions.Value{Kind: kind}
-	var body, ends string
-	if !replied(fields, &v.Name, &v.Version, &v.Group, &body, &ends) {
-		return v, false
+// named returns the values with these names that have not ended.
+func (s values) named(ctx context.Context, kind string, names ...string) ([]sessions.Value, error) {
+	rows := make([]*goredis.SliceCmd, len(names))
+	_, err := s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i, name := range names {
+			rows[i] = p.HMGet(ctx, s.valueKeys(kind)+name, "version", "group", "body", "ends")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fault(err)
 	}
-	v.Body = []byte(body)
-	if ends == never {
-		return v, true
+	all := make([]sessions.Value, 0, len(names))
+	for i, row := range rows {
+		v := sessions.Value{Kind: kind, Name: names[i]}
+		var body, ends string
+		switch {
+		case row.Val()[0] == nil: // there is none
+			continue
+		case !replied(row.Val(), &v.Version, &v.Group, &body, &ends):
+			return nil, unexpected(kind)
+		}
+		if v.Body = []byte(body); ends != never {
+			ms, err := strconv.ParseInt(ends, 10, 64)
+			if err != nil {
+				return nil, unexpected(kind)
+			}
+			if v.Ends = time.UnixMilli(ms).UTC(); !v.Ends.After(time.Now()) {
+				continue
+			}
+		}
+		all = append(all, v)
 	}
-	ms, err := strconv.ParseInt(ends, 10, 64)
-	if v.Ends = time.UnixMilli(ms).UTC(); !v.Ends.After(time.Now()) {
-		v.Version = ""
-	}
-	return v, err == nil
+	return all, nil
 }
 
 // Change implements [sessions.Values].

@@ -4,9 +4,11 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"switchboard/handoff"
 	"switchboard/handoff/ledger"
 	"switchboard/sessions"
 )
@@ -86,4 +88,40 @@ func Fill(b *testing.B, s sessions.Callers, n int) {
 		}
 		Must(b, Write(b.Context(), s, Owner, batch))
 	}
+}
+
+// BenchmarkOpen measures what is read to open a caller with 100 open handoffs, each with its words and its whole
+// request, and in the floor the documents alone.
+func BenchmarkOpen(b *testing.B, s sessions.Memory) {
+	open := handoff.Caller{Principal: "opened"}
+	archive := sessions.NewArchive(s, func(name string) { b.Fatal(name) })
+	var keys []string
+	batch := ledger.Batch{Put: map[string]string{}}
+	for i := range 100 {
+		e := Entry(fmt.Sprint("open-", i))
+		keys = append(keys, e.Key)
+		batch.Put[ledger.HandoffDoc+e.Key] = handoff.Encode(e)
+		batch.Changed = append(batch.Changed, ledger.Changed{Key: e.Key, Texts: map[string]string{
+			ledger.PartPrompt: e.Prompt, ledger.PartRequest: strings.Repeat("a whole request ", 64)}})
+	}
+	Must(b, Write(b.Context(), s, open, batch))
+	var floors []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		now, err := s.State(b.Context(), open)
+		Must(b, err)
+		entries := ledger.Entries(now.Documents, func(name string) { b.Fatal(name) })
+		floors = append(floors, time.Since(began))
+		bodies := 0
+		for some := range slices.Chunk(keys, 32) {
+			all, err := archive.Bodies(b.Context(), open, some...)
+			Must(b, err)
+			bodies += len(all)
+		}
+		if len(entries) != 100 || bodies != 100 {
+			b.Fatal(len(entries), bodies)
+		}
+	}
+	slices.Sort(floors)
+	b.ReportMetric(float64(floors[len(floors)/2].Microseconds()), "documents-µs")
 }

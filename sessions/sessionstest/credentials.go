@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,6 +124,18 @@ func testSpend(t *testing.T, s Store) {
 		if got, err := s.Spend(t.Context(), step.name, step.day, step.call, step.soFar); err != nil || got != step.want {
 			t.Fatalf("step %d: %v, %v, want %v", i, got, err, step.want)
 		}
+	}
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			if _, err := s.Spend(t.Context(), "at once", "2026-11-22", fmt.Sprint("c", n), 10); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if sum, err := s.Spend(t.Context(), "at once", "2026-11-22", "", 0); sum != 80 || err != nil {
+		t.Errorf("eight calls spent %d, %v", sum, err)
 	}
 }
 

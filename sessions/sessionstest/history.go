@@ -90,7 +90,8 @@ func testFound(t *testing.T, s Store) {
 		t.Helper()
 		there := status != ""
 		e, found, err := s.Find(t.Context(), c, "key")
-		got, has, errBody := s.Body(t.Context(), c, "key")
+		bodies, errBody := s.Bodies(t.Context(), c, "key")
+		got, has := bodies["key"]
 		if err != nil || errBody != nil || e.Status != status || found != there || has != there || got != want {
 			t.Fatalf("%v found %+v, %t, %v, and %.80v, %t, %v", c, e, found, err, got, has, errBody)
 		}

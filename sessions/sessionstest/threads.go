@@ -18,10 +18,9 @@ func TestThreads(t *testing.T, open func(t *testing.T) threads.Store) {
 	for name, run := range map[string]func(*threadSuite){
 		"a thread goes on":                                            (*threadSuite).goesOn,
 		"a copy reads what was before it":                             (*threadSuite).copies,
-		"of many claims after one turn one goes on":                   (*threadSuite).race,
+		"of many claims one goes on":                                  (*threadSuite).race,
 		"a turn whose lease has passed is lost":                       (*threadSuite).lost,
 		"what a turn took besides waits for its model, or is unheard": (*threadSuite).steers,
-		"what is undone leaves nothing":                               (*threadSuite).undone,
 		"a step made twice is made once":                              (*threadSuite).twice,
 		"another owner sees nothing":                                  (*threadSuite).foreign,
 		"threads are listed, the newest first":                        (*threadSuite).list,
@@ -71,9 +70,15 @@ func (s *threadSuite) refused(step threads.Step, code handoff.Code) {
 	}
 }
 
-func (s *threadSuite) claim(thread, after, turn, copied string) threads.Claim {
-	return threads.Claim{Owner: threadOwner, Thread: thread, After: after, Turn: turn, Copy: copied,
-		Title: "title " + turn, Items: threadItems("asked " + turn), At: s.now}
+func (s *threadSuite) claim(thread, turn string) threads.Claim {
+	return threads.Claim{Owner: threadOwner, Thread: thread, Turn: turn, Title: "title " + turn,
+		Items: threadItems("asked " + turn), At: s.now}
+}
+
+// fork copies a thread up to the end of a turn.
+func (s *threadSuite) fork(thread, after, copied string) threads.Result {
+	s.Helper()
+	return s.advance(threads.Fork{Owner: threadOwner, Thread: thread, After: after, Copy: copied, At: s.now})
 }
 
 // end returns the step that appends an answer and ends the turn.
@@ -89,10 +94,10 @@ func (s *threadSuite) end(r threads.Result) threads.End {
 }
 
 // turn makes a turn from its claim to its end.
-func (s *threadSuite) turn(thread, after, turn, copied string) threads.Result {
+func (s *threadSuite) turn(thread, turn string) threads.Result {
 	s.Helper()
 	s.now = s.now.Add(time.Second)
-	return s.advance(s.end(s.advance(s.claim(thread, after, turn, copied))))
+	return s.advance(s.end(s.advance(s.claim(thread, turn))))
 }
 
 func (s *threadSuite) read(thread string) threads.Record {
@@ -125,9 +130,9 @@ func (s *threadSuite) holds(thread string, turns ...string) {
 
 func (s *threadSuite) goesOn() {
 	s.create("t")
-	s.turn("t", "", "a", "")
+	s.turn("t", "a")
 	first := s.read("t")
-	s.turn("t", "a", "b", "copy")
+	s.turn("t", "b")
 	s.holds("t", "a", "b")
 	r := s.read("t")
 	if r.Turns[0] = first.Turns[0]; fmt.Sprint(r.Turns[0]) != fmt.Sprint(first.Turns[0]) {
@@ -150,36 +155,39 @@ func (s *threadSuite) goesOn() {
 func (s *threadSuite) copies() {
 	s.create("t")
 	for _, turn := range []string{"a", "b", "c"} {
-		s.turn("t", "", turn, "")
+		s.turn("t", turn)
 	}
-	if r := s.turn("t", "b", "d", "u"); r.Thread.ID != "u" {
-		s.Errorf("turn d is in %s", r.Thread.ID)
-	}
-	s.turn("u", "a", "e", "v") // after a turn that the copy has from its parent
-	s.turn("u", "d", "f", "w")
-	s.turn("t", "", "g", "")
-	s.advance(threads.Fork{Owner: threadOwner, Thread: "v", Copy: "x", At: s.now})
-	s.turn("x", "", "h", "")
+	s.fork("t", "b", "u")
+	s.turn("u", "d")
+	s.fork("u", "a", "v") // after a turn that the copy has from its parent
+	s.turn("v", "e")
+	s.fork("u", "d", "w")
+	s.turn("w", "f")
+	s.turn("t", "g")
+	s.fork("v", "", "x")
+	s.turn("x", "h")
 	s.holds("t", "a", "b", "c", "g")
-	s.holds("u", "a", "b", "d", "f")
+	s.holds("u", "a", "b", "d")
 	s.holds("v", "a", "e")
+	s.holds("w", "a", "b", "d", "f")
 	s.holds("x", "a", "e", "h")
 	if anchor := s.read("u").Turns[1].Anchor.Response; anchor != "resp b" {
 		s.Errorf("the copy's anchor is %q", anchor)
 	}
-	s.refused(s.claim("u", "c", "z", "y"), handoff.CodeNotFound) // a turn that the parent had after the copy
+	late := threads.Fork{Owner: threadOwner, Thread: "u", After: "c", Copy: "y", At: s.now}
+	s.refused(late, handoff.CodeNotFound) // a turn that the parent had after the copy
 }
 
 func (s *threadSuite) race() {
 	const many = 64
 	s.create("t")
-	s.turn("t", "", "a", "")
+	s.turn("t", "a")
 	var work sync.WaitGroup
 	results := make([]threads.Result, many)
 	for i := range many {
 		work.Go(func() {
-			r, err := s.store.Advance(s.Context(), s.claim("t", "a", fmt.Sprint("turn", i), fmt.Sprint("copy", i)))
-			if err != nil {
+			r, err := s.store.Advance(s.Context(), s.claim("t", fmt.Sprint("turn", i)))
+			if err != nil && handoff.CodeOf(err) != handoff.CodeBusy {
 				s.Errorf("claim %d: %v", i, err)
 			}
 			results[i] = r
@@ -188,11 +196,11 @@ func (s *threadSuite) race() {
 	work.Wait()
 	went := 0
 	for _, r := range results {
-		if !r.Forked {
+		if r.Turn.ID != "" {
 			went++
+			s.advance(s.end(r))
+			s.holds("t", "a", r.Turn.ID)
 		}
-		s.advance(s.end(r))
-		s.holds(r.Thread.ID, "a", r.Turn.ID)
 	}
 	if went != 1 {
 		s.Errorf("%d claims went on", went)
@@ -201,53 +209,27 @@ func (s *threadSuite) race() {
 
 func (s *threadSuite) lost() {
 	s.create("t")
-	old := s.advance(s.claim("t", "", "a", ""))
-	s.refused(s.claim("t", "", "b", ""), handoff.CodeBusy)
+	old := s.advance(s.claim("t", "a"))
+	s.refused(s.claim("t", "b"), handoff.CodeBusy)
 	s.now = s.now.Add(threads.Lease - time.Millisecond)
 	write := s.end(old).Append
 	write.Anchor = nil
 	old = s.advance(write)
 	s.now = s.now.Add(threads.Lease - time.Millisecond)
-	s.refused(s.claim("t", "", "b", ""), handoff.CodeBusy)
+	s.refused(s.claim("t", "b"), handoff.CodeBusy)
 	s.now = s.now.Add(time.Millisecond)
-	s.advance(s.end(s.advance(s.claim("t", "", "b", ""))))
+	s.advance(s.end(s.advance(s.claim("t", "b"))))
 	s.refused(s.end(old), handoff.CodeTakenOver)
-	s.refused(threads.Undo{Owner: threadOwner, Thread: "t", Turn: "a", Fence: 1}, handoff.CodeTakenOver)
 	s.holds("t", "a", "b")
 	if r := s.read("t"); r.Turns[0].Status != threads.Interrupted || r.Turns[1].Previous != "a" {
 		s.Errorf("%+v", r.Turns)
 	}
 }
 
-func (s *threadSuite) undone() {
-	s.create("t")
-	s.turn("t", "", "a", "")
-	before := s.read("t")
-	for range 2 {
-		r := s.advance(s.claim("t", "a", "b", ""))
-		undo := threads.Undo{Owner: threadOwner, Thread: "t", Turn: "b", Fence: r.Turn.Fence}
-		s.advance(undo)
-		s.advance(undo)
-		s.refused(s.end(r), handoff.CodeTakenOver)
-		s.holds("t", "a")
-	}
-	if after := s.read("t"); after.Thread.Tip != before.Thread.Tip || after.Thread.Active != "" {
-		s.Errorf("%+v", after.Thread)
-	}
-	running := s.advance(s.claim("t", "a", "c", "")) // not a copy: the undone claims are gone
-	copied := s.advance(s.claim("t", "a", "d", "u"))
-	s.advance(threads.Undo{Owner: threadOwner, Thread: "u", Turn: "d", Fence: copied.Turn.Fence})
-	if _, err := s.store.Read(s.Context(), threadOwner, "u"); err == nil {
-		s.Error("the copy is left")
-	}
-	s.advance(s.end(running))
-	s.holds("t", "a", "c")
-}
-
 func (s *threadSuite) twice() {
 	s.create("t")
 	s.create("t")
-	claim := s.claim("t", "", "a", "")
+	claim := s.claim("t", "a")
 	claim.Key = "mine"
 	first, again := s.advance(claim), s.advance(claim)
 	other := claim
@@ -266,15 +248,9 @@ func (s *threadSuite) twice() {
 		s.Errorf("%+v", r)
 	}
 	s.holds("t", "a")
-	s.turn("t", "", "b", "")
-	copied := s.claim("t", "a", "c", "u")
-	s.advance(copied)
-	if r := s.advance(copied); !r.Same || !r.Forked || r.Thread.ID != "u" {
-		s.Errorf("%+v", r)
-	}
-	fork := threads.Fork{Owner: threadOwner, Thread: "t", Copy: "v", At: s.now}
-	s.advance(fork)
-	if r := s.advance(fork); !r.Same {
+	s.turn("t", "b")
+	s.fork("t", "", "v")
+	if r := s.fork("t", "", "v"); !r.Same || !r.Forked || r.Thread.ID != "v" {
 		s.Errorf("%+v", r)
 	}
 	s.holds("v", "a", "b")
@@ -282,13 +258,13 @@ func (s *threadSuite) twice() {
 
 func (s *threadSuite) foreign() {
 	s.create("t")
-	s.turn("t", "", "a", "")
+	s.turn("t", "a")
 	_, err := s.store.Read(s.Context(), "somebody", "t")
 	_, missing := s.store.Read(s.Context(), "somebody", "no such thread")
 	if err == nil || missing == nil || err.Error() != missing.Error() {
 		s.Errorf("%v, %v", err, missing)
 	}
-	claim := s.claim("t", "a", "b", "u")
+	claim := s.claim("t", "b")
 	claim.Owner = "somebody"
 	s.refused(claim, handoff.CodeSessionGone)
 	s.refused(threads.Fork{Owner: "somebody", Thread: "t", Copy: "u", At: s.now}, handoff.CodeSessionGone)
@@ -303,7 +279,7 @@ func (s *threadSuite) list() {
 		s.create(id)
 	}
 	for _, id := range []string{"q", "p", "r", "p"} {
-		s.turn(id, "", fmt.Sprint(id, s.now.Unix()), "")
+		s.turn(id, fmt.Sprint(id, s.now.Unix()))
 	}
 	for limit, want := range map[int][]string{0: nil, 2: {"p", "r"}, 10: {"p", "r", "q"}} {
 		list, err := s.store.List(s.Context(), threadOwner, limit)
@@ -326,17 +302,17 @@ func TestThreadsAge(t *testing.T, store threads.Store, life time.Duration, pass 
 		s.create(id)
 	}
 	for _, id := range []string{"old", "used", "source"} {
-		s.turn(id, "", "a", "")
+		s.turn(id, "a")
 	}
-	s.advance(threads.Fork{Owner: threadOwner, Thread: "source", Copy: "copy", At: s.now})
+	s.fork("source", "", "copy")
 	later := func(part time.Duration) {
 		pass(part)
 		s.now = now()
 	}
 	later(life * 2 / 3)
-	s.turn("used", "", "b", "")
-	s.turn("copy", "", "b", "")
-	running := s.advance(s.claim("running", "", "a", ""))
+	s.turn("used", "b")
+	s.turn("copy", "b")
+	running := s.advance(s.claim("running", "a"))
 	later(life * 2 / 3)
 	s.here(map[string]bool{"old": false, "empty": false, "used": true, "running": true, "source": true, "copy": true})
 	if r, err := store.Read(t.Context(), threadOwner, "copy"); err != nil || len(r.Turns) != 2 {
@@ -378,7 +354,7 @@ func (s *threadSuite) waits(thread string, steers []threads.Steer, unheard ...st
 
 func (s *threadSuite) steers() {
 	s.create("t")
-	r := s.advance(s.claim("t", "", "a", ""))
+	r := s.advance(s.claim("t", "a"))
 	steer := func(n int) threads.Append {
 		return threads.Append{Owner: threadOwner, Thread: "t", Turn: "a", Fence: r.Turn.Fence, At: s.now,
 			Steer: &threads.Steer{N: n, Words: fmt.Sprint("steer ", n)}}
@@ -401,12 +377,12 @@ func (s *threadSuite) steers() {
 	s.advance(end)
 	s.waits("t", nil, "steer 2", "steer 3")
 	s.refused(steer(4), handoff.CodeTakenOver)
-	r = s.advance(s.claim("t", "", "b", ""))
+	r = s.advance(s.claim("t", "b"))
 	last := steer(1)
 	last.Turn, last.Fence = "b", r.Turn.Fence
 	s.advance(last)
 	s.now = s.now.Add(threads.Lease)
-	s.advance(threads.Fork{Owner: threadOwner, Thread: "t", Copy: "u", At: s.now})
+	s.fork("t", "", "u")
 	s.waits("t", nil, "steer 1") // the turn was lost
 	s.waits("u", nil, "steer 1")
 }
@@ -419,35 +395,21 @@ func (s *threadSuite) walk() {
 	names := []string{"t0"}
 	for i := range 300 {
 		thread := names[random.IntN(len(names))]
-		before := have[thread]
-		turn, copied, after := fmt.Sprint("n", i), fmt.Sprint("t", i+1), ""
-		at := len(before)
-		if at > 0 && random.IntN(3) == 0 {
-			at = 1 + random.IntN(at)
-			after = before[at-1]
-		}
-		history := slices.Clone(before[:at])
-		if random.IntN(4) == 0 {
-			s.advance(threads.Fork{Owner: threadOwner, Thread: thread, After: after, Copy: copied, At: s.now})
-			names, have[copied] = append(names, copied), history
+		if before := have[thread]; random.IntN(3) == 0 {
+			copied, after, at := fmt.Sprint("t", i+1), "", len(before)
+			if at > 0 && random.IntN(2) == 0 {
+				at = 1 + random.IntN(at)
+				after = before[at-1]
+			}
+			step := threads.Fork{Owner: threadOwner, Thread: thread, After: after, Copy: copied, At: s.now}
+			if _, err := s.store.Advance(s.Context(), step); err == nil { // a thread may be copied only so often
+				names, have[copied] = append(names, copied), slices.Clone(before[:at])
+			}
 			continue
 		}
-		r, err := s.store.Advance(s.Context(), s.claim(thread, after, turn, copied))
-		if err != nil {
-			continue // a thread may be copied only so often
-		}
-		if want := at < len(before); r.Forked != want {
-			s.Fatalf("a claim after %q of %v forked: %v", after, before, r.Forked)
-		}
-		if random.IntN(5) == 0 {
-			s.advance(threads.Undo{Owner: threadOwner, Thread: r.Thread.ID, Turn: turn, Fence: r.Turn.Fence})
-			continue
-		}
-		s.advance(s.end(r))
-		if r.Forked {
-			names = append(names, copied)
-		}
-		have[r.Thread.ID] = append(history, turn)
+		turn := fmt.Sprint("n", i)
+		s.turn(thread, turn)
+		have[thread] = append(have[thread], turn)
 	}
 	for _, name := range names {
 		s.holds(name, have[name]...)

@@ -14,61 +14,23 @@ import (
 )
 
 // A kept is what a store must have of a caller.
-type kept struct {
-	version string
-	docs    map[string]string
-	texts   map[string]map[string]string // by key and part
-	past    map[string]ledger.Past       // by key
-}
-
-// commit does what a store must do.
-func (k *kept) commit(b ledger.Batch) ledger.Committed {
-	if b.Was != k.version {
-		return ledger.Outdated
-	}
-	for _, c := range b.Changed {
-		if _, there := k.past[c.Key]; c.Free && there {
-			return ledger.NotFree
-		}
-	}
-	maps.Copy(k.docs, b.Put)
-	for _, name := range b.Drop {
-		delete(k.docs, name)
-	}
-	for _, c := range b.Changed {
-		if c.Clear {
-			delete(k.past, c.Key)
-			delete(k.texts, c.Key)
-		}
-		if k.texts[c.Key] == nil {
-			k.texts[c.Key] = map[string]string{}
-		}
-		maps.Copy(k.texts[c.Key], c.Texts)
-		maps.DeleteFunc(k.texts[c.Key], func(_, text string) bool { return text == "" })
-		if c.Past != nil {
-			k.past[c.Key] = *c.Past
-		}
-	}
-	if k.version = b.Now; len(k.docs) == 0 {
-		k.version = ""
-	}
-	return ledger.Written
-}
+type kept struct{ ledger.Kept }
 
 // holds fails the test unless a store has the same.
 func (k *kept) holds(t *testing.T, s Store, c handoff.Caller) {
 	t.Helper()
-	if now, err := s.State(t.Context(), c); err != nil || now.Version != k.version || !maps.Equal(now.Documents, k.docs) {
+	if now, err := s.State(t.Context(), c); err != nil || now.Version != k.Version || !maps.Equal(now.Documents, k.Documents) {
 		t.Fatalf("there is %+v, %v, want %+v", now, err, k)
 	}
 	var pages []ledger.Past
+	texts, err := s.Texts(t.Context(), c, walkKeys...)
+	Must(t, err)
 	for _, key := range walkKeys {
-		parts, err := s.Texts(t.Context(), c, key)
-		Must(t, err)
-		want, over := k.past[key]
+		parts := texts[key]
+		want, over := k.Past[key]
 		got, found, err := s.Past(t.Context(), c, key)
-		if err != nil || found != over || !samePast(got, want) && over || !maps.Equal(parts, k.texts[key]) {
-			t.Fatalf("%s has %+v and %q, %v, want %+v and %q", key, got, parts, err, want, k.texts[key])
+		if err != nil || found != over || !samePast(got, want) && over || !maps.Equal(parts, k.Texts[key]) {
+			t.Fatalf("%s has %+v and %q, %v, want %+v and %q", key, got, parts, err, want, k.Texts[key])
 		}
 		if over && !want.Unkept {
 			pages = append(pages, want)
@@ -100,7 +62,7 @@ const walkBytes = 6
 
 // walkBatch decodes the nth batch of a walk.
 func (k *kept) walkBatch(n int, code []byte) ledger.Batch {
-	b := ledger.Batch{Was: k.version, Now: fmt.Sprint("v", n), Promise: code[0]%2 == 0, Put: map[string]string{}}
+	b := ledger.Batch{Was: k.Version, Now: fmt.Sprint("v", n), Promise: code[0]%2 == 0, Put: map[string]string{}}
 	if code[0]%8 == 7 {
 		b.Was = fmt.Sprint("v", n-2) // usually not the newest one
 	}
@@ -137,10 +99,10 @@ func (k *kept) walkBatch(n int, code []byte) ledger.Batch {
 // store has what it must.
 func Walk(t *testing.T, s Store, c handoff.Caller, walk []byte) {
 	t.Helper()
-	k := kept{docs: map[string]string{}, texts: map[string]map[string]string{}, past: map[string]ledger.Past{}}
+	k := kept{ledger.NewKept()}
 	for n := 0; len(walk) >= walkBytes; n, walk = n+1, walk[walkBytes:] {
 		b := k.walkBatch(n, walk)
-		want := k.commit(b)
+		want := k.Commit(b)
 		if got, err := s.Commit(t.Context(), c, b); err != nil || got != want {
 			t.Fatalf("%+v came to %d, %v, want %d", b, got, err, want)
 		}

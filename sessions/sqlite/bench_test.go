@@ -36,3 +36,11 @@ func BenchmarkCommit(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOpen measures how a caller with 100 open handoffs is read.
+func BenchmarkOpen(b *testing.B) {
+	s, err := Open(b.Context(), Config{Dir: b.TempDir()})
+	must(b, err)
+	defer func() { _ = s.Close() }()
+	sessionstest.BenchmarkOpen(b, s)
+}

@@ -188,25 +188,19 @@ func (s *callers) changed(ctx context.Context, tx transaction, name string, c le
 }
 
 // Waiting implements [sessions.Callers].
-func (s *callers) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
+func (s *callers) Waiting(ctx context.Context, prefix string) (all []handoff.Caller, err error) {
 	rows, err := s.read.QueryContext(ctx, "SELECT DISTINCT caller FROM docs JOIN callers c ON c.name = caller "+
 		"WHERE docs.name >= ? AND docs.name < ? AND ends > ?", prefix, prefix+"\U0010ffff", time.Now().UnixMilli())
-	names, err := collect(rows, err, func(row *sql.Rows, name *string) error { return row.Scan(name) })
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	all := map[handoff.Caller]ledger.State{}
-	for _, name := range names {
-		c, ok := sessions.NamedCaller(name)
-		if !ok {
-			s.badEntry(name)
-			continue
+	_, err = collect(rows, err, func(row *sql.Rows, name *string) error {
+		err := row.Scan(name)
+		if c, ok := sessions.NamedCaller(*name); ok {
+			all = append(all, c)
+		} else if err == nil {
+			s.badEntry(*name)
 		}
-		if all[c], err = s.State(ctx, c); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+		return err
+	})
+	return all, s.fault(err)
 }
 
 // Past implements [sessions.Pages].
@@ -252,17 +246,21 @@ func (s *callers) Page(
 }
 
 // Texts implements [sessions.Pages].
-func (s *callers) Texts(ctx context.Context, c handoff.Caller, key string) (map[string]string, error) {
+func (s *callers) Texts(ctx context.Context, c handoff.Caller, keys ...string) (map[string]map[string]string, error) {
 	name, err := sessions.CallerName(c)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]string{}
-	rows, err := s.read.QueryContext(ctx, "SELECT part, text FROM texts WHERE caller = ? AND key = ?", name, key)
+	all := map[string]map[string]string{}
+	rows, err := s.read.QueryContext(ctx, "SELECT key, part, text FROM texts WHERE caller = ? AND key IN (SELECT value "+
+		"FROM json_each(?))", name, handoff.Encode(keys))
 	_, err = collect(rows, err, func(row *sql.Rows, _ *struct{}) error {
-		var part, text string
-		err := row.Scan(&part, &text)
-		all[part] = text
+		var key, part, text string
+		err := row.Scan(&key, &part, &text)
+		if all[key] == nil {
+			all[key] = map[string]string{}
+		}
+		all[key][part] = text
 		return err
 	})
 	return all, s.fault(err)

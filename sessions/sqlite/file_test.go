@@ -223,7 +223,7 @@ func TestExpires(t *testing.T) {
 		if got := count(s); got != 0 {
 			t.Fatalf("%d after eleven days", got)
 		}
-		if _, ok, err := s.Body(t.Context(), owner, "heard-1"); ok || err != nil {
+		if all, err := s.Bodies(t.Context(), owner, "heard-1"); len(all) > 0 || err != nil {
 			t.Fatalf("a body is left: %v", err)
 		}
 		time.Sleep(78 * day)
@@ -232,8 +232,8 @@ func TestExpires(t *testing.T) {
 		kept(false)
 		runFor(t, s, 10*time.Second)
 		sessionstest.WantOpen(t, s, "unheard")
-		if body, ok, err := s.Body(t.Context(), owner, "unheard"); !ok || err != nil || body.Text != "whole" {
-			t.Fatalf("its body is %+v, %v", body, err)
+		if all, err := s.Bodies(t.Context(), owner, "unheard"); err != nil || all["unheard"].Text != "whole" {
+			t.Fatalf("its body is %+v, %v", all, err)
 		}
 	})
 }

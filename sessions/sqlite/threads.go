@@ -103,17 +103,7 @@ func writeChange(ctx context.Context, tx transaction, c threads.Change) error {
 			return err
 		}
 	}
-	if !c.Drop {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM items WHERE thread = ? AND place >= ?", c.Thread.ID, c.Turn.From)
-	if err == nil {
-		_, err = tx.ExecContext(ctx, "DELETE FROM turns WHERE thread = ? AND id = ?", c.Thread.ID, c.Turn.ID)
-	}
-	if err == nil && c.Forked {
-		_, err = tx.ExecContext(ctx, "DELETE FROM threads WHERE id = ?", c.Thread.ID)
-	}
-	return err
+	return nil
 }
 
 // putBody writes a row whose last column is a value as JSON.

@@ -96,7 +96,7 @@ func (f *Front) waitHandler(began asker) mcp.ToolHandler {
 			return nil, err
 		}
 		c.Asked = true
-		result, err := c.await(ctx, c.grant, handoff.RunID(args.Work))
+		result, err := c.await(ctx, c.grant, handoff.ID(args.Work))
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ type call struct {
 	tool  string                  // Set once
 	grant handoff.Grant           // Set once
 	asked *handoff.RecordQuestion // the question to show to the client's user; nil: none
-	work  handoff.RunID           // the work whose outcome is in the result; "": none
+	work  handoff.ID              // the work whose outcome is in the result; "": none
 	page  string                  // the page where a person can answer the question in the result; "": no question
 	doing atomic.Pointer[string]  // what the agent does now, for progress
 }
@@ -219,7 +219,7 @@ func (c *call) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (
 }
 
 // begin gives work, or returns the work that the same call gave before.
-func (c *call) begin(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+func (c *call) begin(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error) {
 	if err := c.front.cfg.Work.Recovered(ctx, recoverWithin); err != nil {
 		return "", err
 	}
@@ -229,7 +229,7 @@ func (c *call) begin(ctx context.Context, g handoff.Grant, req handoff.Request) 
 	}
 	req.Print = handoff.PrintOf("mcp", g.Caller, g.Key, c.tool, args)
 	c.complete(&req)
-	return c.front.cfg.Backend.Runs.Start(ctx, g, req)
+	return c.front.cfg.Backend.Handoffs.Start(ctx, g, req)
 }
 
 // traceHeader returns the W3C trace context of the call: from the header of its request, or from its _meta, where
@@ -248,7 +248,7 @@ func (c *call) traceHeader() http.Header {
 }
 
 // await waits for work, and records in the call whether the result has an outcome, or a question and how to answer it.
-func (c *call) await(ctx context.Context, g handoff.Grant, id handoff.RunID) (tools.Result, error) {
+func (c *call) await(ctx context.Context, g handoff.Grant, id handoff.ID) (tools.Result, error) {
 	result, err := c.Await(ctx, g, id)
 	if w, ok := result.(tools.WorkResult); ok && err == nil {
 		if w.Record.Outcome != "" {

@@ -13,7 +13,7 @@ import (
 )
 
 // fleet is a fleet of one machine, bigpc, that does what the prompt says: "wait" goes on until finish, "ask" and
-// "danger" ask for a command first, everything else is done at once.
+// "danger" ask for a command first, "form" and "secret" for answers to two fields, everything else is done at once.
 type fleet struct {
 	mu        sync.Mutex
 	records   []handoff.Record
@@ -70,7 +70,7 @@ func (f *fleet) Question(_ handoff.Grant, name string) (handoff.OpenQuestion, er
 	return handoff.OpenQuestion{}, handoff.Fault(handoff.CodeNotPending, "", "")
 }
 
-func (f *fleet) Stop(_ context.Context, _ handoff.Grant, id string) error {
+func (f *fleet) Stop(_ context.Context, _ handoff.Grant, id string, _ handoff.StopOf) error {
 	f.finish(id, handoff.OutcomeInterrupted, "stopped")
 	return nil
 }
@@ -89,8 +89,11 @@ func (f *fleet) Decide(_ context.Context, g handoff.Grant, id handoff.QuestionID
 	return nil
 }
 
-func (f *fleet) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error {
-	return f.Decide(ctx, g, id, handoff.Decision(words))
+func (f *fleet) Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, reply handoff.Reply) error {
+	if reply.Answers != nil {
+		return f.Decide(ctx, g, id, handoff.Decision(fmt.Sprint(reply.Answers)))
+	}
+	return f.Decide(ctx, g, id, handoff.Decision(reply.Words))
 }
 
 func (f *fleet) finish(id string, o handoff.Outcome, text string) {
@@ -104,7 +107,7 @@ func (f *fleet) finish(id string, o handoff.Outcome, text string) {
 	})
 }
 
-func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error) {
 	if req.Target.Server != "bigpc" {
 		return "", handoff.Fault(handoff.CodeUnknownServer, req.Target.Server, "")
 	}
@@ -126,10 +129,16 @@ func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request)
 				State: handoff.StatusStarted, CreatedAt: time.Now(),
 			},
 		)
-		if verb, _, _ := strings.Cut(prompt, " "); verb == "ask" || verb == "danger" {
+		if verb, _, _ := strings.Cut(prompt, " "); verb == "ask" || verb == "danger" || verb == "form" || verb == "secret" {
 			q := handoff.RecordQuestion{
 				ID: handoff.QuestionID("question of " + id), Label: "q1", Handoff: id, Server: "bigpc",
 				Kind: handoff.QuestionCommand, Command: "go test ./...", Risk: "medium",
+			}
+			if verb == "form" || verb == "secret" {
+				q.Words, q.Decisions, q.Asks = true, nil, []handoff.Ask{
+					{Text: "Where?", Options: []string{"here", "in the sandbox"}, Only: true},
+					{Text: "Why?", Optional: true, Secret: verb == "secret"},
+				}
 			}
 			if verb == "danger" {
 				q.Command, q.Risk, q.Tap = "rm -rf ~", "high", "it is risky"
@@ -138,17 +147,17 @@ func (f *fleet) Start(ctx context.Context, g handoff.Grant, req handoff.Request)
 		}
 	})
 	switch verb, _, _ := strings.Cut(prompt, " "); {
-	case again, verb == "wait", verb == "ask", verb == "danger":
+	case again, verb == "wait", verb == "ask", verb == "danger", verb == "form", verb == "secret":
 	default:
 		f.finish(id, handoff.OutcomeResult, "Done: "+prompt)
 	}
-	return handoff.RunID(id), nil
+	return handoff.ID(id), nil
 }
 
 func (f *fleet) Follow(
-	ctx context.Context, g handoff.Grant, id handoff.RunID, _ uint64,
-) iter.Seq2[handoff.RunEvent, error] {
-	return func(yield func(handoff.RunEvent, error) bool) {
+	ctx context.Context, g handoff.Grant, id handoff.ID, _ uint64,
+) iter.Seq2[handoff.Event, error] {
+	return func(yield func(handoff.Event, error) bool) {
 		f.change(func() { f.followers++ })
 		defer f.change(func() { f.followers-- })
 		for {
@@ -160,13 +169,13 @@ func (f *fleet) Follow(
 				}
 			}
 			f.mu.Unlock()
-			e := handoff.RunEvent{Run: id, Record: found, Kind: handoff.RunSnapshot{}}
+			e := handoff.Event{ID: id, Record: found, Kind: handoff.EventSnapshot{}}
 			switch {
 			case found.ID == "":
 				yield(e, handoff.Fault(handoff.CodeNotFound, "such work", ""))
 				return
 			case found.Outcome != "":
-				e.Kind = handoff.RunEnded{}
+				e.Kind = handoff.EventEnded{}
 			}
 			if !yield(e, nil) || found.Outcome != "" {
 				return
@@ -174,14 +183,14 @@ func (f *fleet) Follow(
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				yield(handoff.RunEvent{}, ctx.Err())
+				yield(handoff.Event{}, ctx.Err())
 				return
 			}
 		}
 	}
 }
 
-func (f *fleet) Told(_ context.Context, _ handoff.Grant, id handoff.RunID) error {
+func (f *fleet) Told(_ context.Context, _ handoff.Grant, id handoff.ID) error {
 	f.change(func() {
 		f.told++
 		maps.DeleteFunc(f.prints, func(_, of string) bool { return of == string(id) })
@@ -228,4 +237,4 @@ func (f *fleet) count() int {
 	return len(f.records)
 }
 
-func (f *fleet) Heard(context.Context, handoff.Grant, handoff.RunID) error { return nil }
+func (f *fleet) Heard(context.Context, handoff.Grant, handoff.ID) error { return nil }

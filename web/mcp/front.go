@@ -18,6 +18,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"io"
@@ -36,7 +37,7 @@ import (
 const (
 	// patience bounds the time for one answer: some clients give up after 60 s.
 	patience = 45 * time.Second
-	// sessionIdle is when an unused session ends. Its client can begin another one.
+	// sessionIdle is when a session ends that has no request and no open stream. Its client can begin another one.
 	sessionIdle = 10 * time.Minute
 	// maxSessions bounds the open sessions of one caller, and maxKeySessions those of one key with all the callers that
 	// it names; more are refused.
@@ -49,7 +50,7 @@ const (
 // Work is what the front needs beside the tools.
 type Work interface {
 	// Told records that the client that asked for work was told its outcome.
-	Told(ctx context.Context, g handoff.Grant, id handoff.RunID) error
+	Told(ctx context.Context, g handoff.Grant, id handoff.ID) error
 	// Recovered waits until the work of an earlier process has been read, for at most within.
 	Recovered(ctx context.Context, within time.Duration) error
 }
@@ -68,8 +69,9 @@ type Config struct {
 	// it; "" for a single instance.
 	Instance string
 
-	// Patience is how long one answer may take; 0: [patience]. Tests shorten it.
-	Patience time.Duration
+	// Patience is how long one answer may take; 0: [patience]. Idle and Beat are [sessionIdle] and [beat] in the same
+	// way. Tests shorten them.
+	Patience, Idle, Beat time.Duration
 }
 
 // A Front serves the protocol. It is safe for concurrent use.
@@ -80,14 +82,7 @@ type Front struct {
 	calls    tally        // safe for concurrent use
 
 	mu   sync.Mutex
-	open map[*mcp.Server]session // Guarded by mu: the open sessions, at most maxSessions for each caller
-}
-
-// A session is an open session of a client.
-type session struct {
-	caller handoff.Caller
-	key    string // "": none
-	begun  bool   // the request that begins it has been answered
+	open map[*mcp.Server]*session // Guarded by mu: the open sessions, at most maxSessions for each caller
 }
 
 // New returns a front.
@@ -95,18 +90,17 @@ func New(cfg Config) *Front {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	if cfg.Patience == 0 {
-		cfg.Patience = patience
-	}
+	cfg.Patience = cmp.Or(cfg.Patience, patience)
+	cfg.Idle, cfg.Beat = cmp.Or(cfg.Idle, sessionIdle), cmp.Or(cfg.Beat, beat)
 	cfg.Backend.WorkIDs = true // for [Wait]
-	f := &Front{cfg: cfg, open: map[*mcp.Server]session{}}
+	f := &Front{cfg: cfg, open: map[*mcp.Server]*session{}}
 	server := func(r *http.Request) *mcp.Server {
 		s, _ := r.Context().Value(serverKey{}).(*mcp.Server)
 		return s
 	}
 	// The edge has checked Host and Origin, and bounded the body.
 	f.sessions = bound(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		SessionTimeout: sessionIdle, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
+		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
 	}))
 	f.requests = bound(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
@@ -152,10 +146,14 @@ func (f *Front) Serve(w http.ResponseWriter, r *http.Request, g handoff.Grant) e
 			return err
 		}
 		defer f.begun(server)
+	} else {
+		defer f.use(r.Header.Get("Mcp-Session-Id"))()
 	}
 	r = r.Clone(context.WithValue(ctx, serverKey{}, server))
 	r.Header.Set("Authorization", "Bearer known") // the library requires one; the edge has checked the key
-	handler.ServeHTTP(watchedAnswer{w, r, who.telling, f.told}, r)
+	out, end := newStream(w, f.cfg.Beat)
+	defer end()
+	handler.ServeHTTP(watchedAnswer{out, r, who.telling, f.told}, r)
 	return nil
 }
 
@@ -169,64 +167,6 @@ func (f *Front) Pipe(ctx context.Context, conn io.ReadWriteCloser, g handoff.Gra
 	defer f.begun(server)
 	watched := watchedPipe{conn, who.telling, f.told}
 	return server.Run(ctx, &mcp.IOTransport{Reader: watched, Writer: watched})
-}
-
-// keep adds the server of a session that begins. It fails if the caller or the key has too many sessions.
-func (f *Front) keep(server *mcp.Server, g handoff.Grant) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	ofCaller, ofKey := 0, 0
-	for s, its := range f.open {
-		if its.begun && !used(s) { // the session has ended
-			delete(f.open, s)
-			continue
-		}
-		if its.caller == g.Caller {
-			ofCaller++
-		}
-		if its.key == g.Key && g.Key != "" {
-			ofKey++
-		}
-	}
-	if ofCaller >= maxSessions || ofKey >= maxKeySessions {
-		return handoff.Fault(handoff.CodeOverloaded, "MCP sessions", "")
-	}
-	f.open[server] = session{caller: g.Caller, key: g.Key}
-	return nil
-}
-
-// begun records that the request that should begin a session has been answered. If it began none, the server is
-// removed.
-func (f *Front) begun(server *mcp.Server) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if its, ok := f.open[server]; ok && used(server) {
-		its.begun = true
-		f.open[server] = its
-	} else {
-		delete(f.open, server)
-	}
-}
-
-// used reports whether a session of the server is open.
-func used(s *mcp.Server) bool {
-	for range s.Sessions() {
-		return true
-	}
-	return false
-}
-
-// Close ends all sessions.
-func (f *Front) Close() {
-	f.mu.Lock()
-	open := f.open
-	f.open = map[*mcp.Server]session{}
-	f.mu.Unlock()
-	for s := range open {
-		for its := range s.Sessions() {
-			_ = its.Close() // the client sees the end of its stream
-		}
-	}
 }
 
 // newSessionID returns a random id, with the id of the instance if there are several.

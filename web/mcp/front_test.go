@@ -20,7 +20,7 @@ import (
 // serve serves a fleet over HTTP. The header X-Who of a request names its caller.
 func serve(t testing.TB, f *fleet, patience time.Duration) string {
 	front := mcp.New(mcp.Config{
-		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Runs: f, Decisions: f},
+		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Handoffs: f, Decisions: f},
 		Trace:   func(_ string, from http.Header) handoff.Span { return span(from.Get("Traceparent")) },
 		Work:    f, Version: "1", Patience: patience, Page: func() string { return "http://page.example/" },
 	})
@@ -118,7 +118,7 @@ func TestVersions(t *testing.T) {
 			}
 			want := []string{
 				"answer_agent", "codex", "list_servers", "list_sessions", "name_session", "queue_next", "read_session",
-				"run_on_server", "status", "stop_work", "wait",
+				"run_on_server", "status", "stop_work", "wait", "watch",
 			}
 			if diff := cmp.Diff(want, names); diff != "" {
 				t.Errorf("tools: -want +got:\n%s", diff)
@@ -324,6 +324,9 @@ func TestForms(t *testing.T) {
 	allow := func(*sdk.ElicitParams) *sdk.ElicitResult {
 		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "accept"}}
 	}
+	fill := func(*sdk.ElicitParams) *sdk.ElicitResult {
+		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "here", "answer2": "it is late"}}
+	}
 	decline := func(*sdk.ElicitParams) *sdk.ElicitResult { return &sdk.ElicitResult{Action: "decline"} }
 	putAway := func(*sdk.ElicitParams) *sdk.ElicitResult { return &sdk.ElicitResult{Action: "cancel"} }
 	for _, version := range versions() {
@@ -343,6 +346,8 @@ func TestForms(t *testing.T) {
 				"q1", "go test", "A yes counts only on the page: this key may not answer for you.", "http://page.example/",
 				"switchboard login guest",
 			}},
+			{"a field for each", "form", "owner", fill, 1, "[[here] [it is late]]", []string{"It was [[here] [it is late]]ed."}},
+			{"a secret", "secret", "owner", fill, 0, "", []string{"q1", "Where?"}},
 			{"danger", "danger", "owner", allow, 0, "", []string{"rm -rf", "page", "http://page.example/"}},
 		} {
 			t.Run(version+" "+tc.name, func(t *testing.T) {
@@ -429,7 +434,7 @@ func TestSessions(t *testing.T) {
 func TestSessionNamesTheInstance(t *testing.T) {
 	f := newFleet()
 	for _, instance := range []string{"", "AB2"} {
-		front := mcp.New(mcp.Config{Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Runs: f, Decisions: f},
+		front := mcp.New(mcp.Config{Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Handoffs: f, Decisions: f},
 			Work: f, Version: "1", Instance: instance})
 		t.Cleanup(front.Close)
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

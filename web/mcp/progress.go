@@ -40,14 +40,14 @@ func (c *call) progress(ctx context.Context) (stop func()) {
 }
 
 // happened keeps what the agent does now, for the next notification.
-func (c *call) happened(e handoff.RunEvent) {
+func (c *call) happened(e handoff.Event) {
 	var text string
 	switch k := e.Kind.(type) {
-	case handoff.RunDoing:
+	case handoff.EventDoing:
 		text = k.Text
-	case handoff.RunWaiting:
+	case handoff.EventWaiting:
 		text = "It waits for other work there."
-	case handoff.RunLost:
+	case handoff.EventLost:
 		text = "The machine is out of reach and is looked for."
 	default:
 		return

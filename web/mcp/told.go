@@ -22,28 +22,28 @@ const outcomeMark = "switchboard/outcome"
 // request, or over one pipe. It is safe for concurrent use.
 type telling struct {
 	mu      sync.Mutex
-	waiting map[handoff.RunID]handoff.Grant // Guarded by mu: not written yet
+	waiting map[handoff.ID]handoff.Grant // Guarded by mu: not written yet
 }
 
 // expect marks a result that has the outcome of work, for the holder of a grant.
-func (t *telling) expect(g handoff.Grant, id handoff.RunID, result *mcp.CallToolResult) {
+func (t *telling) expect(g handoff.Grant, id handoff.ID, result *mcp.CallToolResult) {
 	result.Meta = mcp.Meta{outcomeMark: id}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waiting == nil {
-		t.waiting = map[handoff.RunID]handoff.Grant{}
+		t.waiting = map[handoff.ID]handoff.Grant{}
 	}
 	t.waiting[id] = g
 }
 
 // written takes bytes that were written, which have whole results, and returns the work whose outcomes are in them.
-func (t *telling) written(p []byte) (told map[handoff.RunID]handoff.Grant) {
+func (t *telling) written(p []byte) (told map[handoff.ID]handoff.Grant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, g := range t.waiting {
 		if bytes.Contains(p, []byte(handoff.Encode(outcomeMark)+":"+handoff.Encode(id))) {
 			if told == nil {
-				told = map[handoff.RunID]handoff.Grant{}
+				told = map[handoff.ID]handoff.Grant{}
 			}
 			told[id] = g
 			delete(t.waiting, id)
@@ -53,7 +53,7 @@ func (t *telling) written(p []byte) (told map[handoff.RunID]handoff.Grant) {
 }
 
 // told records the outcomes that clients were told.
-func (f *Front) told(works map[handoff.RunID]handoff.Grant) {
+func (f *Front) told(works map[handoff.ID]handoff.Grant) {
 	for id, g := range works {
 		if err := f.cfg.Work.Told(context.Background(), g, id); err != nil { // it is told again
 			f.cfg.Log.Debug("an outcome is not known any more", zap.Error(err))
@@ -66,7 +66,7 @@ type watchedAnswer struct {
 	http.ResponseWriter
 	request *http.Request
 	telling *telling
-	told    func(map[handoff.RunID]handoff.Grant)
+	told    func(map[handoff.ID]handoff.Grant)
 }
 
 // Write implements [http.ResponseWriter].
@@ -87,7 +87,7 @@ func (w watchedAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 type watchedPipe struct {
 	io.ReadWriteCloser
 	telling *telling
-	told    func(map[handoff.RunID]handoff.Grant)
+	told    func(map[handoff.ID]handoff.Grant)
 }
 
 // Write implements [io.Writer].

@@ -59,7 +59,7 @@ func TestCutBeforeTheAnswer(t *testing.T) {
 // frontOf returns a front over a fleet.
 func frontOf(t *testing.T, f *fleet) *mcp.Front {
 	front := mcp.New(mcp.Config{
-		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Runs: f, Decisions: f},
+		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Handoffs: f, Decisions: f},
 		Trace:   func(string, http.Header) handoff.Span { return span("") }, Work: f, Version: "1",
 	})
 	t.Cleanup(front.Close)

@@ -1,8 +1,9 @@
 // Package metrics serves the metrics of other packages in Prometheus' text format, or as OpenMetrics, which has
 // exemplars, to clients that ask for it.
 //
-// Only this package uses the format and its library: packages yield [handoff.Metric] values, and cmd registers them
-// here. It must not know what a metric means, nor who may read it: the edge decides that.
+// Only this package uses the format. Packages yield [handoff.Metric] values, those with distributions of times have
+// collectors of the library besides, and cmd registers both here. The package must not know what a metric means, nor
+// who may read it: the edge decides that.
 package metrics
 
 import (
@@ -23,6 +24,11 @@ type Source interface {
 	Metrics() iter.Seq[handoff.Metric]
 }
 
+// Distributions are what a source may have besides: collectors of its own. They are asked for once.
+type Distributions interface {
+	Collectors() []prometheus.Collector
+}
+
 // Handler serves the metrics of all sources, of the Go runtime and of the process. Invalid metrics of a source (a name
 // twice with the same labels, two helps for one name) are left out and logged.
 func Handler(log *zap.Logger, sources ...Source) http.Handler {
@@ -30,6 +36,9 @@ func Handler(log *zap.Logger, sources ...Source) http.Handler {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, s := range sources {
 		registry.MustRegister(collector{s})
+		if d, has := s.(Distributions); has {
+			registry.MustRegister(d.Collectors()...)
+		}
 	}
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: zap.NewStdLog(log), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4,
@@ -51,46 +60,20 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// convert returns a metric of Prometheus: a histogram for times, a counter for a name that ends in _total, else a
-// gauge.
+// convert returns a metric of Prometheus: a counter for a name that ends in _total, else a gauge.
 func convert(m handoff.Metric) prometheus.Metric {
 	var names, values []string
 	for _, l := range m.Labels {
 		names, values = append(names, l.Name), append(values, l.Value)
 	}
-	desc := prometheus.NewDesc(m.Name, m.Help, names, nil)
-	var made prometheus.Metric
-	var err error
-	switch {
-	case m.Times != nil:
-		buckets := map[float64]uint64{}
-		for i, bound := range m.Times.Bounds {
-			buckets[bound.Seconds()] = m.Times.Counts[i]
-		}
-		made, err = prometheus.NewConstHistogram(desc, m.Times.Count, m.Times.Sum.Seconds(), buckets, values...)
-		if exemplars := exemplarsOf(m.Times); err == nil && len(exemplars) > 0 {
-			made, err = prometheus.NewMetricWithExemplars(made, exemplars...)
-		}
-	case strings.HasSuffix(m.Name, "_total"):
-		made, err = prometheus.NewConstMetric(desc, prometheus.CounterValue, m.Value, values...)
-	default:
-		made, err = prometheus.NewConstMetric(desc, prometheus.GaugeValue, m.Value, values...)
+	kind := prometheus.GaugeValue
+	if strings.HasSuffix(m.Name, "_total") {
+		kind = prometheus.CounterValue
 	}
+	desc := prometheus.NewDesc(m.Name, m.Help, names, nil)
+	made, err := prometheus.NewConstMetric(desc, kind, m.Value, values...)
 	if err != nil {
 		return prometheus.NewInvalidMetric(desc, err) // the library reports err
 	}
 	return made
-}
-
-// exemplarsOf returns the exemplars of a histogram, which have the id of a trace. Prometheus finds their buckets.
-func exemplarsOf(s *handoff.TimesSnapshot) []prometheus.Exemplar {
-	var list []prometheus.Exemplar
-	for _, e := range s.Exemplars {
-		if e.Trace != "" {
-			list = append(list, prometheus.Exemplar{
-				Value: e.Took.Seconds(), Labels: prometheus.Labels{"trace_id": e.Trace}, Timestamp: e.At,
-			})
-		}
-	}
-	return list
 }

@@ -122,11 +122,14 @@ export async function* handoffs() {
 }
 /** One piece of work with what it did. */
 export const handoff = (id) => json(`/fleet/handoffs/${part(id)}`);
+/** One step of it, with all that is kept of that. */
+export const workItem = (id, item) => json(`/fleet/handoffs/${part(id)}/items/${part(item)}`);
 export const questions = () => json("/fleet/questions");
 export const stickies = () => json("/fleet/sticky");
 export const sessions = (server, limit = 8) => json(`/fleet/sessions?server=${part(server)}&limit=${limit}`);
 /** Sessions of all machines, or of one, that have some words, the newest first: a page after so many. */
 export const allSessions = (server, query, after) => json(`/fleet/sessions?limit=40${after ? `&skip=${after}` : ""}${server ? `&server=${part(server)}` : ""}${query ? `&query=${part(query)}` : ""}`);
+export const removeWorktree = (server, thread) => request(`/fleet/sessions/${part(server)}/${part(thread)}/worktree`, { method: "DELETE" });
 export const archive = (server, thread, on) => request(`/fleet/sessions/${part(server)}/${part(thread)}/archive`, on ? { ...jsonBody("POST", {}) } : { method: "DELETE" });
 export const renameSession = (server, thread, name) => post(`/fleet/sessions/${part(server)}/${part(thread)}/rename`, { name });
 export const pin = (server, thread, title) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, jsonBody("PUT", { thread_id: thread, title }));
@@ -144,6 +147,8 @@ const asked = (search, before) => `?limit=100${search ? `&search=${part(search)}
 export const said = (search, before) => json(`/fleet/conversation${asked(search, before)}`);
 export const history = (search, before) => json(`/fleet/history${asked(search, before)}`);
 export const past = (id) => json(`/fleet/history/${part(id)}`);
+/** The elements of texts in Markdown: a list of lists. */
+export const render = (texts) => post("/fleet/render", { texts }).then((answer) => answer.json());
 export const addSaid = (lines) => post("/fleet/conversation", { lines });
 export const dropSaid = () => request("/fleet/conversation", { method: "DELETE" });
 export const pushKey = () => json("/fleet/push");
@@ -172,12 +177,13 @@ export const give = (work) => given("/fleet/handoffs", work);
 export const steer = (id, prompt) => given(`/fleet/handoffs/${part(id)}/steer`, { prompt });
 /** Puts work that waits before other work that waits there; "": behind all of it. */
 export const move = (id, before) => post(`/fleet/handoffs/${part(id)}/move`, { before });
-export const stop = (id) => post(`/fleet/handoffs/${part(id)}/stop`);
+/** Stops work. Of what somebody else began: with how = "sure" it is stopped, with "watching" it is watched no longer. */
+export const stop = (id, how) => post(`/fleet/handoffs/${part(id)}/stop${how ? `?${how}=true` : ""}`);
 /** Until when finished work was put away, as a time; "": it was not. */
 export const cleared = () => json("/fleet/cleared").then((answer) => answer.at ?? "");
 export const setCleared = (at) => request("/fleet/cleared", jsonBody("PUT", { at: at || undefined }));
-/** Answers a question: by a decision, or in words. */
-export const decide = (id, decision, text) => post(`/fleet/questions/${part(id)}`, text ? { text } : { decision });
+/** Answers a question: by a decision, or with a list of answers to each thing that it asks. */
+export const decide = (id, decision, answers) => post(`/fleet/questions/${part(id)}`, answers ? { answers } : { decision });
 export const forget = (server) => request(`/fleet/sticky/${server.split("/").map(part).join("/")}`, { method: "DELETE" });
 
 /**

@@ -3,7 +3,7 @@
 import { keep, recall } from "./storage.js";
 import { micWords } from "./words.js";
 
-const defaults = { mode: "open", input: "", output: "", play: true, aloud: true, sounds: true, history: true, keys: true, voice: "", speed: "1", language: "", interrupt: true };
+const defaults = { mode: "open", input: "", output: "", play: true, aloud: true, sounds: true, history: true, keys: true, voice: "", speed: "1", language: "", interrupt: true, to: "", toTitle: "" };
 const place = "switchboard-sound";
 
 /** What the person chose on this browser. A browser that keeps nothing gives the defaults. */

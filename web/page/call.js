@@ -7,6 +7,7 @@ import { SocketLine } from "./line-socket.js";
 import { blocked, endedThere } from "./lines.js";
 import { left } from "./one-call.js";
 import { watchNetwork } from "./network.js";
+import { watchTaken } from "./retake.js";
 import { expired } from "./voice-errors.js";
 
 const patience = 15_000; // for sound and events to come up
@@ -190,7 +191,7 @@ export class Call {
     if (speaking) this.stopTalking();
     this.#waiting.push({ id, text });
     this.#said = true;
-    this.#sendWaiting();
+    this.sendWaiting();
   }
 
   /** Gives a line up that was not sent. */
@@ -228,15 +229,28 @@ export class Call {
         stop(stream);
         return;
       }
-      stop(this.#mic);
-      this.#mic = stream;
-      stream.getAudioTracks()[0].onended = () => this.#micLost(stream);
-      this.patch({ mic: "on" });
-      this.onMic(stream);
-      this.gate();
+      this.#keepMic(stream);
     } catch (error) {
       if (life === this.#life) this.patch({ mic: this.#mic ? "on" : "refused", micReason: error.message });
     }
+  }
+
+  #keepMic(stream) {
+    stop(this.#mic);
+    this.#mic = stream;
+    stream.getAudioTracks()[0].onended = () => this.#micLost(stream);
+    watchTaken(stream, {
+      mine: () => stream === this.#mic,
+      told: (taken) => this.patch({ mic: taken ? "taken" : "on" }),
+      open: () => openMicrophone(this.input()),
+      use: (another) => {
+        this.#keepMic(another);
+        return this.#line?.setTrack(another.getAudioTracks()[0]);
+      },
+    });
+    this.patch({ mic: "on" });
+    this.onMic(stream);
+    this.gate();
   }
 
   #micLost(stream) {
@@ -322,7 +336,7 @@ export class Call {
     const how = byText ? ["text"] : this.#silent ? ["audio"] : null;
     this.#silent = how?.[0] === "text";
     this.#write({ type: "session.update", session: { type: "realtime", audio, ...(how && { output_modalities: how }) } });
-    this.#sendWaiting();
+    this.sendWaiting();
   }
 
   #play(stream) {
@@ -398,8 +412,9 @@ export class Call {
     this.onProblem(anew ? "The call was lost." : "The call ended while the page was away.", "Call again when you like.");
   }
 
-  #sendWaiting() {
-    if (this.state().call.phase !== "live") return;
+  /** Sends what waits, if there is a call and Switchboard. */
+  sendWaiting() {
+    if (this.state().call.phase !== "live" || this.state().away) return; // what is written on a line to nobody is lost
     if (this.#direct) return this.#sendAround(this.#life);
     while (this.#waiting.length) {
       const [{ id, text }] = this.#waiting;
@@ -425,10 +440,10 @@ export class Call {
         else if (wanted) this.onRefused(words, refusal);
       }
     } catch {
-      setTimeout(() => this.#sendWaiting(), asking); // Switchboard comes back to the call, or the call ends
+      setTimeout(() => this.sendWaiting(), asking); // Switchboard comes back to the call, or the call ends
     } finally {
       this.#saying = false;
-      if (life !== this.#life) this.#sendWaiting(); // the next call came up meanwhile, and found this one at it
+      if (life !== this.#life) this.sendWaiting(); // the next call came up meanwhile, and found this one at it
     }
   }
 

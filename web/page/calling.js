@@ -9,6 +9,7 @@ import * as held from "./login.js";
 import { mirror, onMirrored } from "./mirror.js";
 import * as oneCall from "./one-call.js";
 import { reader } from "./speech.js";
+import { straight } from "./straight.js";
 import { running } from "./state-work.js";
 import { dispatch, get, note, toast } from "./store.js";
 import { meterOf } from "./view-call.js";
@@ -32,8 +33,7 @@ export function calling({ settings, remote }) {
     onEvent: voiceEvent,
     onSent: (id) => dispatch({ type: "delivery", id, delivery: "sent" }),
     onRefused: (words, error) => {
-      backInBox([words]);
-      toast(`Your words were not sent; they are back in the text box. ${error.message}`, { next: error.next });
+      notSent(words, error);
     },
     onProblem: (text, next, goOn) => {
       note(text);
@@ -53,6 +53,16 @@ export function calling({ settings, remote }) {
       if (found) dispatch({ type: "connection", ...found });
     },
   });
+
+  const past = straight({ // the voice
+    sent: (id) => dispatch({ type: "delivery", id, delivery: undefined }),
+    refused: notSent,
+  });
+
+  function notSent(words, error) {
+    backInBox([words]);
+    toast(`Your words were not sent; they are back in the text box. ${error.message}`, { next: error.next });
+  }
 
   onMirrored((event) => { if (call.idle) dispatch({ type: "mirrored", event }); });
 
@@ -161,10 +171,15 @@ export function calling({ settings, remote }) {
     end(["asking", "connecting"].includes(get().call.phase) ? "You stopped the call." : "You hung up.", running(get().work).length && "Work goes on; its result will be here.");
   }
 
-  async function say(text) {
+  // Says something in the call, or gives it straight to the place that was chosen for it.
+  async function say(text, to = "") {
+    if (to) {
+      const id = call.newId();
+      dispatch({ type: "typed", id, text, to, at: performance.now() });
+      return past.say({ id, text, to });
+    }
     // While Switchboard is gone there is nobody to call: the words wait for it.
-    const there = get().feed !== "lost";
-    if (there && !(await open(false, () => say(byId("say").value.trim() || text)))) {
+    if (!get().away && !(await open(false, () => say(byId("say").value.trim() || text)))) {
       prefill(text);
       return;
     }
@@ -178,8 +193,10 @@ export function calling({ settings, remote }) {
   // Sends what waits, in a call by text where there is none, not even one to come back to.
   let recalled = Promise.resolve();
   async function sendWaiting() {
+    past.flush();
     await recalled;
     if (call.unsent.length && call.idle) open(false, sendWaiting);
+    else call.sendWaiting();
   }
 
   return {
@@ -187,16 +204,17 @@ export function calling({ settings, remote }) {
     /** Says a line anew of which it is not known whether it was heard. */
     again(entry) {
       dispatch({ type: "taken-back", ids: [entry.id] });
-      say(entry.text);
+      say(entry.text, entry.to);
     },
     /** Takes a line that was not sent back into the box. */
     takeBack(entry) {
       call.takeBack(entry.id);
+      past.takeBack(entry.id);
       backInBox([entry]);
     },
     /** Lets lines wait that the page before this one could not send. */
     wait(entries) {
-      for (const e of entries) if (e.delivery === "waiting") call.say(e.text, e.id);
+      for (const e of entries) if (e.delivery === "waiting") e.to ? past.say(e) : call.say(e.text, e.id);
     },
     quiet() {
       aloud.stop();

@@ -9,12 +9,14 @@ export function whileOpen(dialog) {
   return end.signal;
 }
 
-/** Asks in a dialog of its own; resolves to whether the person agreed. `yes` says what is done. */
-export function confirmed({ title, text, yes }) {
+/** Asks in a dialog of its own; resolves to whether the person agreed. `yes` says what is done; calm: nothing is lost by it. */
+export function confirmed({ title, text, yes, calm = false }) {
   const dialog = byId("confirm");
   setText(byId("confirm-title"), title);
   setText(byId("confirm-text"), text);
   setText(byId("confirm-yes"), yes);
+  byId("confirm-yes").classList.toggle("danger", !calm);
+  byId("confirm-yes").classList.toggle("primary", calm);
   return new Promise((resolve) => {
     const end = new AbortController();
     const answer = (agreed) => {
@@ -26,6 +28,6 @@ export function confirmed({ title, text, yes }) {
     byId("confirm-yes").addEventListener("click", () => answer(true), end);
     dialog.addEventListener("cancel", () => answer(false), end);
     dialog.showModal();
-    byId("confirm-no").focus();
+    byId(calm ? "confirm-yes" : "confirm-no").focus();
   });
 }

@@ -82,6 +82,21 @@ export function reachable(box) {
   return box;
 }
 
+const firstSeen = new WeakMap();
+const seeing = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    seeing.unobserve(target);
+    firstSeen.get(target)();
+  }
+});
+
+/** Calls f once, when an element is seen for the first time. */
+export function whenSeen(el, f) {
+  firstSeen.set(el, f);
+  seeing.observe(el);
+}
+
 /** Runs `change` and stays at the end of a scrolled box if it was there. */
 export function keepAtEnd(box, change) {
   const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 48;
@@ -104,8 +119,9 @@ const shapes = {
   close: "M6 6l12 12M18 6L6 18",
   mic: "M12 3.5a3 3 0 0 0-3 3v5a3 3 0 0 0 6 0v-5a3 3 0 0 0-3-3zM5.5 11a6.5 6.5 0 0 0 13 0M12 17.5V21",
   micOff: "M12 3.5a3 3 0 0 0-3 3v5a3 3 0 0 0 6 0v-5a3 3 0 0 0-3-3zM5.5 11a6.5 6.5 0 0 0 13 0M12 17.5V21M4 4l16 16",
-  stop: "M7 7h10v10H7z",
+  stop: "M5.5 5.5h13v13h-13z",
   chevron: "M9 6l6 6-6 6",
+  back: "M15 6l-6 6 6 6",
 };
 
 /** Makes a decorative icon. */

@@ -1,4 +1,4 @@
-// The parts of source text in a diff, as spans. It is loaded when the first diff is seen.
+// The parts of source text in a diff or in an answer, as spans. It is loaded when the first is seen.
 
 import { h } from "./dom.js";
 import { Prism } from "./prism.js";
@@ -13,6 +13,9 @@ const endings = {
   tsx: "typescript", py: "python", sh: "bash", bash: "bash", json: "json", webmanifest: "json", css: "css", html: "markup", htm: "markup", xml: "markup",
   svg: "markup", yaml: "yaml", yml: "yaml", rs: "rust", java: "java", c: "clike", h: "clike", cc: "clike", cpp: "clike", cs: "clike", kt: "clike", swift: "clike",
 };
+
+// Languages by their other names in answers.
+const names = { __proto__: null, golang: "go", python: "python", javascript: "javascript", typescript: "typescript", rust: "rust", shell: "bash", zsh: "bash", jsonc: "json", "c++": "clike", kotlin: "clike", java: "java", yaml: "yaml" };
 
 // What stands in one colour.
 const looks = {
@@ -35,6 +38,17 @@ export function highlight(box, lines, path) {
     if (to < 0) to = lines.length;
     hunk([...box.children].slice(from, to), lines.slice(from, to), grammar);
   }
+}
+
+/** Colours code of a language in its box. Its text stays what it is. */
+export function colour(box, text, language) {
+  const lang = language.toLowerCase();
+  const lines = text.split("\n");
+  if (text.length > mostText || lines.some((l) => l.length > mostLine)) return;
+  if (lang === "diff" || lang === "patch") return box.replaceChildren(...lines.flatMap((l, i) => [...(i ? ["\n"] : []), h("span", { class: { "+": "plus", "-": "minus", "@": "tok-com" }[l[0]] ?? "", text: l })]));
+  const grammar = Prism.languages[endings[lang] ?? names[lang]];
+  if (!grammar) return;
+  box.replaceChildren(...partsOf(text, grammar).flatMap((parts, i) => [...(i ? ["\n"] : []), ...parts.map(([part, look]) => (look ? h("span", { class: `tok-${look}`, text: part }) : part))]));
 }
 
 // What was and what is are looked through apart: a comment that begins in the one need not end in the other.

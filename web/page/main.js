@@ -1,6 +1,8 @@
 // Puts the page together: state, views, feed, call.
 
 import * as api from "./api.js";
+import { anchored } from "./anchor.js";
+import { confirmed } from "./confirm.js";
 import { loadSettings, saveSettings } from "./audio.js";
 import { calling } from "./calling.js";
 import { byId, dress, h, setText, show } from "./dom.js";
@@ -12,7 +14,7 @@ import { deviceView } from "./device.js";
 import { chime } from "./sounds.js";
 import { keepDismissed, loadDismissed } from "./dismissed.js";
 import { palette } from "./palette.js";
-import { at, go, onThing, wirePlaces } from "./places.js";
+import { at, go, onEnter, onLeave, onThing, wirePlaces } from "./places.js";
 import { keysOf, shortcuts } from "./shortcuts.js";
 import { factsView } from "./view-facts.js";
 import { helpView } from "./view-help.js";
@@ -22,6 +24,8 @@ import { dropCall, holdCall } from "./keep-call.js";
 import { onAsked, turnOff } from "./notices.js";
 import { hue, lookAgain, pageEvent, readServers, readSessions, readStickies, readWork, snapshot } from "./reading.js";
 import { notifyPart } from "./view-notify.js";
+import { pieceView } from "./view-piece.js";
+import { askedView } from "./view-asked.js";
 import { needsView } from "./view-needs.js";
 import { sessionsView } from "./view-sessions.js";
 import { settingsView } from "./view-settings.js";
@@ -33,8 +37,8 @@ import { joinView } from "./view-join.js";
 import { codeFromAddress, loginView } from "./view-login.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
-import { prefill, talkView } from "./view-talk.js";
-import { problemWords } from "./words.js";
+import { choose, prefill, talkView } from "./view-talk.js";
+import { names, problemWords } from "./words.js";
 import { deeds } from "./work-deeds.js";
 import { workView } from "./view-work.js";
 
@@ -44,12 +48,12 @@ let stopFeed = () => {};
 const talk = calling({ settings, remote });
 const { call, aloud, mute } = talk;
 
-async function decide(id, decision, text) {
+async function decide(id, decision, answers) {
   const question = get().work.questions[id];
   if (!question || question.sending) return;
   dispatch({ type: "deciding", id, decision });
   try {
-    await api.decide(id, decision, text);
+    await api.decide(id, decision, answers);
     dispatch({ type: "decided", id });
   } catch (error) {
     // Answered elsewhere, or gone with its work: there is nothing left to press.
@@ -60,9 +64,12 @@ async function decide(id, decision, text) {
 
 async function stopWork(id) {
   if (get().work.stopping[id]) return;
+  const { why, waits, server } = get().work.records[id] ?? {};
+  const theirs = why === "watched" && !waits;
+  if (theirs && !(await confirmed({ title: "Stop it there?", text: `Somebody else began this on ${server}.`, yes: "Stop it" }))) return;
   dispatch({ type: "stopping", id, on: true });
   try {
-    await api.stop(id);
+    await api.stop(id, theirs && "sure");
   } catch (error) {
     dispatch({ type: "stopping", id, on: false });
     toastProblem(error);
@@ -71,7 +78,12 @@ async function stopWork(id) {
 
 // What waits is stopped first: else it would be paused.
 const stopAll = async () => {
-  const all = running(get().work);
+  const asked = running(get().work).filter((r) => r.why !== "watched"); // each of these is asked about
+  const waits = asked.filter((r) => r.waits).length;
+  const text = `${asked.length} pieces of work on ${names(asked.map((r) => r.server))}${waits ? `, ${waits} of which wait and are dropped` : ""}.`;
+  if (!(await confirmed({ title: "Stop all work?", text, yes: `Stop ${asked.length}` }))) return;
+  const known = new Set(asked.map((r) => r.id)); // what came meanwhile was not asked about
+  const all = running(get().work).filter((r) => known.has(r.id));
   await Promise.all(all.filter((r) => r.waits).map((r) => stopWork(r.id)));
   all.filter((r) => !r.waits).forEach((r) => stopWork(r.id));
 };
@@ -92,6 +104,7 @@ let lostAt = 0;
 function feedState(state) {
   if (state === "out") return signedOut();
   if (state === "lost") held.doubt();
+  dispatch({ type: "away", on: state === "lost" });
   clearTimeout(lostTimer);
   if (state === "live") {
     lostAt = 0;
@@ -163,7 +176,7 @@ function signedIn() {
 const showLogin = loginView(signedIn);
 const openSession = sessionReader(at, (s) => {
   go("talk");
-  prefill(`On ${s.server}, continue “${s.title || s.label}”: `);
+  choose(`in ${s.server} ${s.id}`, s.title || s.label);
 }, showWork);
 
 function changed(name) {
@@ -176,30 +189,43 @@ function changed(name) {
   call.gate();
 }
 
-// Brings a piece of work into sight.
-let showAll = () => {};
-function showWork(id) {
+let find = () => {};
+function findWork(words) {
   go("work");
-  showAll(id);
-  at("work", id);
-  const found = () => { // what is hidden takes no focus
-    const card = byId(`card-${id}`);
-    card?.scrollIntoView({ block: "nearest" });
-    card?.focus({ preventScroll: true });
-  };
-  const drawn = () => !byId("app").hidden && (byId(`card-${id}`) || !get().work.records[id]);
-  if (drawn()) found();
-  else waitFor(drawn, found);
+  find(words);
+}
+// Shows the page of a piece of work.
+function showWork(id) {
+  go(`work/${encodeURIComponent(id)}`);
+}
+
+// What is left of the list when the page of a piece is shown: where it was, and at which line.
+let kept = { top: 0, id: "" };
+const listBox = () => document.querySelector("#work .scroll");
+function leaveList() {
+  const card = document.activeElement.closest?.("#work .card");
+  if (listBox().checkVisibility()) kept = { top: listBox().scrollTop, id: card?.id ?? "" };
+}
+function backToList() {
+  if (!kept.id) return;
+  const { top, id } = kept;
+  kept = { top: 0, id: "" };
+  requestAnimationFrame(() => { // once it is laid out again
+    listBox().scrollTop = top;
+    byId(id)?.querySelector(".line-open")?.focus({ preventScroll: true });
+  });
 }
 
 // Brings what needs the person into sight, the first question first.
 function review(decision) {
   if (typeof decision !== "string") decision = "";
-  const first = document.querySelector(decision ? `.question [data-decision="${decision}"]` : ".question button, .question textarea, .question input");
+  const first = document.querySelector(decision ? `.question [data-decision="${decision}"]` : ".question"); // never a button by itself
   if (decision && !first) return;
   go("work");
-  first?.closest(".question").scrollIntoView({ block: "nearest" });
-  first?.focus({ preventScroll: true });
+  queueMicrotask(() => { // once it is back in the list
+    first?.closest(".question").scrollIntoView({ block: "nearest" });
+    first?.focus({ preventScroll: true });
+  });
 }
 
 // Goes from one piece of work to the next.
@@ -211,14 +237,29 @@ function step(by) {
 }
 
 // Shows what an address names; work is there once it was read.
+let openPiece = () => {};
 function showThing(area, [name, id]) {
-  if (area === "work") waitFor(() => get().work.known && (get().work.whole || get().work.records[name]), () => (get().work.records[name] ? showWork(name) : toast("That work is no longer listed.", { next: "It may be in the history.", tone: "info" })));
+  if (area === "piece") waitFor(() => get().work.known && (get().work.whole || get().work.records[name]), () => {
+    if (get().work.records[name]) return openPiece(name);
+    go("work", { remember: false });
+    toast("That work is no longer listed.", { next: "It may be in the history.", tone: "info" });
+  });
   if (area === "fleet") waitFor(() => get().loaded, () => showMachine(name));
   if (area === "sessions" && id) openSession({ server: name, id });
+  if (area === "talk" && name === "answer") waitFor(() => get().loaded, ring);
+}
+
+// Offers the call that a notification rang for: a browser lets a page speak and listen only after a tap.
+async function ring() {
+  at("talk"); // once
+  if (!call.idle) return go("work");
+  const [asks] = Object.values(get().work.questions);
+  const text = asks ? `${asks.server} asks you something. In a call it is asked at once.` : "In a call you are told at once what happened.";
+  if (await confirmed({ title: "Switchboard rings", text, yes: "Answer", calm: true })) talk.start();
 }
 
 function waitFor(there, act) {
-  if (there()) setTimeout(act); // once it is drawn
+  if (there() && !byId("app").hidden) setTimeout(act); // once it is drawn: what is hidden takes no focus
   else setTimeout(() => waitFor(there, act), 100);
 }
 
@@ -237,6 +278,7 @@ function commands() {
 function showMachine(name) {
   go("fleet");
   const machine = byId(`machine-${name}`)?.closest(".machine");
+  machine?.querySelector('.machine-line[aria-expanded="false"]')?.click();
   machine?.scrollIntoView({ block: "nearest" });
   machine?.focus({ preventScroll: true });
 }
@@ -275,7 +317,7 @@ function wireKeys(move) {
 }
 
 function wire() {
-  onChange(talkView(talk));
+  onChange(talkView(talk, { settings, changed }));
   onChange(callView({
     settings, changed,
     start: talk.start,
@@ -289,15 +331,29 @@ function wire() {
     useMic: () => call.useMicrophone(),
   }));
   const done = deeds({ stop: stopWork, session: (s) => openSession(s), aloud, lost: prefill });
-  onChange(needsView({ decide, machine: showMachine, again: done.again, dismiss: (key) => dispatch({ type: "dismissed", keys: { [key]: true } }), show: showWork }, hue));
+  const rows = anchored(byId("cards").parentElement, byId("cards"));
+  onChange(rows.before);
+  onChange(needsView({
+    decide, free: rows.free, machine: showMachine, again: done.againAll,
+    dismiss: (keys) => dispatch({ type: "dismissed", keys: Object.fromEntries(keys.map((key) => [key, true])) }),
+    show: ({ server, records }) => (records.length === 1 ? showWork(records[0].id) : findWork(`failed ${server}`)),
+  }, hue));
   onChange(keepDismissed);
   onChange(({ call: { phase, id } }) => { if (id || phase === "idle") holdCall(id); });
-  const list = workView({ ...done, stopAll, read: readWork, opened: (id, on) => { if (document.body.dataset.area === "work") at("work", ...(on ? [id] : [])); } }, hue);
-  showAll = list.reveal;
+  const list = workView({ ...done, stopAll, read: readWork, open: showWork }, hue);
+  find = list.find;
   onChange(list);
+  onChange(() => { rows.after(); list.settle(); });
+  const piece = pieceView({ ...done, read: readWork, back: () => (history.state?.from ? history.back() : go("work")) }, hue);
+  openPiece = piece.open;
+  onChange(piece);
+  for (const area of ["talk", "work", "fleet"]) {
+    onLeave(area, leaveList);
+    onEnter(area, backToList);
+  }
   onChange(joinView());
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
-  onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); prefill(`On ${server}, in a new session: `); }, stickies: readStickies }, hue));
+  onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); choose(`new ${server}`); }, stickies: readStickies }, hue));
   onChange(settingsView({ settings, changed, level: setLevel, leaving: () => Promise.all([call.hangUp(), turnOff().catch(() => {})]), signedOut }, [notifyPart()]));
   onAsked(go);
   onChange(historyView({ settings, changed }, hue));
@@ -312,6 +368,7 @@ function wire() {
     const { loaded, work } = get();
     if (loaded && work.known && !Object.values(work.read).includes("reading")) reveal();
   });
+  onChange(askedView());
   dispatch({ type: "dismissed", keys: loadDismissed() });
   wirePlaces();
   onThing(showThing);

@@ -3,6 +3,7 @@
 
 import * as api from "./api.js";
 import * as held from "./login.js";
+import { asSent, loadWishes } from "./wishes.js";
 
 /** A message of Switchboard as a notification: { title, body, ... }. Whatever comes is only text. */
 export function noticeOf(text) {
@@ -11,10 +12,12 @@ export function noticeOf(text) {
     m = JSON.parse(text) ?? {};
   } catch { /* not ours: it says that there is something */ }
   const question = m.kind === "question" && typeof m.question === "string";
+  const rings = m.rings === true; // a call is offered, in which it is asked or told
+  const silent = m.silent === true;
   return {
     title: String(m.title || "Switchboard"), body: String(m.text || "Something needs you."), tag: String(m.question || m.id || "switchboard"),
-    icon: "/page/icon-192.png", badge: "/page/icon-192.png", requireInteraction: question, data: { question: question ? m.question : "" },
-    actions: question ? [{ action: "open", title: "Open" }, { action: "decline", title: "Decline" }] : [{ action: "open", title: "Open" }],
+    icon: "/page/icon-192.png", badge: "/page/icon-192.png", requireInteraction: (question || rings) && !silent, silent, data: { question: question ? m.question : "", at: rings ? "talk/answer" : "work" },
+    actions: [rings ? { action: "answer", title: "Answer" } : { action: "open", title: "Open" }, ...(question ? [{ action: "decline", title: "Decline" }] : [])],
   };
 }
 
@@ -60,12 +63,32 @@ export async function turnOn() {
   await worker();
   const registration = await navigator.serviceWorker.ready;
   const { key } = await api.pushKey();
-  const made = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }).catch(() => {
+  await tell(await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }).catch(() => {
     throw new Error("The browser's push service does not answer.");
-  });
-  const { endpoint, keys } = made.toJSON();
-  await api.subscribe({ endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } });
+  }));
 }
+
+const tell = (made) => {
+  const { endpoint, keys } = made.toJSON();
+  return api.subscribe({ endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth }, ...asSent(loadWishes()) });
+};
+
+/**
+ * Tells Switchboard again of what this browser has subscribed to: what it knew went with the login that told it. Reports whether
+ * it knows of it now. A subscription to other keys than Switchboard has now is made anew.
+ */
+export async function renew() {
+  const made = await subscription();
+  if (!made || permission() !== "granted") return false;
+  const { key } = await api.pushKey();
+  if (made.options?.applicationServerKey && inBase64(made.options.applicationServerKey) !== key) {
+    await made.unsubscribe();
+    await turnOn();
+  } else await tell(made);
+  return true;
+}
+
+const inBase64 = (raw) => btoa(String.fromCharCode(...new Uint8Array(raw))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 /** Ends it, here and there. */
 export async function turnOff() {

@@ -43,8 +43,8 @@ export function palette(acts, state, hue) {
   }
   function run(i) {
     const row = rows[i];
+    dialog.addEventListener("close", () => row?.run(), { once: true }); // the dialog gives the focus back first: then it goes to what is opened
     dialog.close();
-    row?.run();
   }
   field.addEventListener("input", draw);
   field.addEventListener("keydown", (e) => {

@@ -3,8 +3,13 @@
 import { setAttr } from "./dom.js";
 
 const home = ["talk", "work", "fleet"]; // side by side where there is room
-export const areas = [...home, "sessions", "history", "settings", "help"];
+export const areas = [...home, "piece", "sessions", "history", "settings", "help"]; // piece: of work, #work/ID
 const entered = new Map(); // what an area does when it is entered
+
+const left = new Map(); // what an area does when it is left
+
+/** Runs f whenever an area is left, before it goes out of sight. */
+export const onLeave = (area, f) => left.set(area, f);
 
 /** Runs f whenever an area is entered. */
 export const onEnter = (area, f) => entered.set(area, f);
@@ -22,15 +27,19 @@ export function at(area, ...names) {
 /** Shows an area, or what an address names in it. */
 export function go(address, { remember = true } = {}) {
   const [named, ...names] = address.split("/").map(decode);
-  const area = areas.includes(named) ? named : "talk";
-  if (remember && document.body.dataset.area !== area) history.pushState(null, "", area === "talk" ? location.pathname : `#${area}`);
+  const area = named === "work" && names.length ? "piece" : areas.includes(named) ? named : "talk";
+  const before = document.body.dataset.area;
+  const hash = area === "piece" ? `#work/${names.map(encodeURIComponent).join("/")}` : `#${area}`;
+  if (remember && (before !== area || (area === "piece" && location.hash !== hash))) history.pushState({ from: before }, "", area === "talk" ? location.pathname : hash);
+  if (before !== area) left.get(before)?.();
   setAttr(document.body, "data-area", area);
   const apart = area === "fleet" && document.querySelector(".places [data-go=fleet]")?.checkVisibility(); // the machines have a place of their own
   for (const b of document.querySelectorAll("[data-go]")) {
-    const current = b.dataset.go === area || (b.dataset.go === "home" && home.includes(area) && !apart);
+    const shown = area === "piece" ? "work" : area;
+    const current = b.dataset.go === shown || (b.dataset.go === "home" && home.includes(shown) && !apart);
     setAttr(b, "aria-current", current ? "true" : null);
   }
-  setAttr(document.getElementById("more-open"), "data-current", home.includes(area) ? null : "true");
+  setAttr(document.getElementById("more-open"), "data-current", home.includes(area) || area === "piece" ? null : "true");
   document.getElementById("more")?.hidePopover?.();
   entered.get(area)?.();
   if (names.length) things(area, names);

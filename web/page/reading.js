@@ -6,13 +6,10 @@ import { ended } from "./state-work.js";
 import { dispatch, get } from "./store.js";
 import { readCleared } from "./work-deeds.js";
 
-const hues = new Map();
+let hues = {}; // by name, as Switchboard keeps them
 
-/** The colour of a machine as a class: each keeps one, by its place in the fleet. */
-export function hue(server) {
-  if (!hues.has(server)) hues.set(server, hues.size % 6);
-  return `hue-${hues.get(server)}`;
-}
+/** The colour of a machine as a class: the same on every device. One that is gone has a colour by its name. */
+export const hue = (server) => `hue-${hues[server] ?? [...server].reduce((sum, c) => sum + c.codePointAt(0), 0) % 6}`;
 
 // What a piece of work did is read when its card shows it. Events of it wait meanwhile, as for everything.
 const wholes = new Map();
@@ -32,16 +29,24 @@ export async function readWork(id) {
   for (const event of late) if (event.kind !== "delta") pageEvent(event);
 }
 
-export async function readStickies() {
-  dispatch({ type: "stickies", items: (await api.stickies()).items });
+// One read at a time, and one more for all that was asked for meanwhile: a rush of events is no rush of requests.
+function inTurn(read) {
+  let now = null;
+  let next = null;
+  return () => {
+    if (!now) return (now = read().finally(() => { now = null; }));
+    return (next ??= now.catch(() => {}).then(() => { next = null; return (now = read().finally(() => { now = null; })); }));
+  };
 }
 
-export async function readServers() {
-  const { items, voice, instances } = await api.servers();
-  for (const s of items) hue(s.name);
+export const readStickies = inTurn(async () => dispatch({ type: "stickies", items: (await api.stickies()).items }));
+
+export const readServers = inTurn(async () => {
+  const { items, voice, instances, colours } = await api.servers();
+  hues = colours ?? {};
   dispatch({ type: "servers", items, voice, instances });
   api.machines().then((about) => dispatch({ type: "machines", machines: Object.fromEntries(about.items.map((m) => [m.name, m])) }), () => {}); // nothing of it is seen at first
-}
+});
 
 export async function readSessions(server) {
   const before = get().sessions[server]?.items ?? [];

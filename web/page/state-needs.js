@@ -1,17 +1,32 @@
-// What needs the person, as one list with one number: questions, failures that nobody has looked at, machines
-// that are lost. Pure.
+// What needs the person: questions, and they alone are counted; and what went wrong and nobody has looked at. Pure.
 
 import { away, ended, newestFirst, openQuestions } from "./state-work.js";
 
 const recent = 24 * 3600_000; // an older failure is history
 
-/** The key under which an item is dismissed. */
-export const keyOf = (item) => `${item.kind}:${item.id}`;
+/** The keys under which an item is dismissed: one for each piece of work that failed for its cause. */
+export const keysOf = (item) => (item.kind === "failure" ? item.records.map((r) => `failure:${r.id}`) : [`machine:${item.id}`]);
+
+// What was named wrongly is answered at once, where it was said: nobody has to come back to it.
+const answeredAtOnce = new Set(["unknown_server", "ambiguous_server", "unknown_session", "ambiguous_session", "session_mismatch", "session_elsewhere", "malformed"]);
+
+const firstLine = (text = "") => text.trim().split("\n", 1)[0];
+
+/** Why a piece of work failed, in a clause or a sentence that others of the same cause share. */
+export function causeOf({ error, outcome, spoken }) {
+  if (error?.why) return error.why;
+  if (error?.code === "refused" && error.detail) return firstLine(error.detail);
+  return error?.message || (outcome === "unknown" ? "It is not known whether this ran." : firstLine(spoken)) || "It failed.";
+}
+
+// Numbers differ from one failure to the next and are no cause.
+const alike = (r) => [r.server, r.error?.code ?? r.outcome, causeOf(r), firstLine(r.error?.detail)].join("\n").replace(/\d+/g, "#");
 
 /**
- * The list: { questions, alerts: [{ kind: failure | machine, id, server, record? }], count }. A failure goes when
- * newer work in its session is done or under way, and one that is only because its machine is lost is that
- * machine's. A simulated machine that is down alarms nobody before work was given to it.
+ * What waits for the person: { questions, troubles, count }. Only questions count. Troubles are the failures that nobody has looked at, one
+ * item a cause, { kind: "failure", id, server, cause, records }, the newest first, then machines that are lost, { kind: "machine", id, server,
+ * problem, next }. A failure goes when newer work in its session is done or under way, and one that is only because its machine is lost
+ * is that machine's. A simulated machine that is down alarms nobody before work was given to it.
  */
 export function needs({ work, servers, dismissed }, now) {
   const questions = openQuestions(work);
@@ -25,11 +40,11 @@ export function needs({ work, servers, dismissed }, now) {
     const places = [r.thread_id && `${r.server} ${r.thread_id}`, `${r.server}: ${r.prompt}`].filter(Boolean);
     const failed = ended(r) && !away(work, r) && (r.outcome === "failed" || r.outcome === "unknown");
     if (!failed) places.forEach((p) => newer.add(p));
-    else if (!places.some((p) => newer.has(p)) && now - Date.parse(r.ended_at ?? r.created_at) < recent &&
-      !(lost.has(r.server) && r.error?.code === "unreachable")) failures.push({ kind: "failure", id: r.id, server: r.server, record: r });
+    else if (!answeredAtOnce.has(r.error?.code) && !places.some((p) => newer.has(p)) && now - Date.parse(r.ended_at ?? r.created_at) < recent &&
+      !(lost.has(r.server) && r.error?.code === "unreachable") && !dismissed[`failure:${r.id}`]) failures.push(r);
   }
-  const alerts = [...failures, ...machines].filter((item) => !dismissed[keyOf(item)]);
-  return { questions, alerts, count: questions.length + alerts.length };
+  const causes = [...Map.groupBy(failures, alike)].map(([id, records]) => ({ kind: "failure", id, server: records[0].server, cause: causeOf(records[0]), records }));
+  return { questions, troubles: [...causes, ...machines.filter((m) => !dismissed[`machine:${m.id}`])], count: questions.length };
 }
 
 /**

@@ -4,7 +4,7 @@ const keep = 400; // entries of a long conversation that stay on the page
 
 export const talkStart = {
   entries: [], // { id, who: you | voice | note, text, state: heard | saying | done | cut, typed, response,
-  // delivery } of what was typed: waiting: not sent; sent: nothing has answered yet; unsure: nothing will; else it arrived
+  // to: the place that typed words were given to past the voice, delivery } of what was typed: waiting: not sent; sent: nothing has answered yet; unsure: nothing will; else it arrived
   hearing: false, // the caller speaks
   responding: false, // the voice model works on an answer
   speaking: false, // its sound plays
@@ -19,7 +19,7 @@ export function reduceTalk(talk, action) {
     case "mirrored":
       return mirrored(talk, reduceTalk(talk, { type: "voice", event: action.event }));
     case "typed":
-      return add({ ...talk, unclear: false }, { id: action.id, who: "you", text: action.text, state: "done", typed: true, delivery: "waiting" });
+      return add({ ...talk, unclear: false }, { id: action.id, who: "you", text: action.text, state: "done", typed: true, to: action.to, delivery: "waiting" });
     case "delivery":
       return patch(sentNow(talk, action), action.id, (e) => (e.delivery ? { delivery: action.delivery } : {})); // it may have arrived before that was known
     case "taken-back":
@@ -148,7 +148,7 @@ function heardOf(text, ms) {
 
 /** What of a conversation survives a reload of the page. */
 export const toKeep = (talk) =>
-  talk.entries.filter((e) => e.text).slice(-100).map(({ id, who, text, state, typed, heard, delivery }) => ({ id, who, text: delivery ? text : text.slice(0, 4000), state: state === "saying" || state === "heard" ? "cut" : state, typed, heard, delivery }));
+  talk.entries.filter((e) => e.text).slice(-100).map(({ id, who, text, state, typed, heard, to, delivery }) => ({ id, who, text: delivery ? text : text.slice(0, 4000), state: state === "saying" || state === "heard" ? "cut" : state, typed, heard, to, delivery }));
 
 const readable = (e) => typeof e?.id === "string" && typeof e.text === "string" && ["you", "voice", "note"].includes(e.who);
 

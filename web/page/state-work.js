@@ -75,7 +75,10 @@ function closed(work, { closed: id }) {
   return gone ? { ...work, questions } : work;
 }
 
-const withRecord = (work, record) => ({ ...work, records: { ...work.records, [record.id]: record } });
+const withRecord = (work, record) => ({ ...work, records: { ...work.records, [record.id]: named(record) } });
+
+// What is watched has no words of its own: it is named by its session.
+const named = (r) => (r.why === "watched" && !r.prompt ? { ...r, prompt: r.title || "a session" } : r);
 
 // A record on the feed says nothing about its items: those that are here stay.
 function record(work, { record: r }) {
@@ -141,9 +144,18 @@ const handlers = {
   closed,
 };
 
+// Keeps what was made of the records until they change: each view asks for it, in each frame.
+const perRecords = (make) => {
+  const made = new WeakMap();
+  return (work) => {
+    if (!made.has(work.records)) made.set(work.records, make(work));
+    return made.get(work.records);
+  };
+};
+
 /** The work, newest first. What was paused and went on as work of its own is that work. */
-export const newestFirst = (work) =>
-  Object.values(work.records).filter((r) => !r.went_on).sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1));
+export const newestFirst = perRecords((work) =>
+  Object.values(work.records).filter((r) => !r.went_on).sort((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : a.id < b.id ? 1 : -1)));
 
 const endOf = (r) => r.ended_at ?? r.created_at;
 
@@ -165,7 +177,7 @@ const sessionOf = (r) => [r.server, r.project ?? "", r.thread_id ?? ""].join(" "
  * What belongs to another piece of work and has no line of its own, by the id of that piece: words that were added to it
  * while it ran, { added, tries }, oldest first, and the tries before it that came to nothing.
  */
-export function attached(work) {
+export const attached = perRecords((work) => {
   const all = newestFirst(work);
   const of = new Map();
   const put = (id, kind, r) => {
@@ -185,19 +197,19 @@ export function attached(work) {
     else newest.set(key, r);
   }
   return of;
-}
+});
 
 /** What waits, in the order in which it is begun: what nobody has moved comes last, as it was asked for. */
-export const queued = (open) => open.filter((r) => r.waits && !r.paused).reverse().sort((a, b) => (a.place || Infinity) - (b.place || Infinity) || 0);
+export const queued = (open) => open.filter((r) => r.waits && r.why !== "watched" && !r.paused).reverse().sort((a, b) => (a.place || Infinity) - (b.place || Infinity) || 0);
 
 /** What waits in the session of a piece of work, in its turn. */
 export const queueOf = (work, r) => queued(newestFirst(work).filter((o) => !ended(o) && sessionOf(o) === sessionOf(r)));
 
 /** The turns of all that waits, { at, of } by id. */
-export function turnsOf(work) {
+export const turnsOf = perRecords((work) => {
   const queues = Map.groupBy(queued(newestFirst(work).filter((r) => !ended(r))), sessionOf);
   return new Map([...queues.values()].flatMap((q) => q.map((r, i) => [r.id, { at: i + 1, of: q.length }])));
-}
+});
 
 // What waits stands below what it waits for, in its turn.
 function inTurn(open) {
@@ -238,7 +250,10 @@ export function listed(work, words = "", parts = attached(work)) {
   };
 }
 
-export const running = (work) => newestFirst(work).filter((r) => !ended(r));
+export const running = perRecords((work) => newestFirst(work).filter((r) => !ended(r)));
+
+/** The work of each machine, newest first: a Map by its name. */
+export const ofServers = perRecords((work) => Map.groupBy(newestFirst(work), (r) => r.server));
 
 /** The questions, oldest first: they are answered in the order they were asked. */
 export const openQuestions = (work) =>

@@ -8,7 +8,7 @@ import { workStart, reduceWork } from "./state-work.js";
 export const callStart = {
   phase: "idle", // idle, asking, connecting, live, reconnecting
   id: "",
-  mic: "off", // off, asking, on, refused
+  mic: "off", // off, asking, on, refused, taken: by the device, for a phone call perhaps
   micReason: "",
   muted: false,
   held: false,
@@ -20,6 +20,7 @@ export const callStart = {
 export const start = {
   session: "unknown", // unknown, in, out
   feed: "connecting", // connecting, live, lost
+  away: false, // Switchboard is not heard now; the feed counts as lost only after a moment
   seen: 0, // when the connection was lost, in ms: what is shown is from then
   loaded: false,
   voice: { simulated: false, model: "", chips: [] },
@@ -33,7 +34,7 @@ export const start = {
   call: callStart,
   usedChips: [],
   dismissed: {}, // what needs nobody any more, by its key
-  toasts: [],
+  toasts: [], // the last is shown, in place of the one before; one that stays is shown again after it
   talk: talkStart,
   work: workStart,
 };
@@ -43,6 +44,8 @@ export function reduce(state, action) {
   switch (action.type) {
     case "session":
       return { ...state, session: action.session };
+    case "away":
+      return { ...state, away: action.on };
     case "feed":
       return { ...state, feed: action.state, seen: action.state === "lost" && state.feed !== "lost" ? action.at : state.seen };
     case "servers":
@@ -58,7 +61,7 @@ export function reduce(state, action) {
     case "mode":
       return { ...state, mode: action.mode, call: { ...state.call, held: false } };
     case "toast":
-      return { ...state, toasts: [...withoutToast(state.toasts, action.toast), action.toast].slice(-4) };
+      return { ...state, toasts: [...state.toasts.filter((t) => t.stays && t.text !== action.toast.text).slice(-1), action.toast] };
     case "untoast":
       return { ...state, toasts: state.toasts.filter((t) => t.id !== action.id) };
     case "call":
@@ -82,9 +85,6 @@ export function ticks({ usedChips, talk }) {
 }
 
 const tidy = (state) => ({ ...state, dismissed: stillDismissed(state.dismissed, state) });
-
-// The same words twice are one message.
-const withoutToast = (toasts, toast) => toasts.filter((t) => t.text !== toast.text);
 
 function reduceCall(state, patch) {
   const call = { ...state.call, ...patch };

@@ -5,9 +5,9 @@ const still = 400; // milliseconds
 const often = 100; // milliseconds
 
 /**
- * Watches where `el` stands and reports whether a press of it counts: it was drawn, and for a pointer has not moved,
- * for 400 ms. The class "settling" is on `el` as long as a pointer's press does not count. Without an event, or with
- * that of a keyboard, only the drawing counts.
+ * Watches where `el` stands and reports whether a press of it counts: it was drawn, and for a pointer was seen and has
+ * not moved, for 400 ms. The class "settling" is on `el` as long as a pointer's press does not count. Without an event,
+ * or with that of a keyboard, only the drawing counts.
  */
 export function steady(el) {
   const drawn = performance.now();
@@ -17,7 +17,7 @@ export function steady(el) {
   const look = () => {
     const { left, top } = el.getBoundingClientRect();
     const now = performance.now();
-    if (place !== `${left} ${top}`) [place, moved] = [`${left} ${top}`, now];
+    if (place !== `${left} ${top}` || !el.checkVisibility()) [place, moved] = [`${left} ${top}`, now];
     el.classList.toggle("settling", now - moved < still);
   };
   const timer = setInterval(() => {

@@ -1,8 +1,9 @@
 // What a person does with a piece of work: more words for it while it runs, and its answer once it has ended.
 
-import { fitHeight, h, keepFocus, setText, show } from "./dom.js";
+import { fitHeight, h, keepFocus, setAttr, setText, show } from "./dom.js";
 import { ended } from "./state-work.js";
 import { hasVoices } from "./speech.js";
+import { whichWords } from "./words.js";
 
 const ways = {
   steer: { button: "Add to it", label: "Add to the running work" },
@@ -13,20 +14,22 @@ const ways = {
 /**
  * Makes the actions of a card. `acts`: more(id, way, text), again(id), copy(id), aloud(id), session(id), of work that is
  * paused begin(id) and drop(id), and of work that waits beginNow(id) and move(id, by), which changes its turn: -1 and 1 by
- * one, Infinity to the end.
+ * one, Infinity to the end; of what is watched unwatch(id). On the page of a piece, box: more words have a box of their own there; key tells its ids apart.
  */
-export function cardActs(id, acts) {
+export function cardActs(id, acts, { key = id, box = false } = {}) {
   const button = (text, act, look = "") => h("button", { class: `button small ${look}`, type: "button", text, on: { click: act } });
-  const label = h("label", { class: "answer-label", for: `more-${id}` });
-  const field = h("textarea", { id: `more-${id}`, class: "answer-field", rows: "1", maxlength: "16000" });
+  const label = h("label", { class: "answer-label", for: `more-${key}` });
+  const field = h("textarea", { id: `more-${key}`, class: "answer-field", rows: "1", maxlength: "16000" });
   const send = h("button", { class: "button primary", type: "submit", text: "Send" });
   const form = h("form", { class: "more-form", hidden: true }, label, h("div", { class: "answer-line" }, field, send, button("Cancel", () => open(""))));
   let way = "";
   let prompt = "";
+  let named = ""; // the words that its buttons are named by
   const openers = Object.entries(ways).map(([name, w]) => [name, button(w.button, () => open(name === way ? "" : name))]);
   const over = [button("Copy", () => acts.copy(id)), button("Read aloud", () => acts.aloud(id)), button("Do it again", () => acts.again(id))];
   const paused = [button("Drop", () => acts.drop(id)), button("Continue", () => acts.begin(id), "primary")];
   const waits = [button("Begin now", () => acts.beginNow(id)), ...[["Move up", -1], ["Move down", 1], ["Move to the end", Infinity]].map(([text, by]) => button(text, () => acts.move(id, by)))];
+  const unwatch = button("Stop watching", () => acts.unwatch(id));
   const session = button("Open the session", () => acts.session(id));
 
   function open(name) {
@@ -61,16 +64,20 @@ export function cardActs(id, acts) {
     }
     send.removeAttribute("aria-disabled");
   });
-  const el = h("footer", { class: "card-foot" }, session, ...over, ...paused, ...openers.map(([, b]) => b), ...waits, form);
+  const el = h("footer", { class: "card-foot" }, session, ...over, ...paused, ...openers.map(([, b]) => b), ...waits, unwatch, form);
   return {
     el,
     /** turn: its place among what waits in its session, { at, of }; seen: Switchboard is gone, and nothing can be done. */
     update(r, { seen, turn }) {
       show(el, !seen);
+      if (named !== r.prompt) for (const b of el.querySelectorAll(":scope > .button")) setAttr(b, "aria-label", `${b.textContent}: ${whichWords(r)}`);
+      named = r.prompt;
       const done = ended(r);
-      const queued = !done && Boolean(r.waits);
+      const watched = !done && r.why === "watched";
+      const queued = !done && !watched && Boolean(r.waits);
       prompt = r.prompt;
-      for (const [name, b] of openers) show(b, !done && (name === "reword" ? queued : Boolean(r.thread_id) && !queued));
+      for (const [name, b] of openers) show(b, !done && (name === "reword" ? queued : !box && Boolean(r.thread_id) && !queued && !(watched && r.waits)));
+      show(unwatch, watched);
       show(waits[0], queued && r.waits === "ours");
       const [, up, down, last] = waits;
       keepFocus(() => {

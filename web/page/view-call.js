@@ -9,10 +9,21 @@ import { callWords } from "./words.js";
 
 /** Wires the controls. `acts`: start, hangUp, mute, hold(on), quiet, useMic, settings (object), changed(name). */
 export function callView(acts) {
-  const el = Object.fromEntries(["status", "status-text", "status-detail", "start", "mute", "hold", "quiet", "hangup", "sound", "hangup-hint", "meter", "telephone", "by-socket"]
+  const el = Object.fromEntries(["status", "status-text", "status-detail", "start", "mute", "hold", "quiet", "hangup", "sound", "hangup-hint", "meter", "telephone", "by-socket", "dock-fold"]
     .map((id) => [id.replace(/-(.)/g, (_, c) => c.toUpperCase()), byId(id)]));
   let now;
   dress(el.sound, "sound", "Sound");
+  let folded = false; // by the person, for this call
+  el.dockFold.addEventListener("click", () => { folded = !folded; fold(); });
+  const fold = () => {
+    const { phase } = now.call;
+    if (phase === "idle") folded = false;
+    setAttr(document.body, "data-dock", folded || phase === "idle" ? "line" : null);
+    show(el.dockFold, phase !== "idle");
+    dress(el.dockFold, "chevron", "");
+    setAttr(el.dockFold, "aria-label", folded ? "Show all of the call" : "Fold the call into a line");
+    setAttr(el.dockFold, "aria-expanded", String(!folded));
+  };
   el.start.addEventListener("click", acts.start);
   el.hangup.addEventListener("click", acts.hangUp);
   el.quiet.addEventListener("click", acts.quiet);
@@ -52,6 +63,7 @@ export function callView(acts) {
     el.quiet.classList.toggle("idle", !talks); // its place stays, so that no other button moves under a finger
     keepFocus(focus, el, inCall, mode);
     settings(state);
+    fold();
   };
 }
 

@@ -2,14 +2,14 @@
 
 import { dress, h, icon, keepAtEnd, keyed, reachable, setAttr, setText, show } from "./dom.js";
 import { ended, over, steps as stepsOf } from "./state-work.js";
+import { answerFrame } from "./rich.js";
 import { cardActs } from "./view-acts.js";
 import { step } from "./view-steps.js";
-import { paragraphs } from "./view-text.js";
-import { ago, answerWords, askedBy, briefly, outcomeWords, placeWords, stepWords, took, turnWords, workFacts, workWords } from "./words.js";
+import { ago, answerWords, askedBy, briefly, outcomeWords, placeWords, stepWords, timesWords, turnWords, whichWords, workFacts, workWords } from "./words.js";
 
 /**
- * Makes a card. `acts` as in cardActs, and resend(id, i), read(id), opened(id, on): it was opened or closed. What is inside
- * is made when it is opened first: a day's work is hundreds of lines.
+ * Makes a card. `acts` as in cardActs, and resend(id, i), read(id), open(id), which shows its own page, opened(id, on): it was unfolded or
+ * folded. What is inside is made when it is unfolded first: a day's work is hundreds of lines.
  */
 export function workCard({ record }, hue, acts) {
   const { id } = record;
@@ -19,11 +19,12 @@ export function workCard({ record }, hue, acts) {
   const machine = h("span", { class: "line-machine", id: `m-${id}`, text: record.server });
   const when = h("span", { class: "line-when" });
   const state = h("span", { class: "pill" });
-  const line = h("button", { class: "line-open", type: "button", "aria-controls": body.id, on: { click: () => acts.opened(id, body.hidden) } },
-    icon("chevron"), h("span", { class: "plug", "aria-hidden": "true" }), machine, h("span", { class: "line-words" }, asked, came));
+  const peek = h("button", { class: "line-peek", type: "button", "aria-controls": body.id, on: { click: () => acts.opened(id, body.hidden) } }, icon("chevron"));
+  const line = h("button", { class: "line-open", type: "button", on: { click: () => acts.open(id) } },
+    h("span", { class: "plug", "aria-hidden": "true" }), machine, h("span", { class: "line-words" }, asked, came));
   const stop = h("button", { class: "button small line-stop danger-quiet", type: "button", hidden: true, on: { click: () => { if (!stop.hasAttribute("aria-disabled")) acts.stop(id); } } });
   const el = h("article", { class: `card ${hue(record.server)}`, id: `card-${id}`, tabindex: "-1", "aria-labelledby": `m-${id}` },
-    h("header", { class: "card-head" }, h("h3", { class: "card-name" }, line), when, state, stop), body);
+    h("header", { class: "card-head" }, peek, h("h3", { class: "card-name" }, line), when, state, stop), body);
   let inside = null;
   let shown = "";
   let last;
@@ -48,9 +49,11 @@ export function workCard({ record }, hue, acts) {
       setAttr(state, "data-tone", words.tone);
       show(machine, named);
       show(stop, !ended(r) && !waiting && !seen); // its question offers that
-      dress(stop, r.waits ? "close" : "stop", r.waits ? "Drop" : "Stop the work");
+      dress(stop, r.waits ? "close" : "stop", r.waits ? "Drop" : "Stop");
+      setAttr(stop, "aria-label", `${r.waits ? "Drop" : "Stop"}: ${whichWords(r)}`);
       setAttr(stop, "aria-disabled", stopping ? "true" : null);
-      setAttr(line, "aria-expanded", String(open));
+      setAttr(peek, "aria-expanded", String(open));
+      setAttr(peek, "aria-label", `${open ? "Fold" : "Unfold"}: ${short(r.prompt).slice(0, 60)}`);
       el.classList.toggle("over", over(r));
       el.classList.toggle("under", under);
       el.classList.toggle("folded", !open);
@@ -72,7 +75,7 @@ function insideOf(id, body, acts) {
   const stepsTitle = h("span", {});
   const steps = reachable(h("div", { class: "steps", role: "group", "aria-label": "Steps" }));
   const reading = h("p", { class: "quiet-text", hidden: true });
-  const answer = h("div", { class: "answer" });
+  const answer = answerFrame();
   const problem = h("div", { class: "problem", hidden: true });
   const unheard = h("ul", { class: "unheard", "aria-label": "Words that it never heard", hidden: true });
   const added = h("ul", { class: "added", "aria-label": "Words that were added", hidden: true });
@@ -85,7 +88,7 @@ function insideOf(id, body, acts) {
   let wasEnded = null;
   const details = h("details", { class: "did" }, h("summary", { on: { click: () => { touched = true; } } }, icon("chevron"), stepsTitle), reading, steps, answers);
   details.addEventListener("toggle", () => { if (details.open && !has) acts.read(id); });
-  body.append(meta, prompt, added, details, answer, problem, unheard, tries, whole, foot.el);
+  body.append(meta, prompt, added, details, answer.el, problem, unheard, tries, whole, foot.el);
   return ({ record: r, waiting, read, unread: more, open, seen, part, turn }) => {
     if (wasEnded === null) details.open = !ended(r);
     else if (ended(r) && !wasEnded && !touched) details.open = false;
@@ -93,7 +96,7 @@ function insideOf(id, body, acts) {
     setText(meta, metaOf(r));
     setText(prompt, r.prompt);
     show(prompt, r.prompt.trim() !== short(r.prompt)); // else the line has all of it
-    fillAnswer(answer, r);
+    answer.fill(r.server, ended(r) ? r.text || (r.outcome === "result" && r.spoken) || "" : "", outcomeWords(r).tone === "good");
     show(problem, Boolean(r.error));
     if (r.error) showProblem(problem, r);
     foot.update(r, { seen, turn });
@@ -104,6 +107,7 @@ function insideOf(id, body, acts) {
     const did = stepsOf(r);
     const count = Math.max(did.length, read === "whole" ? 0 : r.item_count ?? 0);
     show(details, count > 0 || (r.answers ?? []).length > 0);
+    setAttr(steps, "aria-label", `Steps: ${whichWords(r)}`);
     setText(stepsTitle, count === 0 ? "What you were asked" : ended(r) ? `What it did (${count})` : `What it does (${count})`);
     has = !more && read !== "failed";
     if (more && details.open && open) acts.read(r.id);
@@ -115,18 +119,9 @@ function insideOf(id, body, acts) {
   };
 }
 
-function metaOf(r) {
-  const began = Date.parse(r.created_at);
-  const times = r.paused ? "" : r.ended_at ? `${ago(Date.parse(r.ended_at), Date.now())}, took ${took(began, Date.parse(r.ended_at))}` : `${r.waits ? "asked" : "began"} ${ago(began, Date.now())}`;
-  return [r.title && !same(r.title, r.prompt) && r.title, r.project && `project ${r.project}`, !r.paused && r.thread_id && placeWords(r), times, ...workFacts(r)].filter(Boolean).join(" · ");
-}
-
-function fillAnswer(el, r) {
-  const good = r.outcome === "result";
-  const text = ended(r) ? r.text || (good && r.spoken) || "" : "";
-  paragraphs(el, text);
-  el.classList.toggle("partly", outcomeWords(r).tone !== "good");
-  show(el, Boolean(text));
+/** What is said of a piece of work in a line: where, when, how much. */
+export function metaOf(r) {
+  return [r.title && !same(r.title, r.prompt) && r.title, r.project && `project ${r.project}`, !r.paused && r.thread_id && placeWords(r), r.worktree && `worktree on ${r.worktree.branch}`, timesWords(r, Date.now()), ...workFacts(r)].filter(Boolean).join(" · ");
 }
 
 /** What runs while something is asked does not run: it waits for the answer. What ran when it ended was stopped with it. */
@@ -142,8 +137,8 @@ export function fillAnswers(el, answers) {
   if (el.childElementCount !== answers.length) el.replaceChildren(...answers.map((a) => h("li", { text: answerWords(a) })));
 }
 
-// Words that were added to it while it ran, each with what became of it.
-function fillAdded(el, records) {
+/** Shows the words that were added to it while it ran, each with what became of it. */
+export function fillAdded(el, records) {
   show(el, records.length > 0);
   keyed(el, records, (r) => r.id, () => {
     const words = h("span", {});
@@ -167,12 +162,12 @@ function fillTries(el, records) {
   });
 }
 
-// Words that it took and never heard: nothing was begun for them, and they can be given once more.
-function fillUnheard(el, r, resend) {
+/** Shows the words that it took and never heard: nothing was begun for them, and they can be given once more. */
+export function fillUnheard(el, r, resend, key = "u") {
   const words = r.undelivered ?? [];
   show(el, words.length > 0);
   keyed(el, words.map((text, i) => ({ text, i })), (w) => w.i, ({ i }) => {
-    const said = h("p", { id: `u-${r.id}-${i}` });
+    const said = h("p", { id: `${key}-${r.id}-${i}` });
     const send = h("button", { class: "button small", type: "button", text: "Send again", "aria-describedby": said.id });
     send.addEventListener("click", async () => {
       if (send.getAttribute("aria-disabled") === "true") return;

@@ -1,7 +1,7 @@
 // The machines: health, the session in use, recent sessions.
 
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
-import { ended, openQuestions, running } from "./state-work.js";
+import { ended, ofServers, openQuestions } from "./state-work.js";
 import { setup, startHelps } from "./view-setup.js";
 import { healthWords, sentence, sessionStatus, visible } from "./words.js";
 
@@ -13,9 +13,11 @@ export function fleetView(acts, hue) {
     const stray = state.work.stickies.map((s) => s.server.split("/")[0]).filter((name) => !seen.has(name));
     const gone = [...new Set(stray)].map((name) => ({ name, health: "down", problem: "It is no longer in the configuration.", kind: "" }));
     const mixed = state.servers.some((s) => !s.simulated); // else the badge says it for all
+    const asks = new Set(openQuestions(state.work).map((q) => q.server));
+    const works = ofServers(state.work);
     const items = [...state.servers, ...gone].map((server) => ({
-      server, mixed, feed: state.feed, waits: openQuestions(state.work).some((q) => q.server === server.name),
-      works: running(state.work).some((r) => r.server === server.name), history: historyOf(state.work, server), found: state.sessions[server.name], about: state.machines[server.name],
+      server, mixed, feed: state.feed, waits: asks.has(server.name),
+      works: (works.get(server.name) ?? []).some((r) => !ended(r)), history: historyOf(works.get(server.name) ?? [], server), found: state.sessions[server.name], about: state.machines[server.name],
       stickies: state.work.stickies.filter((s) => s.server === server.name || s.server.startsWith(server.name + "/")),
     }));
     keyed(list, items, (i) => i.server.name, (i) => machine(i, hue, acts));
@@ -26,8 +28,7 @@ export function fleetView(acts, hue) {
 }
 
 // What is newer than a list of sessions: work there began or ended, or the machine came or went.
-const historyOf = (work, { name, health }) =>
-  [health, ...Object.values(work.records).filter((r) => r.server === name).map((r) => r.id + ended(r) + r.thread_id)].join(" ");
+const historyOf = (records, { health }) => [health, ...records.slice(0, 50).map((r) => r.id + ended(r) + r.thread_id)].join(" ");
 
 const fresh = 60_000; // ages in a list of sessions hold so long
 
@@ -35,6 +36,15 @@ function machine({ server }, hue, acts) {
   const id = `machine-${server.name}`;
   const health = h("span", { class: "pill" });
   const stand = h("span", { class: "tag", text: "simulated" });
+  const brief = h("span", { class: "machine-brief" });
+  const body = h("div", { class: "machine-body", id: `${id}-body`, hidden: true });
+  const line = h("button", { class: "machine-line", type: "button", "aria-expanded": "false", "aria-controls": body.id, on: { click: () => open(body.hidden) } },
+    icon("chevron"), h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "plug-name", id, text: server.name }), brief, health);
+  const open = (on) => {
+    show(body, on);
+    setAttr(line, "aria-expanded", String(on));
+    if (on && !recent.hidden) look();
+  };
   const problem = h("p", { class: "machine-problem" });
   const next = h("p", { class: "quiet-text" }); // the one thing to do about it
   const doing = h("p", { class: "machine-doing" });
@@ -43,7 +53,7 @@ function machine({ server }, hue, acts) {
   const none = h("p", { class: "quiet-text", text: "None of its sessions is in use yet; the next request starts a new one." });
   const recent = h("div", { class: "recent", hidden: true, id: `${id}-recent` });
   const about = setup(server.name);
-  const opener = h("button", { class: "opener", type: "button", "aria-expanded": "false", "aria-controls": recent.id }, icon("chevron"), "Recent sessions");
+  const opener = h("button", { class: "opener", type: "button", "aria-expanded": "false", "aria-controls": recent.id, "aria-label": `Recent sessions: ${server.name}` }, icon("chevron"), "Recent sessions");
   opener.addEventListener("click", () => {
     const open = recent.hidden;
     recent.hidden = !open;
@@ -57,17 +67,14 @@ function machine({ server }, hue, acts) {
     [shown, at] = [now, Date.now()];
     acts.sessions(server.name);
   };
-  const el = h("section", { class: `machine ${hue(server.name)}`, tabindex: "-1", "aria-labelledby": id },
-    h("header", { class: "card-head" },
-      h("h3", { class: "card-name", id }, h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "plug-name", text: server.name })),
-      stand, health),
-    problem, next, doing, asked, used, none, about.el, opener, recent);
+  body.append(stand, problem, next, doing, asked, used, none, about.el, opener, recent);
+  const el = h("section", { class: `machine ${hue(server.name)}`, tabindex: "-1", "aria-labelledby": id }, h("h3", { class: "machine-name" }, line), body);
   const fillRecent = recentList(recent, acts);
   return {
     el,
     update({ server: s, stickies, found, mixed, feed, waits, works, history, about: told }) {
       now = history;
-      if (!recent.hidden && (shown !== now || Date.now() - at > fresh)) look();
+      if (!recent.hidden && !body.hidden && (shown !== now || Date.now() - at > fresh)) look();
       const words = healthWords(s, waits, works, feed);
       setText(health, words.text);
       setAttr(health, "data-tone", words.tone);
@@ -86,6 +93,11 @@ function machine({ server }, hue, acts) {
       show(asked, there.length > 0);
       keyed(used, stickies, (t) => `${t.server} ${t.thread_id}`, (t) => sticky(t, acts));
       show(none, stickies.length === 0 && s.health !== "down");
+      const refuses = trouble && s.health === "up";
+      if (refuses && !el.classList.contains("refuses")) open(true); // what to change is in there
+      el.classList.toggle("refuses", refuses);
+      setText(brief, trouble ? sentence(s.problem) : there.length ? "asks there" : others[0] ?? stickies[0]?.title ?? "");
+      setAttr(brief, "title", brief.textContent);
       about.update(s, told);
       if (!recent.hidden) fillRecent(found);
     },

@@ -5,6 +5,8 @@ import { confirmed } from "./confirm.js";
 import { byId, h, icon, keyed, reachable, setAttr, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
 import { steps as stepsOf } from "./state-work.js";
+import { fenced, harmless } from "./rich-markdown.js";
+import { answerFrame } from "./rich.js";
 import { toastProblem } from "./store.js";
 import { fillAnswers, showProblem, shownSteps } from "./view-card.js";
 import { step } from "./view-steps.js";
@@ -90,6 +92,7 @@ export function historyView({ settings, changed }, hue) {
       }
       all.sort((a, b) => (a.at < b.at ? -1 : 1));
       await readWhole(all.filter((f) => f.work));
+      if (kind === "md") for (const f of all) if (f.work) f.work = await saved(f.work);
       const text = kind === "json" ? `${JSON.stringify(all.map((f) => (f.line ? { said: { ...f.line, at: localMoment(f.at) } } : { work: { ...f.work, at: localMoment(f.at) } })), null, 2)}\n` : asMarkdown(all);
       const url = URL.createObjectURL(new Blob([text], { type: kind === "json" ? "application/json" : "text/markdown" }));
       h("a", { href: url, download: `switchboard-${new Date().toISOString().slice(0, 10)}.${kind}` }).click();
@@ -118,6 +121,9 @@ async function readWhole(all) {
     }));
   }
 }
+
+// What agents wrote of a piece of work, as it may be saved.
+const saved = async (w) => ({ ...w, text: await harmless(w.text), items: w.items && await Promise.all(w.items.map(async (i) => (i.kind === "command" || i.kind === "file_change" ? i : { ...i, text: await harmless(i.text) }))) });
 
 const clock = (at) => h("time", { class: "quiet-text", datetime: at, title: localMoment(at), text: clockWords(at) });
 
@@ -158,15 +164,15 @@ function fillWork(body, r) {
   const answers = h("ul", { class: "answers", "aria-label": "Questions that were answered" });
   keyed(list, shownSteps(r, steps), (i) => i.id, step);
   fillAnswers(answers, r.answers ?? []);
-  const answer = h("div", { class: `answer${r.outcome === "result" && r.tests !== "failed" ? "" : " partly"}` });
-  paragraphs(answer, r.text || (r.spoken !== r.error?.message && r.spoken) || "");
+  const answer = answerFrame();
+  answer.fill(r.server, r.text || (r.spoken !== r.error?.message && r.spoken) || "", r.outcome === "result" && r.tests !== "failed");
   const wrong = h("div", { class: "problem" });
   if (r.error) showProblem(wrong, r);
   const facts = [r.outcome === "cancelled" && !r.spoken && !r.error && "it was not begun", ...workFacts(r)].filter(Boolean).join(" · ");
   const parts = [
     reachable(h("p", { class: "card-prompt", text: r.prompt })), facts && h("p", { class: "quiet-text", text: facts }),
     (steps.length || r.answers?.length) && h("details", { class: "did" }, h("summary", {}, icon("chevron"), `What it did (${steps.length})`), list, answers),
-    answer.firstChild && answer, r.error && wrong,
+    answer.el, r.error && wrong,
   ];
   body.shownText = undefined; // the words of paragraphs are gone
   body.replaceChildren(...parts.filter(Boolean));
@@ -199,10 +205,4 @@ function stepMarkdown(i) {
   if (i.kind === "command") return fenced("", `$ ${i.text}\n${i.output ?? ""}`);
   if (i.kind === "file_change" && i.changes?.length) return i.changes.map((c) => fenced("diff", `${c.to ? `${c.path} → ${c.to}` : c.path}\n${c.diff ?? ""}`)).join("\n\n");
   return i.text;
-}
-
-// Code between marks that are longer than any in it.
-function fenced(kind, text) {
-  const marks = "`".repeat(Math.max(3, ...[...text.matchAll(/`{3,}/g)].map((m) => m[0].length + 1)));
-  return `${marks}${kind}\n${text.trimEnd()}\n${marks}`;
 }

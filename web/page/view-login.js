@@ -1,7 +1,7 @@
 // The way in: the code of a link, or a code or a key from the form.
 
 import * as api from "./api.js";
-import { byId, setText, show } from "./dom.js";
+import { byId, setAttr, setText, show } from "./dom.js";
 import { problemWords } from "./words.js";
 
 /** Takes the code out of the address bar, before anything else can see it. */
@@ -14,31 +14,33 @@ export function codeFromAddress() {
 
 const missing = { message: "Enter a code or a key." };
 
-// A code is shown as it is typed; a key stays hidden.
-async function enter(code, key) {
-  if (code.trim()) await api.login({ code: code.replace(/[\s-]/g, "").toUpperCase() });
-  else if (key.trim()) await api.login({ key: key.trim() });
-  else throw missing;
+// Whether a text is the code of another device, or the beginning of one: letters without vowels, in groups. Keys are longer.
+const isCode = (text) => /^[BCDFGHJKMNPQRSTWXYZ]{8}$/i.test(text.replace(/[\s-]/g, ""));
+const maybeCode = (text) => /^[BCDFGHJKMNPQRSTWXYZ]{1,8}$/i.test(text.replace(/[\s-]/g, ""));
+
+async function enter(text) {
+  if (!text) throw missing;
+  await api.login(isCode(text) ? { code: text.replace(/[\s-]/g, "").toUpperCase() } : { key: text });
 }
 
-/** Shows the form until a key fits; onIn() follows. `problem` is what went wrong with the link. */
+/** Shows the form until a code or a key fits; onIn() follows. `problem` is what went wrong with the link. */
 export function loginView(onIn) {
   const form = byId("login-form");
-  const code = byId("login-code");
-  const key = byId("login-key");
+  const field = byId("login-key");
   const error = byId("login-error");
+  field.addEventListener("input", () => setAttr(field, "type", maybeCode(field.value.trim()) ? "text" : "password")); // a code is read as it is typed, a key stays hidden
   form.addEventListener("submit", async (e) => {
     e.preventDefault();
     const button = form.querySelector("button");
     button.disabled = true;
     setText(error, "");
     try {
-      await enter(code.value, key.value);
-      code.value = key.value = "";
+      await enter(field.value.trim());
+      field.value = "";
       onIn();
     } catch (problem) {
       setText(error, problemWords(problem));
-      (code.value || !key.value ? code : key).select();
+      field.select();
     } finally {
       button.disabled = false;
     }
@@ -48,6 +50,6 @@ export function loginView(onIn) {
     show(byId("app"), false);
     show(byId("login"), true);
     setText(error, problem ?? "");
-    code.focus();
+    field.focus();
   };
 }

@@ -1,9 +1,8 @@
 // What must be noticed: a lost connection, messages, what needs the person, and the page's title.
 
 import { byId, dress, h, keyed, setText, show } from "./dom.js";
-import { needs } from "./state-needs.js";
 import { ended, openQuestions } from "./state-work.js";
-import { needCountWords, needWords, questionWords, workWords } from "./words.js";
+import { needCountWords, questionWords, workWords } from "./words.js";
 
 const stay = 12_000; // ms, for a message
 const stayToPress = 20_000; // with something to press
@@ -20,7 +19,6 @@ export function noticesView({ review, untoast, counted, sound }) {
   const count = h("strong", {});
   const what = h("span", { class: "attention-what" });
   attention.append(h("div", { class: "attention-box" }, h("p", {}, count, what), h("button", { class: "button small", type: "button", text: "Review", on: { click: review } })));
-  new ResizeObserver(() => document.body.style.setProperty("--toasts", `${toasts.offsetHeight}px`)).observe(toasts); // what is under them makes room
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape" && !e.defaultPrevented && !document.querySelector("dialog[open], :popover-open")) {
       const last = state?.toasts.at(-1);
@@ -34,13 +32,13 @@ export function noticesView({ review, untoast, counted, sound }) {
     const lost = state.feed === "lost" && "The connection to Switchboard is lost.";
     const unread = state.work.incomplete && "Work from before the restart cannot be read yet.";
     setText(banner, lost || unread ? `${lost || unread} Trying again…` : "");
-    const wanted = needs(state, Date.now());
-    const first = wanted.count ? needWords(wanted) : "";
-    show(attention, wanted.questions.length > 0);
-    setText(count, needCountWords(wanted.count));
+    const asked = openQuestions(state.work);
+    const first = asked.length ? questionWords(asked[0]) : "";
+    show(attention, asked.length > 0);
+    setText(count, needCountWords(asked.length));
     setText(what, first && ` · ${first}`);
-    document.title = first ? `(${wanted.count}) ${first} · Switchboard` : "Switchboard";
-    counted(state, wanted.count);
+    document.title = first ? `(${asked.length}) ${first} · Switchboard` : "Switchboard";
+    counted(state, asked.length);
     keyed(toasts, state.toasts, (t) => t.id, (t) => toastCard(t, untoast));
     announce(state);
     brand(state);
@@ -59,12 +57,15 @@ function announcer(sound) {
       setText(urgent, `${questionWords(q)}. ${q.command ?? q.text ?? ""}`);
       if (known) sound("ask");
     }
-    const now = new Map(Object.values(work.records).map((r) => [r.id, ended(r)]));
-    for (const r of Object.values(work.records)) {
-      if (known?.get(r.id) !== false || !ended(r) || r.why === "added") continue; // what was added is a line of its work
-      setText(urgent, `${workWords(r).text} on ${r.server}.`);
-      sound(r.outcome === "result" ? "good" : "bad");
+    const all = Object.values(work.records);
+    const over = all.filter((r) => known?.get(r.id) === false && ended(r) && r.why !== "added"); // what was added is a line of its work
+    if (over.length) { // one sound, however many there are
+      const bad = over.filter((r) => r.outcome !== "result").length;
+      const many = `${over.length} pieces of work ended${bad ? `; ${bad} did not succeed` : ""}.`;
+      setText(urgent, over.length > 1 ? many : `${workWords(over[0]).text} on ${over[0].server}.`);
+      sound(bad ? "bad" : "good");
     }
+    const now = new Map(all.map((r) => [r.id, ended(r)]));
     if (work.known) known = now;
   };
 }
@@ -82,7 +83,7 @@ function toastCard(t, untoast) {
     ? h("button", { class: "button small", type: "button", text: t.action.label, on: { click: () => { t.action.run(); away(); } } })
     : null;
   const el = h("div", { class: `toast ${t.tone}`, role: t.tone === "bad" ? "alert" : "status" },
-    h("div", { class: "toast-words" }, h("p", { class: "toast-text", text: t.text }), t.next ? h("p", { class: "toast-next", text: t.next }) : null),
+    h("p", { class: "toast-words", title: [t.text, t.next].filter(Boolean).join(" ") }, h("span", { class: "toast-text", text: t.text }), t.next ? " " : null, t.next ? h("span", { class: "toast-next", text: t.next }) : null),
     act, close);
   // It stays while somebody points at it or is in it.
   let timer;

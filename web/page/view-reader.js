@@ -3,18 +3,22 @@
 import * as api from "./api.js";
 import { whileOpen } from "./confirm.js";
 import { byId, dress, h, reachable, setAttr, setText, show } from "./dom.js";
+import { rich } from "./rich.js";
 import { heldSessions } from "./state-needs.js";
 import { get, toast, toastProblem } from "./store.js";
-import { paragraphs } from "./view-text.js";
 import { problemWords } from "./words.js";
 
 const roles = { __proto__: null, user: "Asked", agent: "Agent", command: "Command", edit: "Edit", tool: "Tool", plan: "Plan" };
 
 function row({ role, text }) {
   const body = role === "command" || role === "edit" ? reachable(h("pre", { class: "mono", role: "group", "aria-label": roles[role], text })) : h("div", {});
-  if (role !== "command" && role !== "edit") paragraphs(body, text);
+  if (role !== "command" && role !== "edit") rich(body, text, 3);
   return h("div", { class: `read ${role}` }, h("span", { class: "read-who", text: roles[role] ?? role }), body);
 }
+
+// Whether what others begin in a session can be followed, and nobody here does.
+const watchable = ({ server, id }) => Boolean(get().servers.find((s) => s.name === server)?.watchable) &&
+  !Object.values(get().work.records).some((r) => r.server === server && r.thread_id === id && !r.outcome);
 
 const steps = [40, 200, 1000, 2000]; // lines that are read, as many as are wanted
 
@@ -35,6 +39,20 @@ export function reader(at, goOn, begun) {
   more.addEventListener("click", () => {
     dialog.close();
     goOn(current);
+  });
+  const watch = byId("reader-watch");
+  watch.addEventListener("click", async () => {
+    const reading = whileOpen(dialog);
+    watch.disabled = true;
+    try {
+      const { id } = await api.give({ server: current.server, thread_id: current.id, mode: "watch" });
+      if (!reading.aborted) dialog.close();
+      begun(id);
+    } catch (error) {
+      toastProblem(error);
+    } finally {
+      watch.disabled = false;
+    }
   });
   async function earlier(session, limit) {
     const before = lines.scrollHeight - lines.scrollTop;
@@ -58,6 +76,7 @@ export function reader(at, goOn, begun) {
     show(byId("reader-held"), heldSessions(get().work).has(`${session.server} ${session.id}`));
     lines.replaceChildren(h("p", { class: "quiet-text", text: "Reading…" }));
     show(more, true);
+    show(watch, watchable(session));
     elsewhere();
     dialog.showModal();
     try {

@@ -1,5 +1,6 @@
 // The sessions of all machines: search, the ones in use, reading, naming, putting away.
 
+import { confirmed } from "./confirm.js";
 import * as api from "./api.js";
 import { byId, h, icon, keyed, setAttr, setText, show } from "./dom.js";
 import { onEnter } from "./places.js";
@@ -110,6 +111,12 @@ export function sessionsView(acts, hue) {
     toast(`“${s.title || s.label}” is archived.`, { tone: "info", action: { label: "Undo", run: undo } });
   }
 
+  async function removeWorktree(s) {
+    const sure = await confirmed({ title: "Remove this worktree?", text: `${s.worktree.branch} goes with it, and so do files that git ignores. git refuses it if anything else would be lost. The session ends.`, yes: "Remove worktree" });
+    if (!sure) return;
+    await api.removeWorktree(s.server, s.id).then(() => toast("The worktree is removed.", { tone: "info" }), toastProblem);
+  }
+
   const rename = (s) => naming({
     title: "Rename this session",
     name: s.title || s.label || "",
@@ -131,9 +138,10 @@ export function sessionsView(acts, hue) {
     const used = h("button", { class: "button small", type: "button", on: { click: () => pin(s, used.getAttribute("aria-pressed") !== "true") } });
     const called = h("button", { class: "button small", type: "button", text: "Rename", "aria-haspopup": "dialog", on: { click: () => rename(s) } });
     const away = h("button", { class: "button small", type: "button", text: "Archive", on: { click: () => archive(s) } });
+    const tree = h("button", { class: "button small", type: "button", text: "Remove worktree", "aria-haspopup": "dialog", on: { click: () => removeWorktree(s) } });
     const open = h("button", { class: "row-open", type: "button", on: { click: () => acts.read(s) } },
       h("span", { class: "plug", "aria-hidden": "true" }), h("span", { class: "row-words" }, title, last, where), pill, icon("chevron"));
-    const el = h("li", { class: `row ${hue(first.server)}` }, open, used, called, away);
+    const el = h("li", { class: `row ${hue(first.server)}` }, open, tree, used, called, away);
     return {
       el,
       update({ session, pinned, held, archives, renames, asks, there, work }) {
@@ -156,6 +164,8 @@ export function sessionsView(acts, hue) {
         setAttr(used, "title", pinned ? "What you say to this machine goes here. Press to unpin it: the next request starts a new session." : "Send what you say to this machine here");
         called.classList.toggle("unseen", !renames);
         setAttr(called, "aria-label", `Rename ${name}`);
+        show(tree, Boolean(s.worktree));
+        setAttr(tree, "aria-label", `Remove the worktree of ${name}`);
         away.classList.toggle("unseen", !archives);
         setAttr(away, "aria-label", `Archive ${name}`);
       },

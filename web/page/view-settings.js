@@ -28,7 +28,7 @@ export function settingsView(acts, extra = []) {
     section("Voice", level.el,
       field("Voice", select("voice", voices.map((v) => [v, v ? v[0].toUpperCase() + v.slice(1) : "Default"]))),
       field("Speed", select("speed", [["0.8", "Slower"], ["1", "Normal"], ["1.2", "Faster"], ["1.4", "Fastest"]])),
-      field("Your language", select("language", languages)),
+      field("The language you speak with the voice", select("language", languages)),
       check("interrupt", "Stop talking when I talk"),
       h("p", { class: "quiet-text", text: "A new voice, speed or language takes effect with the next call. The simulated voice has one of each." })),
     section("Microphone and sounds",

@@ -25,7 +25,7 @@ export function setup(name) {
   const gone = h("button", { class: "button small", type: "button", text: "Remove…", on: { click: () => remove(joined) } });
   const own = h("div", { class: "test-line", hidden: true }, again, gone);
   let joined = ""; // the machine, where it joined by itself
-  const more = h("details", { class: "did setup" }, h("summary", {}, icon("chevron"), "How it is set up"), facts, line, own);
+  const more = h("details", { class: "did setup" }, h("summary", { "aria-label": `How it is set up: ${name}` }, icon("chevron"), "How it is set up"), facts, line, own);
   const el = h("div", { class: "setup-box" }, down, more);
 
   async function copied() {

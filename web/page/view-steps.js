@@ -1,13 +1,16 @@
 // What a piece of work did, step by step.
 
-import { h, icon, keepAtEnd, reachable, setAttr, setText, show } from "./dom.js";
+import { h, icon, keepAtEnd, reachable, setAttr, setText, show, whenSeen } from "./dom.js";
+import { rich } from "./rich.js";
 import { paragraphs } from "./view-text.js";
 
 const makers = { __proto__: null, command, file_change: edit, message: speech, reasoning: speech, plan, review };
 
 /** Makes a step of a piece of work. */
 export function step(item) {
-  return (makers[item.kind] ?? tool)(item);
+  const made = (makers[item.kind] ?? tool)(item);
+  if (item.by) made.el.prepend(h("span", { class: "step-by", text: item.by }));
+  return made;
 }
 
 function command() {
@@ -51,8 +54,8 @@ function edit() {
 
 const longDiff = 30; // lines; a longer one is folded
 
-// One file of an edit, as the agent told it.
-function fileDiff(c) {
+/** Shows one file of an edit, as the agent told it. */
+export function fileDiff(c) {
   const lines = (c.diff ?? "").split("\n");
   if (lines.at(-1) === "") lines.pop();
   const name = h("span", { class: "file-name mono", text: c.to ? `${c.path} → ${c.to}` : c.path });
@@ -67,31 +70,20 @@ function fileDiff(c) {
   return h("details", { class: "file", open: lines.length <= longDiff }, h("summary", { class: "file-head" }, icon("chevron"), ...head), box);
 }
 
-// Calls once, when an element is seen for the first time.
-const firstSeen = new WeakMap();
-const seeing = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    if (!isIntersecting) continue;
-    seeing.unobserve(target);
-    firstSeen.get(target)();
-  }
-});
-function whenSeen(el, f) {
-  firstSeen.set(el, f);
-  seeing.observe(el);
-}
-
 const lineKinds = { __proto__: null, "+": "add", "-": "del", "@": "hunk", "\\": "hunk" };
 
 function speech(item) {
   const el = h("div", { class: `step ${item.kind}` });
-  return { el, update: (i) => paragraphs(el, i.text || "…") };
+  return { el, update: (i) => written(el, i) };
 }
+
+// What is still being written stands there plain: its marks are not whole.
+const written = (el, i) => (i.state === "running" ? paragraphs : rich)(el, i.text || "…");
 
 function plan() {
   const text = h("div", { class: "plan-text" });
   const el = h("div", { class: "step plan", role: "group", "aria-label": "Plan" }, h("span", { class: "step-word", text: "Plan" }), text);
-  return { el, update: (i) => paragraphs(text, i.text || "…") };
+  return { el, update: (i) => written(text, i) };
 }
 
 // What the agent's own reviewer decided, so that nobody was asked.

@@ -2,6 +2,7 @@
 
 import { byId, dress, fitHeight, h, keyed, setAttr, setText, show } from "./dom.js";
 import { ticks } from "./state.js";
+import { placeOf } from "./straight.js";
 import { refresh } from "./store.js";
 
 const helloCall = "Call and say what you want done, and on which machine. Or type; it goes the same way.";
@@ -34,7 +35,7 @@ function line(entry, acts) {
       setText(heard, e.text ? e.text.slice(0, end) : e.state === "heard" ? "…" : "");
       setText(unheard, e.text.slice(end));
       show(all, end < e.text.length);
-      setText(mark, e.state === "cut" ? "stopped" : "");
+      setText(mark, e.to ? `given to ${placeOf(e.to).server}` : e.state === "cut" ? "stopped" : "");
       fate?.update(e);
       el.classList.toggle("partial", e.state === "heard" || e.state === "saying");
       setAttr(el, "aria-busy", e.state === "saying" || e.state === "heard" ? "true" : null);
@@ -65,11 +66,20 @@ function fateOf(acts) {
   };
 }
 
+let choice = null; // { value, title }: the place that another view has chosen for what is typed
+
+/** Chooses where what is typed goes, until another place is chosen: as in placeOf; `title` is the session's. */
+export function choose(value, title = "") {
+  choice = { value, title };
+  refresh();
+  byId("say").focus();
+}
+
 /**
- * Wires the conversation. `acts`: say(text) sends what is typed, or what a sentence to try says; sendWaiting(),
- * takeBack(entry) and again(entry) are for lines that were not sent.
+ * Wires the conversation. `acts`: say(text, to) sends what is typed, or what a sentence to try says; sendWaiting(),
+ * takeBack(entry) and again(entry) are for lines that were not sent. `settings` keep the chosen place, changed(name) writes them down.
  */
-export function talkView(acts) {
+export function talkView(acts, { settings, changed }) {
   const { say } = acts;
   const box = byId("transcript");
   const chips = byId("chips");
@@ -94,11 +104,11 @@ export function talkView(acts) {
   });
   form.addEventListener("submit", (e) => {
     e.preventDefault();
-    const text = addressed(field.value.trim(), to.value);
+    const text = field.value.trim();
     if (!text) return;
-    field.value = to.value = "";
+    field.value = "";
     grow();
-    say(text);
+    say(text, to.value);
     box.scrollTop = box.scrollHeight;
   });
 
@@ -108,18 +118,35 @@ export function talkView(acts) {
     return { el };
   }
 
-  // Where what is typed goes: each machine with the session that it goes on in, or with a new one.
-  function places({ servers, work }) {
+  // Where what is typed goes: each machine with the session that it goes on in, or with a new one; and a session that
+  // was chosen elsewhere on the page. It stays chosen until another one is.
+  const pick = (value, title = "") => {
+    [settings.to, settings.toTitle] = [value, title];
+    changed("to");
+  };
+  to.addEventListener("change", () => {
+    pick(to.value, to.value === settings.to ? settings.toTitle : "");
+    refresh();
+  });
+  function places({ servers, work, loaded }) {
+    if (!loaded) return;
+    if (choice) pick(choice.value, choice.title);
+    choice = null;
     const rows = servers.flatMap(({ name }) => {
       const used = work.stickies.find((t) => t.server === name);
-      return [...(used ? [[name, `${name}, in ${used.title || "its session"}`]] : []), [`new ${name}`, `${name}, in a new session`]];
+      return [...(used ? [[name, `${name}, in ${brief(used.title || "its session")}`]] : []), [`new ${name}`, `${name}, in a new session`]];
     });
-    const key = JSON.stringify(rows);
+    const { server } = placeOf(settings.to);
+    if (settings.to.startsWith("in ") && servers.some((s) => s.name === server)) rows.push([settings.to, `${server}, in ${brief(settings.toTitle || "the session that was chosen")}`]);
+    // The session in use there is gone: what is typed begins one, as it does where none is in use.
+    if (servers.some((s) => s.name === settings.to) && !rows.some(([value]) => value === settings.to)) rows.push([settings.to, settings.to]);
+    const key = JSON.stringify([rows, settings.to]);
     if (to.dataset.key === key) return;
     to.dataset.key = key;
-    const chosen = to.value;
-    to.replaceChildren(...[["", "the machine I name"], ...rows].map(([value, text]) => h("option", { value, text })));
-    to.value = rows.some(([value]) => value === chosen) ? chosen : "";
+    to.replaceChildren(...[["", "the voice"], ...rows].map(([value, text]) => h("option", { value, text })));
+    to.value = rows.some(([value]) => value === settings.to) ? settings.to : "";
+    form.classList.toggle("straight", to.value !== "");
+    field.placeholder = to.value ? `Straight to ${placeOf(to.value).server}` : "Type instead of speaking";
   }
 
   // A sentence that was said just now is ticked off where it stands, until no second tap is to be feared.
@@ -141,7 +168,7 @@ export function talkView(acts) {
     const talking = entries.some((e) => e.who === "you"); // a greeting alone moves nothing
     show(hello, !entries.length);
     const stuck = { stuck: state.call.phase === "idle" || state.feed === "lost", lost: state.feed === "lost" };
-    keyed(lines, entries.map((e) => (e.delivery ? { ...e, ...stuck } : e)), (e) => e.id, (e) => line(e, acts));
+    keyed(lines, entries.map((e) => (e.delivery ? { ...e, ...stuck, ...(e.to && { stuck: stuck.lost }) } : e)), (e) => e.id, (e) => line(e, acts));
     stay();
     // Once people talk, the chips make room: one row. What was said goes for good, but not under a finger.
     const used = ticks(state);
@@ -157,8 +184,7 @@ export function talkView(acts) {
   };
 }
 
-// Words for the place that was chosen beside them, as one would say them.
-const addressed = (text, to) => (!text || !to ? text : to.startsWith("new ") ? `In a new session on ${to.slice(4)}, ${text}` : `On ${to}, ${text}`);
+const brief = (title) => (title.length > 48 ? `${title.slice(0, 47).trimEnd()}…` : title);
 
 const settle = 900; // ms before sentences move: a second tap of a finger must not hit another one
 

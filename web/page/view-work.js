@@ -1,11 +1,13 @@
 // The work: what is not finished on top, below it what is, a line each, by session.
 
-import { byId, h, keyed, setText, show } from "./dom.js";
+import { byId, h, keyed, setAttr, setText, show } from "./dom.js";
 import { attached, listed, newestEnd, openQuestions, over, running, turnsOf, unread } from "./state-work.js";
 import { workCard } from "./view-card.js";
 
 const drawn = 50; // finished pieces that are drawn at first, and with each step as one scrolls
-const atOnce = 25; // cards that are made in one frame
+const atOnce = 8; // cards that are made in one frame
+const still = 1200; // ms after the last move of a pointer in the list: until then no row comes, goes or moves
+const rush = 2000; // ms: work that comes so shortly after other work is told of and not scrolled to
 const ahead = 600; // pixels before the end of the list
 const openAtOnce = 3; // pieces that are not finished and open by themselves
 const tick = 10_000; // ms for which a line's times hold
@@ -26,9 +28,14 @@ export function workView(acts, hue) {
   const first = new Map(); // by id: whether it opened by itself when it came
   const seen = new Set(); // work that was seen before it was finished
   let fresh = ""; // what finished last while it was seen: it stays open until something else does
-  let top = "";
   let state;
   let most = drawn;
+  let pointedAt = -Infinity;
+  let settling = 0;
+  let shownOrder = null; // { open, rows } as they were drawn last
+  const news = newsAbove(box);
+  for (const type of ["pointermove", "pointerdown"]) box.addEventListener(type, () => { pointedAt = performance.now(); }, { passive: true });
+  box.addEventListener("pointerleave", () => { pointedAt = -Infinity; draw(); });
   const draw = () => state && view(state);
   const tools = finder(filter, draw, () => acts.clear(newestEnd(state.work)));
   box.insertBefore(tools.el, finished);
@@ -50,7 +57,7 @@ export function workView(acts, hue) {
   let soon = 0;
   let few = 0;
   const inTime = (rows) => rows.filter((i) => i.heading !== undefined || made.has(i.record.id) || few-- > 0);
-  const cardsDo = { ...acts, opened: (id, on) => { opened.set(id, on); acts.opened(id, on); draw(); } };
+  const cardsDo = { ...acts, opened: (id, on) => { opened.set(id, on); draw(); } };
 
   function view(now) {
     state = now;
@@ -75,37 +82,94 @@ export function workView(acts, hue) {
     });
     const at = document.activeElement;
     few = atOnce;
-    list(cards, inTime(open.map((r) => one(r))));
     const rows = groups.flatMap((g) => {
       const alone = g.items.filter((r) => !under.has(r.id)).length === 1;
-      return [...(alone ? [] : [{ heading: g.key, server: g.server, text: g.title || "no session" }]), ...g.items.map((r) => one(r, alone || under.has(r.id)))];
+      return [...(alone ? [] : [{ heading: g.key, server: g.server, text: g.title || "no session" }]), ...g.items.map((r) => ({ id: r.id, named: alone || under.has(r.id) }))];
     });
-    list(finished, inTime(rows.slice(0, most)));
+    const order = ordered({ open: open.map((r) => ({ id: r.id })), rows });
+    const full = (list) => list.filter((i) => i.heading !== undefined || work.records[i.id]).map((i) => (i.heading === undefined ? one(work.records[i.id], i.named) : i));
+    list(cards, inTime(full(order.open)));
+    list(finished, inTime(full(order.rows.slice(0, most))));
     cancelAnimationFrame(soon);
     if (few < 0) soon = requestAnimationFrame(draw);
     show(more, rows.length > most);
     setText(more, `Show older (${rows.length - most})`);
     if (document.activeElement !== at && at.isConnected) at.focus({ preventScroll: true }); // its card ended, and moved
     for (const id of made.keys()) if (!work.records[id]) made.delete(id);
-    // What comes on top is what was asked for just now: it is shown, unless somebody is at work in the list.
-    const newest = open[0]?.id ?? "";
-    if (newest && newest !== top && !questions.length && !box.contains(document.activeElement)) box.scrollTop = 0;
-    top = newest;
+    news.update(open.map((r) => r.id), !questions.length);
     const found = open.length + groups.reduce((n, g) => n + g.items.length, 0);
     tools.update(all, found);
     show(byId("no-work"), state.work.known && !state.work.incomplete && all.length === 0 && questions.length === 0);
     const busy = running(work);
     show(stopAll, busy.length > 1 && !gone);
-    setText(stopAll, `Stop all work (${busy.length})`);
+    setText(stopAll, `Stop all (${busy.length})`);
+    setAttr(stopAll, "aria-label", `Stop all (${busy.length}): all work`);
   }
-  // Brings a piece of work into the list and opens it, whatever is filtered or put away.
-  view.reveal = (id) => {
-    tools.reset();
-    opened.set(id, true);
-    most = Infinity;
+  // Rows do not move while somebody is about to press one: the order stays as it was drawn, also of what has ended.
+  function ordered(wanted) {
+    const left = pointedAt + still - performance.now();
+    clearTimeout(settling);
+    if (left > 0 && shownOrder) settling = setTimeout(draw, left);
+    else shownOrder = wanted;
+    return shownOrder;
+  }
+  /** Shows what has come on top, once the rows have their places. */
+  view.settle = () => news.settle();
+  // Lists the work that has some words.
+  view.find = (words) => {
+    tools.reset(words);
+    pointedAt = -Infinity;
+    most = drawn;
     draw();
+    tools.el.scrollIntoView({ block: "start" });
+    byId("work-search").focus({ preventScroll: true });
   };
   return view;
+}
+
+// Tells of work that came above what is in sight. Who is at the top and does nothing else there sees it come in; a rush of
+// it, and what comes while somebody reads, is counted on a button.
+function newsAbove(box) {
+  const known = new Set();
+  const unseen = new Set();
+  let first = true;
+  let cameAt = -Infinity;
+  let glide = false;
+  let wasTop = true;
+  const button = h("button", { class: "button small news", type: "button", hidden: true, on: { click: () => { toTop(); } } });
+  box.after(button);
+  const toTop = () => box.scrollTo({ top: 0, behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  const told = () => {
+    show(button, unseen.size > 0);
+    setText(button, `${unseen.size} new`);
+  };
+  box.addEventListener("scroll", () => {
+    wasTop = box.scrollTop < 8;
+    if (!wasTop) return;
+    unseen.clear();
+    told();
+  }, { passive: true });
+  return {
+    update(ids, may) {
+      const fresh = ids.filter((id) => !known.has(id));
+      for (const id of fresh) known.add(id);
+      if (first || !fresh.length) {
+        first = first && !ids.length;
+        return;
+      }
+      const rushes = performance.now() - cameAt < rush || fresh.length > 2;
+      cameAt = performance.now();
+      glide = may && !rushes && wasTop && !box.contains(document.activeElement);
+      for (const id of fresh) unseen.add(id);
+    },
+    settle() {
+      if (!unseen.size) return;
+      if (box.scrollTop < 8) unseen.clear(); // nothing is above: there was room
+      else if (glide) toTop();
+      glide = false;
+      told();
+    },
+  };
 }
 
 function heading({ server }, hue) {
@@ -125,7 +189,7 @@ function finder(filter, draw, clear) {
   words.addEventListener("input", () => { filter.words = words.value; draw(); });
   return {
     el,
-    reset: () => { words.value = filter.words = ""; },
+    reset: (text = "") => { words.value = filter.words = text; },
     update(all, found) {
       const names = [...new Set(all.map((r) => r.server))].sort();
       if (places.dataset.names !== names.join()) {

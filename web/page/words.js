@@ -25,7 +25,7 @@ export function callWords(state) {
 
 function phaseWords(state) {
   const { call, talk, work, mode } = state;
-  const micOff = call.mic === "refused" ? `Microphone off: ${call.micReason}` : "";
+  const micOff = call.mic === "refused" ? `Microphone off: ${call.micReason}` : call.mic === "taken" ? "The device took the microphone; trying to have it back." : "";
   switch (call.phase) {
     case "idle":
       return { text: "Not in a call", detail: micOff || idleDetail(state), tone: "idle" };
@@ -117,12 +117,14 @@ export function outcomeWords(record) {
 const why = {
   __proto__: null, named: "the session you named", continued: "continued", new: "new session", replaced: "new session, because the last one is gone",
   aside: "a side question, in a session that is not kept", copy: "a copy of the session you named", added: "given to the work that was running there", merged: "done together with somebody else's work there",
+  watched: "watched; somebody else began it",
 };
 const waits = { __proto__: null, ours: "comes after your other work there", theirs: "comes after somebody else's work there" };
+const watched = (record) => record.why === "watched" && (record.waits ? "watched; nothing runs there now" : record.outcome === "cancelled" ? "watched no longer" : "");
 
 /** Why work went to its session, or what it comes after. */
 export const placeWords = (record) =>
-  (ended(record) ? (record.outcome === "cancelled" ? "it was not begun" : record.outcome === "unknown" ? "it is not known whether it ran" : "") : waits[record.waits]) || (record.from && `new session, with a summary of ${record.from.title ? `“${record.from.title}”` : "one"} from ${record.from.server}`) || why[record.why] || "";
+  watched(record) || (ended(record) ? (record.outcome === "cancelled" ? "it was not begun" : record.outcome === "unknown" ? "it is not known whether it ran" : "") : waits[record.waits]) || (record.from && `new session, with a summary of ${record.from.title ? `“${record.from.title}”` : "one"} from ${record.from.server}`) || why[record.why] || "";
 
 /** The turn of work that waits with others, { at, of }; "": it waits alone. */
 export const turnWords = ({ at, of }) => (of > 1 ? `${at} of ${of} in line` : "");
@@ -130,6 +132,7 @@ export const turnWords = ({ at, of }) => (of > 1 ? `${at} of ${of} in line` : ""
 /** How a question can be answered but by the buttons and fields of its card. */
 export function voiceWords(q, inCall) {
   if (q.voice) return `…or say ${q.words ? "it" : "yes or no"}${inCall ? "" : " in a call"}.`;
+  if (q.words && !q.asks?.some((a) => a.secret)) return "Choose it here only; by voice it does not count.";
   if (q.words) return "Type it here only; a secret is never said aloud.";
   if ((q.decisions ?? []).includes("accept")) return "Tap only; a yes by voice does not count.";
   if (q.tap?.startsWith("this key")) return "This login may not allow it.";
@@ -143,7 +146,7 @@ export function healthWords(server, waits, works, feed) {
   switch (server.health) {
     case "up":
       if (waits) return { text: "Needs you", tone: "ask" };
-      if (server.problem) return { text: "Refuses work", tone: "bad" };
+      if (server.problem) return { text: "Refuses work", tone: "warn" };
       return works || server.working?.length ? { text: "Working", tone: "busy" } : { text: "Ready", tone: "good" };
     case "connecting": return { text: "Connecting…", tone: "wait" };
     default: return { text: "Offline", tone: "bad" };
@@ -159,7 +162,7 @@ const decisions = { accept: "Allow once", accept_for_session: "Allow for this se
 const ofCopies = { accept: "Make a copy", decline: "No copy" };
 
 /** What a button of a question says. */
-export const decisionWords = (q, decision) => (q.kind === "copy" && ofCopies[decision]) || decisions[decision];
+export const decisionWords = (q, decision) => (q.kind === "copy" && ofCopies[decision]) || (q.url && decision === "accept" && "I opened it") || decisions[decision];
 
 const risks = {
   __proto__: null, low: ["Low risk", "it only reads, in its workspace"], medium: ["Medium risk", "it builds, edits, fetches or pushes, as is usual"],
@@ -179,12 +182,6 @@ export function givesUpWords(q, now) {
 
 /** How much needs the person, in words. */
 export const needCountWords = (count) => (count === 1 ? "1 needs you" : `${count} need you`);
-
-/** The first thing that needs the person, in words. */
-export function needWords({ questions: [q], alerts: [a] }) {
-  if (q) return questionWords(q);
-  return a.kind === "machine" ? `${a.server} is offline` : `Work failed on ${a.server}`;
-}
 
 // A command in a shell of its own, as agents write it: one word behind -c, in single quotes, in double ones that mean
 // nothing more, or in none.
@@ -283,6 +280,20 @@ export function took(from, to) {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+const shortWait = 2000; // ms, which nobody calls a wait
+
+/** When work began and how long it took, and apart from that how long it waited before. `now` is milliseconds. */
+export function timesWords(r, now) {
+  if (r.paused) return "";
+  const [asked, began, ended] = [r.created_at, r.started_at ?? r.created_at, r.ended_at].map((at) => at && Date.parse(at));
+  const waited = began - asked > shortWait ? `waited ${took(asked, began)}` : "";
+  if (ended) return [`${ago(ended, now)}, took ${took(began, ended)}`, waited].filter(Boolean).join(", ");
+  return r.waits ? `asked ${ago(asked, now)}` : [`began ${ago(began, now)}`, waited].filter(Boolean).join(", ");
+}
+
+/** Which piece of work, in a few words that no other one has: "run the tests on bigpc". */
+export const whichWords = ({ prompt, server }) => `${(prompt.trim().split("\n", 1)[0] ?? "").slice(0, 80)} on ${server}`;
+
 /** Why a microphone cannot be used. `error` has a DOMException's name. */
 export function micWords(error, secure) {
   if (!secure) return "this address is not secure; use https or localhost.";
@@ -304,6 +315,7 @@ export function workFacts(r) {
   return [
     askedBy(r),
     { failed: "tests fail", passed: "tests pass" }[tests],
+    { complete: "goal reached", blocked: "goal blocked", paused: "goal paused", limited: "goal out of budget" }[r.goal],
     edits && `${edits.files} ${edits.files === 1 ? "file" : "files"} edited, +${edits.added} −${edits.removed}`,
     tokens > 0 && `${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(tokens < 10_000 ? 1 : 0)}k`} tokens`,
   ];

@@ -111,6 +111,20 @@ const short = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 const wholeOf = (r) => (r.clipped ? api.handoff(r.id) : Promise.resolve(r));
 const work = (id) => get().work.records[id];
 
+// Gives work that failed again, one after the other, until one cannot be given.
+async function againAll(records) {
+  const [{ server }] = records;
+  if (records.length > 1 && !(await confirmed({ title: `Try all ${records.length} again?`, text: `They are given to ${server} once more, one after the other.`, yes: `Try ${records.length} again` }))) return;
+  try {
+    for (const r of records.toReversed()) await giveAgain(r); // in the order in which they were asked for
+    toast(records.length > 1 ? `${records.length} are given to ${server} again.` : `Given to ${server} again.`, { tone: "info" });
+  } catch (error) {
+    toastProblem(error);
+  }
+}
+
+const giveAgain = (record) => wholeOf(record).then((r) => api.give({ server: where(r), thread_id: r.thread_id, ...(r.why === "watched" ? { mode: "watch" } : { prompt: r.prompt }) }));
+
 /**
  * Returns what a card can have done. `stop(id)` stops one piece of work, `session(s)` opens a session, `lost(text)` keeps
  * words that could not be given.
@@ -119,15 +133,28 @@ export function deeds({ stop, session, aloud, lost }) {
   return {
     stop,
     more: (id, way, text) => moreWork(id, way, text, lost),
+    // From its own page: into it while it runs, else into its session, or behind what runs there.
+    send: async (id, way, text) => {
+      const r = work(id);
+      if (!ended(r) && !r.waits && way === "now") return moreWork(id, "steer", text);
+      try {
+        await api.give({ server: where(r), thread_id: r.thread_id, prompt: text, mode: way === "next" || !ended(r) ? "next" : "now" });
+      } catch (error) {
+        toastProblem(error);
+        return false;
+      }
+      toast(`Given to ${r.title ? `“${short(r.title)}” on ` : ""}${r.server}: “${short(text)}”`, { tone: "info" });
+      return true;
+    },
     move,
     beginNow,
     // What is paused is begun in its place and with its words.
     begin: (id) => api.give({ begin: id }).then(() => toast(`Resumed on ${work(id).server}.`, { tone: "info" }), toastProblem),
     drop: (id) => api.stop(id).then(() => toast("Dropped.", { tone: "info" }), toastProblem),
+    unwatch: (id) => api.stop(id, "watching").then(() => toast(`${work(id).server} is watched no longer.`, { tone: "info" }), toastProblem),
     clear: clearFinished,
-    again: (id) => wholeOf(work(id))
-      .then((r) => api.give({ server: where(r), thread_id: r.thread_id, prompt: r.prompt }))
-      .then((r) => toast(`Given to ${r.server || work(id).server} again.`, { tone: "info" })).catch(toastProblem),
+    again: (id) => againAll([work(id)]),
+    againAll,
     // Words that it never heard, the i-th of them, go where it was.
     resend: (id, i) => wholeOf(work(id)).then(async (r) => {
       await api.give({ server: where(r), thread_id: r.thread_id, prompt: r.undelivered[i] });

@@ -13,13 +13,13 @@ addEventListener("push", (event) => {
 
 addEventListener("notificationclick", (event) => {
   event.notification.close();
-  event.waitUntil(event.action === "decline" ? declined(event.notification.data, (text) => registration.showNotification("Switchboard", { body: text, tag: "declined" })) : open());
+  event.waitUntil(event.action === "decline" ? declined(event.notification.data, (text) => registration.showNotification("Switchboard", { body: text, tag: "declined" })) : open(event.notification.data.at));
 });
 
-// Brings the page to the front, or opens it.
-async function open() {
+// Brings the page to the front, or opens it, at a place of it.
+async function open(place) {
   const [page] = await clients.matchAll({ type: "window", includeUncontrolled: true });
-  if (!page) return clients.openWindow("/#work");
-  page.postMessage({ go: "work" });
+  if (!page) return clients.openWindow(`/#${place}`);
+  page.postMessage({ go: place });
   return page.focus();
 }

@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -40,7 +39,7 @@ const (
 type Config struct {
 	Store   sessions.Records // for the keys and the subscriptions
 	Dir     string           // the state directory, where earlier versions stored them
-	Subject string           // the sender, for the push services: https://host or mailto:address
+	Subject string           // the sender, for the push services: https://host or an address of mail; see [Contact]
 	// Alive reports whether a login is still valid. A subscription ends with the login that made it.
 	Alive func(ctx context.Context, principal, login string) bool
 	// Plain allows addresses on this machine, for tests.
@@ -61,6 +60,27 @@ type Sender struct {
 
 	mu      sync.Mutex
 	waiting []handoff.Notice // Guarded by mu: oldest first
+}
+
+// Contact returns a [Config].Subject that every push service takes, by the address of the page: Apple's refuses a
+// message whose sender is no https address of a host with a domain, and no address of mail.
+func Contact(publicURL string) string {
+	const none = "switchboard@example.com" // sent as mailto:
+	u, err := url.Parse(publicURL)
+	if err != nil || u.Scheme != "https" {
+		return none
+	}
+	host := strings.ToLower(u.Hostname())
+	_, domain, found := strings.Cut(host, ".")
+	if _, err := netip.ParseAddr(host); err == nil || !found || domain == "" {
+		return none
+	}
+	for _, local := range []string{"localhost", "local", "invalid", "internal", "test", "lan"} {
+		if strings.HasSuffix(host, "."+local) {
+			return none
+		}
+	}
+	return "https://" + host
 }
 
 // Open reads the keys of this installation, or makes them.
@@ -91,12 +111,17 @@ func (s *Sender) Key() string { return s.keys.Public }
 
 // Subscribe stores the subscription of a browser, and drops older ones above the bounds. endpoint, p256dh and auth are
 // those of the browser's PushSubscription; login is the id of the login that makes it.
-func (s *Sender) Subscribe(ctx context.Context, c handoff.Caller, login, endpoint, p256dh, auth string) error {
+func (s *Sender) Subscribe(
+	ctx context.Context, c handoff.Caller, login, endpoint, p256dh, auth string, wishes handoff.Wishes,
+) error {
+	if !wishes.Valid() {
+		return handoff.Fault(handoff.CodeMalformed, "for is questions or failures, and quiet has minutes of a day", "")
+	}
 	if err := s.check(endpoint); err != nil || p256dh == "" || auth == "" || len(p256dh)+len(auth) > 400 {
 		return handoff.Fault(handoff.CodeMalformed, "that is no subscription of a browser", "")
 	}
 	one := subscription{
-		Caller: c, Login: login, Made: time.Now().UTC(),
+		Caller: c, Login: login, Made: time.Now().UTC(), Wishes: wishes,
 		To: webpush.Subscription{Endpoint: endpoint, Keys: webpush.Keys{P256dh: p256dh, Auth: auth}},
 	}
 	if err := s.put(ctx, one); err != nil {
@@ -209,6 +234,8 @@ type message struct {
 	Text     string             `json:"text"`
 	ID       string             `json:"id"`                 // of the work
 	Question handoff.QuestionID `json:"question,omitempty"` // can be declined from the notification
+	Rings    bool               `json:"rings,omitempty"`    // the page offers a call in which it is told, or asked
+	Silent   bool               `json:"silent,omitempty"`
 }
 
 // sendToAll sends a notice to each subscription of its caller, and drops those that have ended.
@@ -219,22 +246,16 @@ func (s *Sender) sendToAll(ctx context.Context, n handoff.Notice) {
 		s.cfg.Log.Warn("notification not sent: who is notified cannot be read", zap.Error(err))
 		return
 	}
-	to = slices.DeleteFunc(to, func(k subscription) bool { return k.Caller != n.Caller })
+	to = slices.DeleteFunc(to, func(k subscription) bool { return k.Caller != n.Caller || !k.Wishes.Wants(n) })
 	title := n.Server
 	if n.Title != "" {
 		title += ": " + n.Title
 	}
-	text, err := json.Marshal(
-		message{
-			Kind: n.Kind, Title: handoff.Clip(title, maxTitle), Text: handoff.Clip(n.Text, maxText), ID: n.Handoff,
-			Question: n.Question,
-		},
-	)
-	if err != nil {
-		s.failed.Add(1)
-		return
-	}
+	m := message{Kind: n.Kind, Title: handoff.Clip(title, maxTitle), Text: handoff.Clip(n.Text, maxText), ID: n.Handoff,
+		Question: n.Question}
 	for _, k := range to {
+		m.Rings, m.Silent = k.Wishes.Rings(n), k.Wishes.Silent(time.Now())
+		text := []byte(handoff.Encode(m))
 		status := http.StatusGone
 		if s.cfg.Alive == nil || s.cfg.Alive(ctx, k.Caller.Principal, k.Login) {
 			status = s.send(ctx, text, k)

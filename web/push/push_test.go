@@ -53,7 +53,7 @@ func newBrowser(t *testing.T) *browser {
 
 func (b *browser) subscribe(s *Sender, login string) error {
 	to := b.subscription()
-	return s.Subscribe(b.t.Context(), owner, login, to.Endpoint, to.Keys.P256dh, to.Keys.Auth)
+	return s.Subscribe(b.t.Context(), owner, login, to.Endpoint, to.Keys.P256dh, to.Keys.Auth, handoff.Wishes{})
 }
 
 func (b *browser) subscription() webpush.Subscription {
@@ -242,7 +242,7 @@ func TestNoOtherAddresses(t *testing.T) {
 		"http://push.example.com/x": false, "https://127.0.0.1/x": false, "https://localhost/x": false, "https://[::1]/x": false, "https://10.0.0.1:8443/": false, "https://push.corp.example:6443/x": false, "https://fcm.googleapis.com:443/x": true,
 		"https://me:pw@push.example.com/": false, "file:///etc/passwd": false, "": false, "https://push.example.com/" + strings.Repeat("x", 1000): false,
 	} {
-		if err := s.Subscribe(t.Context(), owner, "l", endpoint, "p", "a"); (err == nil) != ok {
+		if err := s.Subscribe(t.Context(), owner, "l", endpoint, "p", "a", handoff.Wishes{}); (err == nil) != ok {
 			t.Errorf("%s: %v", endpoint, err)
 		}
 	}
@@ -280,5 +280,19 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestContact: the sender is an https address with a domain, or an address of mail; Apple takes no other.
+func TestContact(t *testing.T) {
+	const mail = "switchboard@example.com"
+	for address, want := range map[string]string{
+		"https://bigpc.tail1234.ts.net": "https://bigpc.tail1234.ts.net", "https://Voice.Example.com:8443/x": "https://voice.example.com",
+		"": mail, "http://bigpc.example.com": mail, "https://localhost:8080": mail, "https://bigpc": mail, "https://bigpc.local": mail,
+		"https://10.0.0.1": mail, "https://[fd00::1]": mail, "https://a.localhost": mail, "https://switchboard.invalid": mail, "::": mail,
+	} {
+		if got := Contact(address); got != want {
+			t.Errorf("%s: %s", address, got)
+		}
 	}
 }

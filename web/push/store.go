@@ -41,6 +41,7 @@ type subscription struct {
 	Login  string               `json:"login"` // id of the login that made it, and with which it ends
 	To     webpush.Subscription `json:"to"`
 	Made   time.Time            `json:"made,omitzero"`
+	Wishes handoff.Wishes       `json:"wishes,omitzero"`
 
 	read sessions.Record // as it was read, for [Sender.drop]
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,29 +36,29 @@ const (
 // deleted is the body of the document of a deleted response.
 const deleted = "deleted"
 
-// Attending adds listeners, which hear of runs before calls do.
+// Attending adds listeners, which hear of handoffs before calls do.
 type Attending interface {
 	Attend(g handoff.Grant, l handoff.Listener) (leave func())
 }
 
-// Work has the known runs, and stops them.
+// Work has the known handoffs, and stops them.
 type Work interface {
 	Handoff(g handoff.Grant, id string) (handoff.Record, error)
-	Stop(ctx context.Context, g handoff.Grant, id string) error
+	Stop(ctx context.Context, g handoff.Grant, id string, of handoff.StopOf) error
 	// HeardForGood records durably that an outcome was read, so that it is not told again.
-	HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error
+	HeardForGood(ctx context.Context, g handoff.Grant, id handoff.ID) error
 }
 
 // Questions has the open questions of agents.
 type Questions interface {
 	Questions(g handoff.Grant) []handoff.RecordQuestion
 	Decide(ctx context.Context, g handoff.Grant, id handoff.QuestionID, d handoff.Decision) error
-	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, words string) error
+	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, reply handoff.Reply) error
 }
 
 // Config is what an [API] needs; only Log may be nil.
 type Config struct {
-	Runs      handoff.Runs
+	Handoffs  handoff.Handoffs
 	Attending Attending
 	Work      Work
 	Questions Questions
@@ -67,48 +69,41 @@ type Config struct {
 
 // An API serves responses.
 type API struct {
-	*madeSessions                // Set once
-	cfg           Config         // Set once
-	began         time.Time      // Set once
-	life          string         // Set once: a random name of this process, for documents
-	documents     *documents     // Set once
-	attempts      *attempts      // Set once
-	live          *liveResponses // Set once
-	conversations *conversations // Set once
-	listeners     listeners      // safe for concurrent use
+	cfg       Config        // Set once
+	began     time.Time     // Set once
+	life      string        // Set once: a random name of this process, for documents
+	documents *documents    // Set once
+	attempts  attempts      // safe for concurrent use
+	live      liveResponses // safe for concurrent use
+	talks     talks         // safe for concurrent use
+	making    chan struct{} // holds one while the document of made sessions changes
 
 	closing chan struct{} // closed by Close; ends the streams
 	once    sync.Once     // closes it
-	counts  counts
-}
 
-// counts has counters for metrics.
-type counts struct{ made, repeated, slow atomic.Uint64 }
+	made, repeated, slow atomic.Uint64 // for metrics
+}
 
 // New returns an API. It needs [API.Run], which may begin a little after the first request.
 func New(cfg Config) (*API, error) {
-	if cfg.Runs == nil || cfg.Attending == nil || cfg.Work == nil || cfg.Questions == nil || cfg.Directory == nil ||
+	if cfg.Handoffs == nil || cfg.Attending == nil || cfg.Work == nil || cfg.Questions == nil || cfg.Directory == nil ||
 		cfg.Store == nil {
 		return nil, errors.New("responses: a part of the configuration is missing")
 	}
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	documents := &documents{Documents: cfg.Store, log: cfg.Log}
 	a := &API{
-		madeSessions: &madeSessions{documents: documents, by: map[handoff.Caller][]string{}}, cfg: cfg, began: time.Now(),
-		life: rand.Text()[:8], documents: documents, attempts: &attempts{documents: documents, all: map[string]*attempt{}},
-		live: &liveResponses{all: map[liveKey]*liveResponse{}}, closing: make(chan struct{}),
+		cfg: cfg, began: time.Now(), life: rand.Text()[:8], documents: &documents{Documents: cfg.Store, log: cfg.Log},
+		making: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
-	a.conversations = &conversations{
-		documents: documents, catchUp: a.catchUp, busy: map[liveKey]bool{}, turns: map[liveKey]chan struct{}{},
-	}
-	a.listeners.attending, a.listeners.all = cfg.Attending, map[listenerKey]*listener{}
+	a.attempts.documents, a.attempts.all = a.documents, map[string]*attempt{}
+	a.live.all, a.talks.taken = map[liveKey]*liveResponse{}, map[liveKey]bool{}
 	a.live.following, a.live.leave = context.WithCancel(context.Background())
 	return a, nil
 }
 
-// Run waits until ctx ends, then stops following runs, and returns when that has ended.
+// Run waits until ctx ends, then stops following handoffs, and returns when that has ended.
 func (a *API) Run(ctx context.Context) error {
 	<-ctx.Done()
 	a.Close()
@@ -119,134 +114,134 @@ func (a *API) Run(ctx context.Context) error {
 // Close ends the streams. Responses in the background go on.
 func (a *API) Close() { a.once.Do(func() { close(a.closing) }) }
 
-// storeEnd stores an ended response. It is called before its end is shown.
-func (a *API) storeEnd(l *liveResponse, doc document) {
-	if !l.kept {
-		return
-	}
-	a.documents.put(l.grant.Caller, doc)
-	if doc.Response.Conversation != nil {
-		a.conversations.leave(l.grant.Caller, doc)
-	}
+// Metrics yields the metrics of the API.
+func (a *API) Metrics() iter.Seq[handoff.Metric] {
+	held, open := a.live.count()
+	return slices.Values([]handoff.Metric{
+		handoff.NewMetric("switchboard_api_responses_open", "Responses that are made.", open),
+		handoff.NewMetric("switchboard_api_response_logs_open", "Responses whose events are in memory.", held),
+		handoff.NewMetric("switchboard_api_responses_made_total", "Responses that were begun.", a.made.Load()),
+		handoff.NewMetric("switchboard_api_responses_repeated_total", "Requests that were sent again and got the response that they had begun.", a.repeated.Load()),
+		handoff.NewMetric("switchboard_api_responses_slow_total", "Streams that ended because their reader fell behind.", a.slow.Load()),
+		handoff.NewMetric("switchboard_api_responses_unstored_total", "Responses and conversations that the store did not take.", a.documents.unstored.Load()),
+	})
 }
 
-// find returns the present state of a response: from memory, from the store, or made of a run that another front began,
-// such as a call. The live response is nil unless the run is being followed.
+// find returns the present state of a response: from memory, from the store, or made of a handoff that another front
+// began, such as a call. The live response is nil unless the handoff is being followed.
 func (a *API) find(ctx context.Context, g handoff.Grant, id string) (document, *liveResponse, *fault) {
 	if !strings.HasPrefix(id, responsePrefix) || len(id) > 128 {
 		return document{}, nil, missing(id)
 	}
 	if l := a.live.get(g.Caller, id); l != nil {
-		if !l.kept {
-			return document{}, nil, missing(id)
-		}
 		doc := l.now()
-		if doc.Server != "" && !g.AllowsServer(doc.Server) {
+		if !l.kept || doc.Server != "" && !g.AllowsServer(doc.Server) {
 			return document{}, nil, missing(id)
 		}
 		return doc, l, nil
 	}
-	d, ok, err := a.documents.Document(ctx, g.Caller, id)
-	if err != nil {
-		return document{}, nil, a.documents.fault(err)
-	}
-	if !ok {
-		return a.fromRun(g, id)
-	}
-	var doc document
-	if string(d.Body) == deleted {
-		return document{}, nil, missing(id)
-	}
-	if f := decode(d.Body, &doc); f != nil || !g.AllowsServer(doc.Server) {
-		return document{}, nil, missing(id)
-	}
-	if !ended(doc.Response.Status) {
+	doc, there, f := a.stored(ctx, g, id)
+	switch {
+	case f != nil:
+		return document{}, nil, f
+	case !there:
+		return a.fromHandoff(g, id)
+	case !ended(doc.Response.Status):
 		return a.resume(g, doc)
 	}
 	return doc, nil, nil
 }
 
-// resume follows the run of a stored response that had not ended when its process did.
+// stored returns a response as it is stored. For a deleted one it returns a fault.
+func (a *API) stored(ctx context.Context, g handoff.Grant, id string) (doc document, there bool, f *fault) {
+	d, there, err := a.documents.Document(ctx, g.Caller, id)
+	switch {
+	case err != nil:
+		return doc, false, a.documents.fault(err)
+	case !there:
+		return doc, false, nil
+	case string(d.Body) == deleted || decode(d.Body, &doc) != nil || !g.AllowsServer(doc.Server):
+		return doc, false, missing(id)
+	}
+	return doc, true, nil
+}
+
+// existing returns a response that was begun before, or nil. For a deleted one it returns a fault.
+func (a *API) existing(ctx context.Context, g handoff.Grant, id string) (*liveResponse, *fault) {
+	if l := a.live.get(g.Caller, id); l != nil {
+		return l, nil
+	}
+	if _, there, f := a.stored(ctx, g, id); !there || f != nil {
+		return nil, f
+	}
+	doc, l, f := a.find(ctx, g, id)
+	if f != nil || l != nil {
+		return l, f
+	}
+	l = a.newLive(g, doc, false) // it has ended; its events can be read
+	l.outcome, l.emit.resp.Output = len(doc.Asked) == 0, []item{}
+	l.apply((*emitter).begin)
+	l.apply(func(m *emitter) []event { return m.replay(doc.Response) })
+	return l, nil
+}
+
+// resume follows the handoff of a stored response that had not ended when its process did.
 func (a *API) resume(g handoff.Grant, doc document) (document, *liveResponse, *fault) {
 	doc.Seq, doc.Streamed = 0, false // the log of its events is lost
 	l := a.newLive(g, doc, true)
-	known, err := a.knows(g, doc.Run)
-	if err != nil {
+	rec, err := a.known(g, doc.Run)
+	if handoff.CodeOf(err) == handoff.CodeStoreDown {
 		return document{}, nil, faultOf(err)
 	}
-	if !known { // its outcome was heard, or it never began
-		l.kept = false // do not store the failure, in case the run becomes known after all
-		l.begin()
+	l.apply((*emitter).begin)
+	if err != nil { // its outcome was heard, or it never began
+		l.kept = false // do not store the failure, in case the handoff becomes known after all
 		l.apply(func(m *emitter) []event {
-			return m.failed(
-				"server_error",
-				"Switchboard was restarted, and the work is not known any more; the session on its machine tells.",
-			)
+			return m.failed("server_error",
+				"Switchboard was restarted, and the work is not known any more; the session on its machine tells.")
 		})
 		return l.now(), nil, nil
 	}
-	l.begin()
-	occupied := doc.Response.Conversation != nil && a.conversations.occupy(
-		liveKey{g.Caller, doc.Response.Conversation.ID},
-	) == nil
 	if f := a.live.start(l); f != nil {
-		if other := a.live.get(g.Caller, l.id); other != nil {
-			return other.now(), other, nil
+		if l = a.live.get(g.Caller, l.id); l == nil { // else another request was faster
+			return document{}, nil, f
 		}
-		if occupied {
-			a.conversations.vacate(liveKey{g.Caller, doc.Response.Conversation.ID})
-		}
-		return document{}, nil, f
 	}
-	l.awaitPlace()
+	shown := l.placed
+	if rec.Outcome != "" { // a handoff that has ended is shown as ended
+		shown = l.over
+	}
+	select {
+	case <-shown:
+	case <-time.After(time.Second):
+	}
 	return l.now(), l, nil
 }
 
-// knows reports whether a run is known. Shortly after the start it waits, because the router may still be reading
-// earlier work. An error means that it cannot be told yet.
-func (a *API) knows(g handoff.Grant, run handoff.RunID) (bool, error) {
+// known returns a handoff. Shortly after the start it waits, because the router may still be reading earlier work.
+func (a *API) known(g handoff.Grant, id handoff.ID) (handoff.Record, error) {
 	for {
-		switch _, err := a.cfg.Work.Handoff(g, string(run)); {
-		case err == nil:
-			return true, nil
-		case time.Since(a.began) <= recovering:
-		case handoff.AsError(err).Code == handoff.CodeStoreDown:
-			return false, err
-		default:
-			return false, nil
+		rec, err := a.cfg.Work.Handoff(g, string(id))
+		if err == nil || time.Since(a.began) > recovering {
+			return rec, err
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// awaitPlace waits shortly for an event of the run, so that a run that has ended is shown as ended.
-func (l *liveResponse) awaitPlace() {
-	select {
-	case <-l.placed:
-	case <-time.After(time.Second):
-	}
-}
-
-// begin writes the first events of the stream.
-func (l *liveResponse) begin() { l.apply((*emitter).begin) }
-
-// fromRun returns a response for a run that no request to this API began.
-func (a *API) fromRun(g handoff.Grant, id string) (document, *liveResponse, *fault) {
-	run := strings.TrimPrefix(id, responsePrefix)
-	rec, err := a.cfg.Work.Handoff(g, run)
+// fromHandoff returns a response for a handoff that no request to this API began.
+func (a *API) fromHandoff(g handoff.Grant, id string) (document, *liveResponse, *fault) {
+	rec, err := a.cfg.Work.Handoff(g, strings.TrimPrefix(id, responsePrefix))
 	if err != nil || rec.Unkept {
 		return document{}, nil, missing(id)
 	}
+	input := parsedInput{}
+	_ = input.message("user", []inputPart{{Type: "input_text", Text: rec.Prompt}}, 0) // never fails for a text
 	doc := document{
-		Response: fresh(
-			id, &request{Model: modelOf(rec.Server, rec.Project)}, rec.CreatedAt,
-		), Run: handoff.RunID(rec.ID), Part: 1,
+		Response: fresh(id, &request{Model: modelOf(rec.Server, rec.Project), Background: true}, rec.CreatedAt),
+		Input:    input.numbered(id), Run: handoff.ID(rec.ID), Part: 1,
 		Server: rec.Server, Project: rec.Project, Thread: rec.ThreadID, Turn: rec.TurnID,
 	}
-	doc.Response.Background = true
-	s := parsedInput{}
-	_ = s.message("user", []inputPart{{Type: "input_text", Text: rec.Prompt}}, 0) // never fails for a text
-	doc.Input = s.numbered(id)
 	if rec.Outcome == "" {
 		return a.resume(g, doc)
 	}
@@ -257,15 +252,21 @@ func (a *API) fromRun(g handoff.Grant, id string) (document, *liveResponse, *fau
 		return time.Now()
 	}}
 	e.begin()
-	e.take(handoff.RunSnapshot{Items: rec.Items}, rec)
-	e.take(handoff.RunEnded{}, rec)
+	e.take(handoff.EventSnapshot{Items: rec.Items}, rec)
+	e.take(handoff.EventEnded{}, rec)
 	doc.Response = e.resp
 	return doc, nil, nil
 }
 
+// modelOf returns the model for a machine or one of its projects, and serverOf the machine of a model.
 func modelOf(server, project string) string {
 	if project == "" {
 		return server
 	}
 	return server + "/" + project
+}
+
+func serverOf(model string) string {
+	server, _, _ := strings.Cut(model, "/")
+	return server
 }

@@ -2,43 +2,74 @@ package responses
 
 import (
 	"context"
-	"net/http"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
 
 	"switchboard/handoff"
 )
 
+// approvalPrefix is the prefix of the ids of questions.
+const approvalPrefix = "mcpr_"
+
+// approvalID returns the id of a question in a response. Like the id of every item, it contains that of the response.
+func approvalID(response string, q handoff.QuestionID) string {
+	sum := sha256.Sum256([]byte(q))
+	return approvalPrefix + strings.TrimPrefix(response, responsePrefix) + "_" + hex.EncodeToString(sum[:8])
+}
+
+// answerable reports whether a yes by the API, or its words, would be taken. Other questions wait for a person.
+func answerable(q handoff.RecordQuestion) bool { return q.Words || q.Risk != "high" && q.There == "" }
+
+// approvalItem returns a question as an item of a response: a tool of the machine needs approval.
+func approvalItem(response, machine string, q handoff.RecordQuestion) item {
+	name := string(q.Kind)
+	switch q.Kind {
+	case handoff.QuestionCommand:
+		name = "shell"
+	case handoff.QuestionFileChange:
+		name = "apply_patch"
+	}
+	args := encode(struct {
+		Text    string        `json:"text"`
+		Command string        `json:"command,omitempty"`
+		Cwd     string        `json:"cwd,omitempty"`
+		Reason  string        `json:"reason,omitempty"`
+		Changes []string      `json:"changes,omitempty"`
+		Words   bool          `json:"answer_in_reason,omitempty"` // the answer is the reason of the approval
+		Asks    []handoff.Ask `json:"asks,omitempty"`
+		Beyond  string        `json:"beyond,omitempty"`
+		Person  bool          `json:"person,omitempty"` // only a person can answer it, on the page
+	}{q.Text, q.Command, q.Cwd, q.Reason, q.Changes, q.Words, q.Asks, q.Beyond, q.Person})
+	return item{
+		ID: approvalID(response, q.ID), Type: typeApproval, ServerLabel: machine, Name: name, Arguments: &args,
+	}
+}
+
 // openQuestions returns the questions that a response ended with and that are still open.
-func openQuestions(all Questions, g handoff.Grant, doc document) []handoff.RecordQuestion {
+func (a *API) openQuestions(g handoff.Grant, doc document) []handoff.RecordQuestion {
 	if len(doc.Asked) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(all.Questions(g), func(q handoff.RecordQuestion) bool {
+	return slices.DeleteFunc(a.cfg.Questions.Questions(g), func(q handoff.RecordQuestion) bool {
 		return !slices.Contains(doc.Asked, approvalID(doc.Response.ID, q.ID))
 	})
 }
 
-// answerApprovals answers the questions that a response ended with, and continues its run in another response.
+// answerApprovals answers the questions that a response ended with, and continues its handoff in another response.
 // Questions that were answered elsewhere meanwhile, such as on the page, keep those answers.
 func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*liveResponse, *fault) {
 	if req.Previous == nil {
-		return nil, bad(
-			"", "input", "No approval request found with id '"+handoff.Clip(req.input.approvals[0].Request, 80)+"'.",
-		)
+		return nil, noApproval(req.input.approvals[0], "")
 	}
-	doc, _, f := a.find(ctx, g, *req.Previous)
-	switch {
-	case f != nil && f.Status == http.StatusNotFound:
-		return nil, noPrevious(*req.Previous)
-	case f != nil:
+	doc, f := a.previous(ctx, g, req)
+	if f != nil {
 		return nil, f
-	case serverOf(req.Model) != doc.Server:
-		return nil, bad("model_mismatch", "model", "The previous response is of the model '"+doc.Response.Model+"'.")
 	}
-	open := openQuestions(a.cfg.Questions, g, doc)
+	open := a.openQuestions(g, doc)
 	if f := matched(req.input.approvals, doc, open); f != nil {
 		return nil, f
 	}
@@ -54,30 +85,27 @@ func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request
 	p.keepLong = true
 	a.attempts.setResponse(g.Caller, p, name)
 	for _, q := range open {
-		if f := decide(ctx, a.cfg.Questions, g, q, *answerTo(req.input.approvals, doc, q)); f != nil {
+		if f := a.decide(ctx, g, q, *answerTo(req.input.approvals, doc, q)); f != nil {
 			return nil, f
 		}
 	}
 	next.Response, next.Input, next.Asked = fresh(name, req, time.Now()), req.input.kept(name), nil
-	next.Streamed, next.Exact = req.Stream, doc.Exact
-	if doc.Life != a.life { // the log of the run started again with this process
+	next.Streamed = req.Stream
+	if doc.Life != a.life { // the log of the handoff started again with this process
 		next.Seq = 0
 	}
-	l := a.newLive(g, next, doc.Response.Store)
-	if !req.Background {
-		by := a.listeners.enter(g)
-		l.expected, l.unfollow = true, sync.OnceFunc(func() { a.listeners.exit(g, by, doc.Run) })
-	}
-	return a.place(ctx, l, next, p)
+	return a.place(ctx, a.newLive(g, next, doc.Response.Store), next, p)
+}
+
+func noApproval(p approval, where string) *fault {
+	return bad("", "input", "No approval request found with id '"+handoff.Clip(p.Request, 80)+"'"+where+".")
 }
 
 // matched checks that each approval answers a question of the response, and that no question stays open.
 func matched(approvals []approval, doc document, open []handoff.RecordQuestion) *fault {
 	for _, p := range approvals {
 		if !slices.Contains(doc.Asked, p.Request) {
-			return bad(
-				"", "input", "No approval request found with id '"+handoff.Clip(p.Request, 80)+"' in the previous response.",
-			)
+			return noApproval(p, " in the previous response")
 		}
 	}
 	for _, q := range open {
@@ -86,9 +114,7 @@ func matched(approvals []approval, doc document, open []handoff.RecordQuestion) 
 			return bad("approval_required", "input", "Approval required for "+id+" too.")
 		}
 		if q.Words && *answer.Approve && answer.Reason == "" {
-			return bad(
-				"", "input", "The question "+id+" is answered in words: they are the 'reason' of the approval.",
-			)
+			return bad("", "input", "The question "+id+" is answered in words: they are the 'reason' of the approval.")
 		}
 	}
 	return nil
@@ -104,19 +130,17 @@ func answerTo(approvals []approval, doc document, q handoff.RecordQuestion) *app
 }
 
 // decide answers a question. It is no error if the question was answered elsewhere meanwhile.
-func decide(
-	ctx context.Context, all Questions, g handoff.Grant, q handoff.RecordQuestion, answer approval,
-) *fault {
+func (a *API) decide(ctx context.Context, g handoff.Grant, q handoff.RecordQuestion, answer approval) *fault {
 	var err error
 	switch {
-	case *answer.Approve && q.Words:
-		err = all.Reply(ctx, g, q.ID, answer.Reason)
-	case *answer.Approve:
-		err = all.Decide(ctx, g, q.ID, handoff.DecisionAccept)
+	case !*answer.Approve:
+		err = a.cfg.Questions.Decide(ctx, g, q.ID, handoff.DecisionDecline)
+	case q.Words:
+		err = a.cfg.Questions.Reply(ctx, g, q.ID, handoff.Reply{Words: answer.Reason})
 	default:
-		err = all.Decide(ctx, g, q.ID, handoff.DecisionDecline)
+		err = a.cfg.Questions.Decide(ctx, g, q.ID, handoff.DecisionAccept)
 	}
-	if err == nil || handoff.AsError(err).Code == handoff.CodeNotPending {
+	if err == nil || handoff.CodeOf(err) == handoff.CodeNotPending {
 		return nil
 	}
 	return faultOf(err)

@@ -4,167 +4,98 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
-	"switchboard/sessions"
 )
 
-// A conversation is a session that several responses share, without previous_response_id.
+// A conversation is a session that several responses share, without previous_response_id. The responses themselves know
+// nothing of it: the next one looks at the newest before it.
 type conversation struct {
 	ID       string            `json:"id"`
 	Created  int64             `json:"created_at"`
 	Metadata map[string]string `json:"metadata"`
-	Items    []json.RawMessage `json:"items"`            // oldest first
-	Told     int               `json:"told"`             // how many of Items the agent has got
-	Server   string            `json:"server,omitempty"` // where its session is; "": there is none yet
+	Items    json.RawMessage   `json:"items,omitempty"`  // what the agent is told until there is a session
+	Server   string            `json:"server,omitempty"` // of the session, or of the newest response; "": there was none
 	Project  string            `json:"project,omitempty"`
-	Thread   string            `json:"thread,omitempty"`
-	Open     string            `json:"open,omitempty"` // id of the response that will add its items when it ends
+	Thread   string            `json:"thread,omitempty"` // "": there is no session yet
+	Open     string            `json:"open,omitempty"`   // id of the newest response, whose session is not known yet
 }
 
-// maxConversation bounds the items of a conversation, in bytes; the oldest are dropped. The agent's session has them
-// all.
+// maxConversation bounds the items that a conversation begins with, in bytes.
 const maxConversation = 1 << 20
 
-// object returns a conversation as clients see it.
-func (c conversation) object() map[string]any {
-	return map[string]any{"id": c.ID, "object": "conversation", "created_at": c.Created, "metadata": c.Metadata}
-}
-
-// conversations serves conversations. Each change reads and stores one as a whole, one change at a time.
-type conversations struct {
-	documents *documents // Set once
-	// catchUp is [API.catchUp]. Set once.
-	catchUp func(ctx context.Context, g handoff.Grant, id string)
-
+// talks has the conversations in which a response is begun at this moment, or which are deleted.
+type talks struct {
 	mu    sync.Mutex
-	busy  map[liveKey]bool          // Guarded by mu: conversations to which a response or a request is adding items
-	turns map[liveKey]chan struct{} // Guarded by mu: conversations being changed; each is closed after the change
+	taken map[liveKey]bool // Guarded by mu
 }
 
-// items lists, adds and deletes items. Items that the agent has got cannot be deleted, since its session keeps them.
-func (s *conversations) items(
-	w http.ResponseWriter, r *http.Request, g handoff.Grant, c conversation, body []byte,
-) *fault {
-	name := r.PathValue("item")
-	if name == "" && r.Method == http.MethodGet {
-		return page(w, r, c.Items)
+// take reserves a conversation until release is called.
+func (s *talks) take(g handoff.Grant, id string) (release func(), f *fault) {
+	key := liveKey{g.Caller, id}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken[key] {
+		return nil, locked()
 	}
-	if name == "" {
-		return s.addItems(w, g, c, body)
-	}
-	at := slices.IndexFunc(c.Items, func(raw json.RawMessage) bool {
-		var it reference
-		return json.Unmarshal(raw, &it) == nil && it.ID == name
-	})
-	switch {
-	case at < 0:
-		return notFound("", "", "Item with id '"+handoff.Clip(name, 80)+"' not found in the conversation.")
-	case r.Method == http.MethodGet:
-		writeJSON(w, http.StatusOK, c.Items[at])
-		return nil
-	case at < c.Told:
-		return bad("unsupported_endpoint", "", "The agent was told that item already, and its session cannot forget it.")
-	}
-	c.Items = slices.Delete(c.Items, at, at+1)
-	if f := s.put(r.Context(), g.Caller, c); f != nil {
-		return f
-	}
-	writeJSON(w, http.StatusOK, c.object())
-	return nil
+	s.taken[key] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.taken, key)
+	}, nil
 }
 
-// addItems adds items, which the agent gets with the next response.
-func (s *conversations) addItems(w http.ResponseWriter, g handoff.Grant, c conversation, body []byte) *fault {
-	var params struct {
-		Items json.RawMessage `json:"items"`
-	}
-	if f := decode(body, &params); f != nil {
-		return f
-	}
-	if absent(params.Items) {
-		return bad("missing_required_parameter", "items", "Missing required parameter: 'items'.")
-	}
-	input, f := readItems(params.Items)
-	if f != nil {
-		return f
-	}
-	added := input.numbered(strings.ToLower(rand.Text()))
-	c.Items = append(c.Items, added...)
-	if f := s.put(context.Background(), g.Caller, c); f != nil {
-		return f
-	}
-	writeJSON(w, http.StatusOK, list(added, false))
-	return nil
+func locked() *fault {
+	return busy("conversation_locked", "Another response is being made in this conversation.")
 }
 
-// conversation answers the requests for a conversation or its items.
-func (a *API) conversation(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
-	s := a.conversations
+// talk answers the requests for conversations.
+func (a *API) talk(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
 	if g.Caller.Nameless() {
 		return faultOf(handoff.Fault(handoff.CodeNotGranted, "a conversation needs a caller with a name", ""))
 	}
-	if id == "" {
-		return s.create(w, g, body)
+	if r.Method == http.MethodPost {
+		return a.createConversation(w, g, body)
 	}
-	items := strings.Contains(r.Pattern, "/items")
-	if items {
-		s.catchUp(r.Context(), g, id)
-	}
-	if items && r.Method != http.MethodGet { // a response adds items at its end, too
-		key := liveKey{g.Caller, id}
-		if f := s.occupy(key); f != nil {
-			return f
-		}
-		defer s.vacate(key)
-	}
-	if r.Method != http.MethodGet {
-		release, f := s.turn(r.Context(), liveKey{g.Caller, id})
+	if r.Method == http.MethodDelete {
+		release, f := a.talks.take(g, id)
 		if f != nil {
 			return f
 		}
 		defer release()
 	}
-	c, f := s.read(r.Context(), g, id)
-	if f != nil {
-		return f
-	}
+	c, f := a.conversation(r.Context(), g, id)
 	switch {
-	case items:
-		return s.items(w, r, g, c, body)
-	case r.Method == http.MethodDelete:
-		if _, err := s.documents.DropDocument(r.Context(), g.Caller, id); err != nil {
-			return s.documents.fault(err)
-		}
-		writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "conversation.deleted", "deleted": true})
+	case f != nil:
+		return f
+	case r.Method == http.MethodGet:
+		c.reply(w)
 		return nil
-	case r.Method == http.MethodPost:
-		var change struct {
-			Metadata map[string]string `json:"metadata"`
-		}
-		if f := decode(body, &change); f != nil {
-			return f
-		}
-		if f := checkMetadata(change.Metadata); f != nil {
-			return f
-		}
-		c.Metadata = change.Metadata
-		if f := s.put(r.Context(), g.Caller, c); f != nil {
-			return f
-		}
 	}
-	writeJSON(w, http.StatusOK, c.object())
+	if _, err := a.documents.DropDocument(r.Context(), g.Caller, id); err != nil {
+		return a.documents.fault(err)
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "conversation.deleted", "deleted": true})
 	return nil
 }
 
-// create answers POST /v1/conversations.
-func (s *conversations) create(w http.ResponseWriter, g handoff.Grant, body []byte) *fault {
+// reply answers with a conversation as clients see it.
+func (c conversation) reply(w http.ResponseWriter) {
+	writeJSON(w, http.StatusOK,
+		map[string]any{"id": c.ID, "object": "conversation", "created_at": c.Created, "metadata": c.Metadata})
+}
+
+func (a *API) createConversation(w http.ResponseWriter, g handoff.Grant, body []byte) *fault {
+	c := conversation{
+		ID: conversationPrefix + strings.ToLower(rand.Text()), Created: time.Now().Unix(), Metadata: map[string]string{},
+	}
 	var params struct {
 		Metadata map[string]string `json:"metadata"`
 		Items    json.RawMessage   `json:"items"`
@@ -177,150 +108,145 @@ func (s *conversations) create(w http.ResponseWriter, g handoff.Grant, body []by
 	if f := checkMetadata(params.Metadata); f != nil {
 		return f
 	}
-	c := conversation{
-		ID: conversationPrefix + strings.ToLower(rand.Text()), Created: time.Now().Unix(), Metadata: params.Metadata,
-		Items: []json.RawMessage{},
-	}
-	if c.Metadata == nil {
-		c.Metadata = map[string]string{}
+	if params.Metadata != nil {
+		c.Metadata = params.Metadata
 	}
 	if !absent(params.Items) {
-		input, f := readItems(params.Items)
+		input, f := readInput(params.Items)
 		if f != nil {
 			return f
 		}
-		c.Items = input.numbered(c.ID)
+		for _, m := range input.mentions {
+			if m.reference {
+				return unsupported(at(m.at), "An item that is added to a conversation is given whole.")
+			}
+		}
+		if c.Items = params.Items; len(c.Items) > maxConversation {
+			return bad("", "items", "The items of a conversation have at most 1 MiB.")
+		}
 	}
-	if f := s.put(context.Background(), g.Caller, c); f != nil {
+	if f := a.putConversation(g.Caller, c); f != nil {
 		return f
 	}
-	writeJSON(w, http.StatusOK, c.object())
+	c.reply(w)
 	return nil
 }
 
-// read returns a conversation that the grant allows.
-func (s *conversations) read(ctx context.Context, g handoff.Grant, id string) (conversation, *fault) {
-	var c conversation
+// conversation returns a conversation that the grant allows.
+func (a *API) conversation(ctx context.Context, g handoff.Grant, id string) (c conversation, f *fault) {
 	unknown := notFound("conversation_not_found", "", "Conversation with id '"+handoff.Clip(id, 80)+"' not found.")
 	if !strings.HasPrefix(id, conversationPrefix) || len(id) > 128 {
 		return c, unknown
 	}
-	d, ok, err := s.documents.Document(ctx, g.Caller, id)
+	d, there, err := a.documents.Document(ctx, g.Caller, id)
 	if err != nil {
-		return c, s.documents.fault(err)
+		return c, a.documents.fault(err)
 	}
-	if !ok || json.Unmarshal(d.Body, &c) != nil || c.Server != "" && !g.AllowsServer(c.Server) {
+	if !there || json.Unmarshal(d.Body, &c) != nil || c.Server != "" && !g.AllowsServer(c.Server) {
 		return c, unknown
 	}
 	return c, nil
 }
 
-// put stores a conversation. It drops the oldest items above [maxConversation].
-func (s *conversations) put(ctx context.Context, owner handoff.Caller, c conversation) *fault {
-	for size := len(encode(c.Items)); size > maxConversation && len(c.Items) > 0; {
-		size -= len(c.Items[0])
-		c.Items, c.Told = c.Items[1:], max(c.Told-1, 0)
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeWithin)
-	defer cancel()
-	err := s.documents.PutDocument(
-		ctx, sessions.Document{Owner: owner, ID: c.ID, Body: []byte(encode(c)), Ends: time.Now().Add(keptFor)},
-	)
-	if err != nil {
-		return s.documents.fault(err)
+// putConversation stores a conversation.
+func (a *API) putConversation(owner handoff.Caller, c conversation) *fault {
+	if err := a.documents.store(owner, c.ID, []byte(encode(c)), keptFor); err != nil {
+		return faultOf(handoff.StoreDown(err))
 	}
 	return nil
 }
 
-// occupy reserves a conversation for adding items, until [conversations.vacate]. It fails if the conversation is
-// reserved.
-func (s *conversations) occupy(key liveKey) *fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.busy[key] {
-		return busy("conversation_locked", "Another response is being made in this conversation.")
+// settle makes the session of the newest response that of the conversation. It fails while that response is open.
+func (a *API) settle(ctx context.Context, g handoff.Grant, c *conversation) *fault {
+	if c.Open == "" {
+		return nil
 	}
-	s.busy[key] = true
+	doc, _, f := a.find(ctx, g, c.Open)
+	switch {
+	case f.isMissing(): // it never began
+	case f != nil:
+		return f
+	case !ended(doc.Response.Status):
+		return locked()
+	case doc.Turn != "": // without a turn, nothing ran
+		c.Server, c.Project, c.Thread = doc.Server, doc.Project, doc.Thread
+	}
+	c.Open = ""
 	return nil
 }
 
-// vacate ends the reservation of a conversation.
-func (s *conversations) vacate(key liveKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.busy, key)
-}
-
-// turn waits until no other change of a conversation is under way, and begins one, which lasts until release is called.
-// An open response holds the turn only at its end.
-func (s *conversations) turn(ctx context.Context, key liveKey) (release func(), f *fault) {
-	ctx, cancel := context.WithTimeout(ctx, storeWithin)
-	defer cancel()
-	mine := make(chan struct{})
-	for {
-		s.mu.Lock()
-		others := s.turns[key]
-		if others == nil {
-			s.turns[key] = mine
-			s.mu.Unlock()
-			return func() {
-				s.mu.Lock()
-				delete(s.turns, key)
-				s.mu.Unlock()
-				close(mine)
-			}, nil
-		}
-		s.mu.Unlock()
-		select {
-		case <-others:
-		case <-ctx.Done():
-			return nil, busy("conversation_locked", "The conversation is being changed.")
-		}
+// keepSession keeps the session of a response that is about to be deleted for its conversation.
+func (a *API) keepSession(ctx context.Context, g handoff.Grant, doc document) *fault {
+	if doc.Response.Conversation == nil {
+		return nil
 	}
-}
-
-// leave adds the items of an ended response to its conversation, and ends the reservation.
-func (s *conversations) leave(owner handoff.Caller, doc document) {
 	id := doc.Response.Conversation.ID
-	defer s.vacate(liveKey{owner, id})
-	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
-	defer cancel()
-	release, f := s.turn(ctx, liveKey{owner, id})
+	release, f := a.talks.take(g, id)
 	if f != nil {
-		s.documents.log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
-		return
+		return f
 	}
 	defer release()
-	c, f := s.read(ctx, handoff.Grant{Caller: owner}, id)
-	if f != nil || c.Open != "" && c.Open != doc.Response.ID { // deleted, or the items were added before
-		return
-	}
-	if c.Open = ""; doc.Turn != "" { // without a turn, nothing ran
-		c.Items = append(c.Items, doc.Input...)
-		for _, it := range shortened(doc.Response.Output, 4<<10) {
-			c.Items = append(c.Items, json.RawMessage(encode(it)))
-		}
-		c.Server, c.Project, c.Thread, c.Told = doc.Server, doc.Project, doc.Thread, len(c.Items)
-	}
-	if f := s.put(ctx, owner, c); f != nil {
-		s.documents.log.Warn(fmt.Sprintf("a conversation is not stored: %s", f.Message))
-	}
-}
-
-// opens stores the id of the open response in a conversation, so that a later process knows it.
-func (s *conversations) opens(g handoff.Grant, id, response string) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
-	defer cancel()
-	release, f := s.turn(ctx, liveKey{g.Caller, id})
-	if f == nil {
-		defer release()
-		var c conversation
-		if c, f = s.read(ctx, g, id); f == nil {
-			c.Open = response
-			f = s.put(ctx, g.Caller, c)
-		}
+	c, f := a.conversation(ctx, g, id)
+	switch {
+	case f.isMissing(), f == nil && c.Open != doc.Response.ID:
+		return nil
+	case f == nil:
+		f = a.settle(ctx, g, &c)
 	}
 	if f != nil {
-		s.documents.log.Warn(fmt.Sprintf("a conversation does not know its response: %s", f.Message))
+		return f
+	}
+	return a.putConversation(g.Caller, c)
+}
+
+// beginInConversation begins a response in a conversation: in its session, and with what the agent was not told yet.
+// One response runs there at a time.
+func (a *API) beginInConversation(
+	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
+) (*liveResponse, *fault) {
+	release, f := a.talks.take(g, req.conversation)
+	if f != nil {
+		return nil, f
+	}
+	defer release()
+	c, f := a.conversation(ctx, g, req.conversation)
+	if f != nil {
+		f.Param = new("conversation")
+		return nil, f
+	}
+	if c.Open == p.response { // it never began, and begins now
+		c.Open = ""
+	}
+	if f := a.settle(ctx, g, &c); f != nil {
+		return nil, f
+	}
+	run.Mode, run.Target.Thread = handoff.ModeNext, handoff.NewThread
+	switch {
+	case c.Thread != "" && serverOf(req.Model) != c.Server:
+		return nil, bad("model_mismatch", "model", "The conversation is with the model '"+modelOf(c.Server, c.Project)+
+			"'; its session is on that machine.")
+	case c.Thread != "":
+		run.Target.Server, run.Target.Thread = modelOf(c.Server, c.Project), c.Thread
+	case len(c.Items) > 0:
+		before, f := readInput(c.Items)
+		if f != nil {
+			return nil, f
+		}
+		before.spoken()
+		req.input.before = append(before.before, req.input.before...)
+		req.input.instructions = append(before.instructions, req.input.instructions...)
+		run.Context = req.context()
+	}
+	return a.begin(ctx, g, req, p, run, &c)
+}
+
+// opens notes the newest response of a conversation, so that a later request or process knows it.
+func (a *API) opens(g handoff.Grant, c *conversation, l *liveResponse, model string) {
+	if c.Open = l.id; c.Thread == "" {
+		c.Server = serverOf(model)
+	}
+	if f := a.putConversation(g.Caller, *c); f != nil {
+		a.cfg.Log.Warn("a conversation does not know its response yet", zap.String("fault", f.Message))
+		l.talk = c
 	}
 }

@@ -1,20 +1,20 @@
 // Package responses serves the fleet as OpenAI's Responses API: a server, or one of its projects, is a model, and a
-// response is a run there. It is a front over [handoff.Runs], like voice calls, with the same ledger, rights, questions
-// and outbox, so that an SDK can continue work that was begun by voice, and the other way round.
+// response is a handoff there. It is a front over [handoff.Handoffs], like voice calls, with the same ledger, rights,
+// questions and outbox, so that an SDK can continue work that was begun by voice, and the other way round.
 //
-// It must not know calls, servers or how a run is carried out. What an agent does itself is shown as mcp_call, never as
-// function_call, which SDKs would try to run.
+// It must not know calls, servers or how a handoff is carried out. What an agent does itself is shown as mcp_call,
+// never as function_call, which SDKs would try to run.
 //
 // # Concurrency
 //
-// An [API] is safe for concurrent use. Each open response has one goroutine, which alone follows its run and writes its
-// events ([emitter]); requests read the events from a bounded log. The goroutine outlives the request that began the
-// response, and ends with [API.Run].
+// An [API] is safe for concurrent use. Each open response has one goroutine, which alone follows its handoff and writes
+// its events ([emitter]); requests read the events from a bounded log. The goroutine outlives the request that began
+// the response, and ends with [API.Run].
 //
 // # Failure
 //
 // Errors before the first byte are HTTP answers with {"error": {…}} and OpenAI's codes; later errors are the event
 // response.failed. A response is stored before it is shown, and again when it ends. If the process is killed in
-// between, the response is made of what the ledger knows of its run. A repeated request with the same Idempotency-Key
-// gets the same response with the same id, even if its run never began and begins only now.
+// between, the response is made of what the ledger knows of its handoff. A repeated request with the same
+// Idempotency-Key gets the same response with the same id, even if its handoff never began and begins only now.
 package responses

@@ -2,6 +2,8 @@ package responses
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +12,24 @@ import (
 	"switchboard/handoff"
 	"switchboard/sessions"
 )
+
+// A document is a response as it is stored.
+type document struct {
+	Response response          `json:"response"`
+	Input    []json.RawMessage `json:"input"`
+	Run      handoff.ID        `json:"run"`
+	Part     int               `json:"part"`           // the number of the response among those of its handoff, from 1
+	Seq      uint64            `json:"seq"`            // the last event of the handoff that was followed
+	Life     string            `json:"life,omitempty"` // [API.life] of the process in whose log Seq counts
+	Server   string            `json:"server"`
+	Project  string            `json:"project,omitempty"`
+	Thread   string            `json:"thread,omitempty"`
+	Turn     handoff.TurnID    `json:"turn,omitempty"`
+	Asked    []string          `json:"asked,omitempty"` // ids of the approval requests that it ended with
+	Shown    []string          `json:"shown,omitempty"` // ids of the agent's items that responses of the handoff have
+	Streamed bool              `json:"streamed,omitempty"`
+	Exact    bool              `json:"exact,omitempty"`
+}
 
 // documents stores responses, conversations and requests.
 type documents struct {
@@ -56,7 +76,7 @@ func (d *documents) fault(err error) *fault {
 
 // shortened returns items with the output and arguments of tools cut to most bytes each.
 func shortened(items []item, most int) []item {
-	out := append([]item{}, items...)
+	out := slices.Clone(items)
 	for i := range out {
 		if o := out[i].Output; o != nil && len(*o) > most {
 			out[i].Output = new("…" + handoff.Tail(*o, most))

@@ -58,26 +58,26 @@ func shape(events ...[]event) string {
 	return b.String()
 }
 
-// TestGrammar: a run with a message, a command and its answer, event by event.
+// TestGrammar: a handoff with a message, a command and its answer, event by event.
 func TestGrammar(t *testing.T) {
 	m := newEmitter(true)
 	steps := [][]event{m.begin()}
-	for _, k := range []handoff.RunKind{
-		handoff.RunDoing{ID: "m", Item: handoff.ItemMessage},
-		handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look"},
-		handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."},
-		handoff.RunItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look at it."}},
-		handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "go test"},
-		handoff.RunItem{
+	for _, k := range []handoff.EventKind{
+		handoff.EventDoing{ID: "m", Item: handoff.ItemMessage},
+		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look"},
+		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."},
+		handoff.EventItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look at it."}},
+		handoff.EventDoing{ID: "c", Item: handoff.ItemCommand, Text: "go test"},
+		handoff.EventItem{
 			Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test", Output: "FAIL", Exit: new(1)},
 		},
-		handoff.RunItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: "It fails."}},
-		handoff.RunUsage{Usage: handoff.Usage{Input: 5, Cached: 2, Output: 3, Reasoning: 1}},
+		handoff.EventItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: "It fails."}},
+		handoff.EventUsage{Usage: handoff.Usage{Input: 5, Cached: 2, Output: 3, Reasoning: 1}},
 	} {
 		steps = append(steps, m.take(k, handoff.Record{}))
 	}
 	steps = append(
-		steps, m.take(handoff.RunEnded{}, result("It fails.")), m.take(handoff.RunRemark{Text: "late"}, handoff.Record{}),
+		steps, m.take(handoff.EventEnded{}, result("It fails.")), m.take(handoff.EventRemark{Text: "late"}, handoff.Record{}),
 	)
 	want := `created
 queued
@@ -113,7 +113,7 @@ completed
 	}
 }
 
-// TestOneTerminalEvent: at every outcome of a run, the stream has one terminal event, and the response has the same
+// TestOneTerminalEvent: at every outcome of a handoff, the stream has one terminal event, and the response has the same
 // status.
 func TestOneTerminalEvent(t *testing.T) {
 	broken := &handoff.RecordError{Code: handoff.CodeModelLimit, Message: "The model takes no more."}
@@ -122,33 +122,33 @@ func TestOneTerminalEvent(t *testing.T) {
 		typ, status  string
 		code, reason string
 	}{
-		"result": {func(m *emitter) []event { return m.take(handoff.RunEnded{}, result("ok")) }, evCompleted, completed, "", ""},
+		"result": {func(m *emitter) []event { return m.take(handoff.EventEnded{}, result("ok")) }, evCompleted, completed, "", ""},
 		"failed": {func(m *emitter) []event {
-			return m.take(handoff.RunEnded{}, handoff.Record{Outcome: handoff.OutcomeFailed, Error: broken})
+			return m.take(handoff.EventEnded{}, handoff.Record{Outcome: handoff.OutcomeFailed, Error: broken})
 		}, evFailed, failed, "rate_limit_exceeded", ""},
 		"stopped": {func(m *emitter) []event {
-			return m.take(handoff.RunEnded{}, handoff.Record{Outcome: handoff.OutcomeInterrupted})
+			return m.take(handoff.EventEnded{}, handoff.Record{Outcome: handoff.OutcomeInterrupted})
 		}, evIncomplete, incomplete, "", "interrupted"},
 		"never begun": {func(m *emitter) []event {
-			return m.take(handoff.RunEnded{}, handoff.Record{Outcome: handoff.OutcomeCancelled})
+			return m.take(handoff.EventEnded{}, handoff.Record{Outcome: handoff.OutcomeCancelled})
 		}, evIncomplete, incomplete, "", "interrupted"},
 		"unknown": {func(m *emitter) []event {
-			return m.take(handoff.RunEnded{}, handoff.Record{Outcome: handoff.OutcomeUnknown})
+			return m.take(handoff.EventEnded{}, handoff.Record{Outcome: handoff.OutcomeUnknown})
 		}, evFailed, failed, "server_error", ""},
-		"taken over":   {func(m *emitter) []event { return m.take(handoff.RunYielded{}, handoff.Record{}) }, evFailed, failed, "server_error", ""},
+		"taken over":   {func(m *emitter) []event { return m.take(handoff.EventYielded{}, handoff.Record{}) }, evFailed, failed, "server_error", ""},
 		"from outside": {func(m *emitter) []event { return m.failed("server_error", "gone") }, evFailed, failed, "server_error", ""},
 		"cancelled":    {(*emitter).cancel, evIncomplete, cancelled, "", ""},
 		"asked": {func(m *emitter) []event {
-			return m.take(handoff.RunAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}}}, handoff.Record{})
+			return m.take(handoff.EventAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}}}, handoff.Record{})
 		}, evCompleted, completed, "", ""},
 	} {
 		m := newEmitter(false)
 		steps := [][]event{m.begin(), m.take(
-			handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "make"}, handoff.Record{},
+			handoff.EventDoing{ID: "c", Item: handoff.ItemCommand, Text: "make"}, handoff.Record{},
 		),
-			m.take(handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "half"}, handoff.Record{}), tt.end(m)}
-		for _, late := range [][]event{m.take(handoff.RunEnded{}, result("late")), m.cancel(), m.failed("x", "y"),
-			m.take(handoff.RunItem{Item: handoff.Item{ID: "z", Kind: handoff.ItemMessage, Text: "z"}}, handoff.Record{})} {
+			m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "half"}, handoff.Record{}), tt.end(m)}
+		for _, late := range [][]event{m.take(handoff.EventEnded{}, result("late")), m.cancel(), m.failed("x", "y"),
+			m.take(handoff.EventItem{Item: handoff.Item{ID: "z", Kind: handoff.ItemMessage, Text: "z"}}, handoff.Record{})} {
 			if len(late) > 0 {
 				t.Errorf("%s: after the end %s", name, shape(late))
 			}
@@ -171,16 +171,16 @@ func TestOneTerminalEvent(t *testing.T) {
 func TestSerialWindows(t *testing.T) {
 	m := newEmitter(false)
 	steps := [][]event{m.begin()}
-	for _, k := range []handoff.RunKind{
-		handoff.RunDoing{ID: "hangs", Item: handoff.ItemCommand, Text: "sleep"},
-		handoff.RunDoing{ID: "two", Item: handoff.ItemToolCall, Text: "files.read"},
-		handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "beside"},
-		handoff.RunItem{Item: handoff.Item{ID: "two", Kind: handoff.ItemToolCall, Text: "files.read", Arguments: `{"path":"a"}`, Output: "text"}},
-		handoff.RunDropped{ItemID: "hangs"},
+	for _, k := range []handoff.EventKind{
+		handoff.EventDoing{ID: "hangs", Item: handoff.ItemCommand, Text: "sleep"},
+		handoff.EventDoing{ID: "two", Item: handoff.ItemToolCall, Text: "files.read"},
+		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "beside"},
+		handoff.EventItem{Item: handoff.Item{ID: "two", Kind: handoff.ItemToolCall, Text: "files.read", Arguments: `{"path":"a"}`, Output: "text"}},
+		handoff.EventDropped{ItemID: "hangs"},
 	} {
 		steps = append(steps, m.take(k, handoff.Record{}))
 	}
-	steps = append(steps, m.take(handoff.RunEnded{}, result("done")))
+	steps = append(steps, m.take(handoff.EventEnded{}, result("done")))
 	o := wrote(t, steps...)
 	var got []string
 	for _, it := range o.output {
@@ -196,17 +196,17 @@ func TestSerialWindows(t *testing.T) {
 
 // TestCommandArguments: the arguments of a command are the same whether its beginning was seen or only its end.
 func TestCommandArguments(t *testing.T) {
-	done := handoff.RunItem{
+	done := handoff.EventItem{
 		Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "ls", Arguments: `{"command":"ls","dir":null}`},
 	}
-	began := handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "ls"}
-	for name, kinds := range map[string][]handoff.RunKind{"as it began": {began, done}, "when it was done": {done}, "cut": {began, handoff.RunDropped{ItemID: "c"}}} {
+	began := handoff.EventDoing{ID: "c", Item: handoff.ItemCommand, Text: "ls"}
+	for name, kinds := range map[string][]handoff.EventKind{"as it began": {began, done}, "when it was done": {done}, "cut": {began, handoff.EventDropped{ItemID: "c"}}} {
 		m := newEmitter(false)
 		steps := [][]event{m.begin()}
 		for _, k := range kinds {
 			steps = append(steps, m.take(k, handoff.Record{}))
 		}
-		o := wrote(t, append(steps, m.take(handoff.RunEnded{}, result("done")))...)
+		o := wrote(t, append(steps, m.take(handoff.EventEnded{}, result("done")))...)
 		if got := o.output[0]["arguments"]; got != `{"command":"ls"}` {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -218,11 +218,11 @@ func TestCommandArguments(t *testing.T) {
 func TestTextThatChanges(t *testing.T) {
 	m := newEmitter(false)
 	steps := [][]event{m.begin(),
-		m.take(handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I think"}, handoff.Record{}),
-		m.take(handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 99, Text: "after a gap"}, handoff.Record{}),
-		m.take(handoff.RunItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "No: it is."}}, handoff.Record{}),
-		m.take(handoff.RunItem{Item: handoff.Item{ID: "r", Kind: handoff.ItemReasoning}}, handoff.Record{}),
-		m.take(handoff.RunEnded{}, result("No: it is.")),
+		m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I think"}, handoff.Record{}),
+		m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 99, Text: "after a gap"}, handoff.Record{}),
+		m.take(handoff.EventItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "No: it is."}}, handoff.Record{}),
+		m.take(handoff.EventItem{Item: handoff.Item{ID: "r", Kind: handoff.ItemReasoning}}, handoff.Record{}),
+		m.take(handoff.EventEnded{}, result("No: it is.")),
 	}
 	o := wrote(t, steps...)
 	if len(o.output) != 2 || o.output[0]["status"] != incomplete || o.output[1]["status"] != completed {
@@ -239,11 +239,11 @@ func TestJSONAnswers(t *testing.T) {
 		m := newEmitter(false)
 		m.exact = true
 		o := wrote(t, m.begin(), m.take(
-			handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look."}, handoff.Record{},
+			handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look."}, handoff.Record{},
 		),
-			m.take(handoff.RunItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look."}}, handoff.Record{}),
-			m.take(handoff.RunItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: answer}}, handoff.Record{}),
-			m.take(handoff.RunEnded{}, result(answer)))
+			m.take(handoff.EventItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look."}}, handoff.Record{}),
+			m.take(handoff.EventItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: answer}}, handoff.Record{}),
+			m.take(handoff.EventEnded{}, result(answer)))
 		if want == "" {
 			if o.over != evFailed || len(o.output) > 0 {
 				t.Errorf("%q gives %v", answer, o.last)
@@ -256,8 +256,8 @@ func TestJSONAnswers(t *testing.T) {
 	}
 }
 
-// script is a run by chance: what servers and the router may say in any order, also out of it.
-func script(r *rand.Rand) (kinds []handoff.RunKind, end handoff.Record) {
+// script is a handoff by chance: what servers and the router may say in any order, also out of it.
+func script(r *rand.Rand) (kinds []handoff.EventKind, end handoff.Record) {
 	ids := []string{"a", "b", "c", "d"}
 	all := []handoff.ItemKind{
 		handoff.ItemMessage, handoff.ItemReasoning, handoff.ItemCommand, handoff.ItemFileChange, handoff.ItemToolCall,
@@ -274,21 +274,21 @@ func script(r *rand.Rand) (kinds []handoff.RunKind, end handoff.Record) {
 		}
 		switch r.IntN(7) {
 		case 0:
-			kinds = append(kinds, handoff.RunDoing{ID: id, Item: kind, Text: strings.Repeat("ls ", r.IntN(2))})
+			kinds = append(kinds, handoff.EventDoing{ID: id, Item: kind, Text: strings.Repeat("ls ", r.IntN(2))})
 		case 1, 2:
 			piece := []string{"ü", "words ", "\u2028", "\"", ""}[r.IntN(5)]
-			kinds = append(kinds, handoff.RunDelta{ItemID: id, Kind: delta, At: len(text[id]) - r.IntN(6)/5, Text: piece})
+			kinds = append(kinds, handoff.EventDelta{ItemID: id, Kind: delta, At: len(text[id]) - r.IntN(6)/5, Text: piece})
 			text[id] += piece
 		case 3:
 			whole := text[id] + []string{"", "!", "\x00"}[r.IntN(3)]
-			kinds = append(kinds, handoff.RunItem{Item: handoff.Item{ID: id, Kind: kind, Text: whole[r.IntN(5)/4*min(1, len(whole)):], Output: "out", Failed: r.IntN(3) == 0}})
+			kinds = append(kinds, handoff.EventItem{Item: handoff.Item{ID: id, Kind: kind, Text: whole[r.IntN(5)/4*min(1, len(whole)):], Output: "out", Failed: r.IntN(3) == 0}})
 		case 4:
-			kinds = append(kinds, handoff.RunDropped{ItemID: id})
+			kinds = append(kinds, handoff.EventDropped{ItemID: id})
 		case 5:
-			kinds = append(kinds, handoff.RunSnapshot{Items: []handoff.RecordItem{
+			kinds = append(kinds, handoff.EventSnapshot{Items: []handoff.RecordItem{
 				{ID: id, Kind: kind, Text: text[id], State: []string{"running", "done", "failed"}[r.IntN(3)]}}})
 		case 6:
-			kinds = append(kinds, handoff.RunUsage{Usage: handoff.Usage{Input: int64(r.IntN(9)), Output: 1}})
+			kinds = append(kinds, handoff.EventUsage{Usage: handoff.Usage{Input: int64(r.IntN(9)), Output: 1}})
 		}
 	}
 	outcomes := []handoff.Outcome{
@@ -302,8 +302,8 @@ func script(r *rand.Rand) (kinds []handoff.RunKind, end handoff.Record) {
 	return kinds, end
 }
 
-// FuzzStream: for any events of a run, the strictest reader accepts the stream, and the items that it read are those of
-// the response.
+// FuzzStream: for any events of a handoff, the strictest reader accepts the stream, and the items that it read are
+// those of the response.
 func FuzzStream(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed, seed%3 == 0, seed%5 == 0)
@@ -316,7 +316,7 @@ func FuzzStream(f *testing.F) {
 		for _, k := range kinds {
 			steps = append(steps, m.take(k, handoff.Record{}))
 		}
-		o := wrote(t, append(steps, m.take(handoff.RunEnded{}, end))...)
+		o := wrote(t, append(steps, m.take(handoff.EventEnded{}, end))...)
 		var shown map[string]any
 		if err := json.Unmarshal([]byte(encode(m.resp)), &shown); err != nil || !reflect.DeepEqual(shown, o.last) || o.over == "" {
 			t.Errorf("%v: the response is\n%v, the stream said\n%v", err, shown, o.last)

@@ -19,11 +19,11 @@ const backgroundPost = `{"model":"bigpc","input":"hi","background":true}`
 
 // work is what the nth run does in these tests, before its end.
 func (w *world) work(n int) {
-	w.does(n, handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look"},
-		handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."},
-		handoff.RunItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look at it."}},
-		handoff.RunDoing{ID: "c", Item: handoff.ItemCommand, Text: "go test"},
-		handoff.RunItem{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test", Output: "ok", Exit: new(0)}})
+	w.does(n, handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look"},
+		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."},
+		handoff.EventItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look at it."}},
+		handoff.EventDoing{ID: "c", Item: handoff.ItemCommand, Text: "go test"},
+		handoff.EventItem{Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test", Output: "ok", Exit: new(0)}})
 	synctest.Wait()
 }
 
@@ -63,14 +63,14 @@ func TestGetAgreesWithTheStream(t *testing.T) {
 func TestResumeAfterACut(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(backgroundStream)
-		w.does(1, handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look"})
+		w.does(1, handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look"})
 		a.leave(nil)
 		part, _ := a.frames()
 		again := make([]*answer, len(part))
 		for k := range part { // the rest comes while they read
 			again[k] = w.asks(http.MethodGet, fmt.Sprintf("/v1/responses/resp_r1?stream=true&starting_after=%d", k), "")
 		}
-		w.does(1, handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."})
+		w.does(1, handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."})
 		w.ends(1, handoff.OutcomeResult, "I look at it.")
 		all, _ := w.asks(http.MethodGet, "/v1/responses/resp_r1", `{"stream":true}`).frames() // as openai-go asks
 		if len(all) <= len(part) || !slices.Equal(all[:len(part)], part) {
@@ -148,7 +148,7 @@ func TestCancel(t *testing.T) {
 			}
 		}
 		w.ends(3, handoff.OutcomeResult, "after all")
-		w.does(3, handoff.RunItem{Item: handoff.Item{ID: "z", Kind: handoff.ItemMessage, Text: "late"}})
+		w.does(3, handoff.EventItem{Item: handoff.Item{ID: "z", Kind: handoff.ItemMessage, Text: "late"}})
 		if _, again := w.ask(http.MethodGet, "/v1/responses/resp_r3", ""); fmt.Sprint(again) != fmt.Sprint(got) {
 			t.Errorf("afterwards %v", again)
 		}
@@ -174,7 +174,7 @@ func TestDelete(t *testing.T) {
 		if status, got := w.ask(http.MethodDelete, "/v1/responses/resp_r1", ""); status != http.StatusOK || got["deleted"] != true || got["id"] != "resp_r1" || got["object"] != "response" {
 			t.Errorf("%d %v", status, got)
 		}
-		w.does(1, handoff.RunEnded{})
+		w.does(1, handoff.EventEnded{})
 		for _, life := range []string{"this", "the next"} {
 			for _, c := range []string{"GET ", "GET ?stream=true", "GET /input_items", "POST /cancel", "DELETE "} {
 				method, rest, _ := strings.Cut(c, " ")
@@ -255,10 +255,9 @@ func TestRefusals(t *testing.T) {
 			{"POST", "/v1/responses", `{"model":"bigpc/nothing","input":"hi"}`, 404, "model_not_found", ""},
 			{"POST", "/v1/responses", `{"model":"mini","input":"hi"}`, 503, "unreachable", ""},
 			{"POST", "/v1/responses", in, 409, "conversation_locked", "false"},
-			{
-				"POST", fmt.Sprintf("/v1/conversations/%s/items", talk["id"]), `{"items":[{"role":"user","content":"x"}]}`, 409,
-				"conversation_locked", "false",
-			},
+			{"POST", fmt.Sprintf("/v1/conversations/%s/items", talk["id"]), `{"items":[]}`, 400, "unsupported_endpoint", ""},
+			{"GET", fmt.Sprintf("/v1/conversations/%s/items", talk["id"]), "", 400, "unsupported_endpoint", ""},
+			{"POST", fmt.Sprintf("/v1/conversations/%s", talk["id"]), `{"metadata":{}}`, 400, "unsupported_endpoint", ""},
 			{
 				"POST", "/v1/responses", `{"model":"bigpc","input":"hi","previous_response_id":"resp_r2"}`, 409,
 				"previous_response_in_progress", "false",
@@ -314,7 +313,7 @@ func TestLongAnswerIsNotLate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(`{"model":"bigpc","input":"hi"}`)
 		for i := range 4 { // each is sent three times: in pieces, whole, and as an item
-			w.does(1, handoff.RunItem{Item: handoff.Item{ID: fmt.Sprint("m", i), Kind: handoff.ItemMessage,
+			w.does(1, handoff.EventItem{Item: handoff.Item{ID: fmt.Sprint("m", i), Kind: handoff.ItemMessage,
 				Text: strings.Repeat("x", 1<<20)}})
 		}
 		synctest.Wait()

@@ -35,8 +35,8 @@ func bad(code, param, message string) *fault {
 
 func unsupported(param, message string) *fault { return bad("unsupported_parameter", param, message) }
 
-func missing(id string) *fault {
-	return notFound("", "", "Response with id '"+handoff.Clip(id, 80)+"' not found.")
+func contextTooLarge() *fault {
+	return bad("", "input", "Instructions and what was said before have at most "+strconv.Itoa(maxContext)+" bytes.")
 }
 
 // notFound returns a fault for something that does not exist.
@@ -46,12 +46,11 @@ func notFound(code, param, message string) *fault {
 	return f
 }
 
-func noPrevious(id string) *fault {
-	return bad(
-		"previous_response_not_found", "previous_response_id",
-		"Previous response with id '"+handoff.Clip(id, 80)+"' not found.",
-	)
+func missing(id string) *fault {
+	return notFound("", "", "Response with id '"+handoff.Clip(id, 80)+"' not found.")
 }
+
+func (f *fault) isMissing() bool { return f != nil && f.Status == http.StatusNotFound }
 
 // busy returns a fault for a conflict that will pass; repeating the request at once does not help.
 func busy(code, message string) *fault {
@@ -82,20 +81,18 @@ func faultOf(err error) *fault {
 
 // reply answers with the fault.
 func (f *fault) reply(w http.ResponseWriter) {
-	h := w.Header()
 	if f.Final {
-		h.Set("X-Should-Retry", "false")
+		w.Header().Set("X-Should-Retry", "false")
 	}
 	if f.Retry > 0 {
-		h.Set("Retry-After", strconv.Itoa(int((f.Retry+time.Second-1)/time.Second)))
+		w.Header().Set("Retry-After", strconv.Itoa(int((f.Retry+time.Second-1)/time.Second)))
 	}
 	writeJSON(w, f.Status, map[string]*fault{"error": f})
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(encode(v))) // the client may have left
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,13 +13,14 @@ import (
 
 // A parsedInput is the parsed input of a request.
 type parsedInput struct {
-	parts        []handoff.Part   // the prompt: the user's messages at the end
-	before       []string         // the earlier conversation, as lines "user: …" and "assistant: …"
-	instructions []string         // system and developer messages
-	approvals    []approval       // answers to questions, with no later item of the agent
-	mentions     []mention        // of items of earlier responses
-	items        []map[string]any // all items, for input_items
-	size         int              // bytes of the items that are kept whole
+	parts        []handoff.Part    // the prompt: the user's messages at the end
+	before       []string          // the earlier conversation, as lines "user: …" and "assistant: …"
+	instructions []string          // system and developer messages
+	approvals    []approval        // answers to questions, with no later item of the agent
+	mentions     []mention         // of items of earlier responses
+	items        []map[string]any  // all items, for input_items
+	size         int               // bytes of the items that are kept whole
+	tools        map[string]string // the names of tools that another model called, by the id of the call
 }
 
 // An approval answers a question of an agent.
@@ -36,7 +38,6 @@ type inputItem struct {
 	ID      string `json:"id"`
 	Role    string `json:"role"`
 	Content piece  `json:"content"`
-	CallID  string `json:"call_id"`
 }
 
 // inputPart is one part of a message's content.
@@ -73,17 +74,6 @@ func readInput(raw []byte) (parsedInput, *fault) {
 	return s, nil
 }
 
-// readItems reads items for a conversation, which must not be references.
-func readItems(raw []byte) (parsedInput, *fault) {
-	s, f := readInput(raw)
-	for _, m := range s.mentions {
-		if m.reference && f == nil {
-			f = unsupported(at(m.at), "An item that is added to a conversation is given whole.")
-		}
-	}
-	return s, f
-}
-
 func at(i int) string { return fmt.Sprintf("input[%d]", i) }
 
 func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
@@ -95,21 +85,18 @@ func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
 		}
 		return s.message(it.Role, parts, i)
 	case typeApproved:
-		var a approval
+		a := approval{at: i}
 		if f := decodeAt(at(i), raw, &a); f != nil {
 			return f
 		}
 		if a.Request == "" || a.Approve == nil {
 			return bad("missing_required_parameter", at(i), "An approval has 'approval_request_id' and 'approve'.")
 		}
-		a.at = i
 		s.approvals = append(s.approvals, a)
 		s.mentions = append(s.mentions, mention{at: i, id: a.Request})
 	case typeThought, typeCall: // the agent knows its own items
 		s.dropApprovals()
 	case typeApproval, "mcp_list_tools", "compaction":
-	case "function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
-		return bad("", "input", "No tool call found for function call output with call_id "+handoff.Clip(it.CallID, 80)+".")
 	case typeReference:
 		if !strings.HasPrefix(it.ID, approvalPrefix) {
 			s.dropApprovals()
@@ -117,7 +104,13 @@ func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
 		s.mentions = append(s.mentions, mention{at: i, id: it.ID, reference: true})
 		return nil
 	default:
-		return bad("invalid_value", at(i)+".type", "Items of type '"+handoff.Clip(it.Type, 40)+"' are not supported here.")
+		if !strings.HasSuffix(it.Type, "_call") && !strings.HasSuffix(it.Type, "_output") {
+			return bad("invalid_value", at(i)+".type",
+				"Items of type '"+handoff.Clip(it.Type, 40)+"' are not supported here.")
+		}
+		if f := s.foreign(it.Type, raw, i); f != nil {
+			return f
+		}
 	}
 	known := map[string]any{"type": it.Type, "id": it.ID}
 	if s.size += len(raw); s.size <= maxContext {
@@ -125,6 +118,74 @@ func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
 	}
 	s.items = append(s.items, known)
 	return nil
+}
+
+// foreign adds the call of a tool by another model, or what came of it, to the earlier conversation.
+func (s *parsedInput) foreign(typ string, raw []byte, i int) *fault {
+	if len(raw) > maxContext {
+		return contextTooLarge()
+	}
+	var it struct {
+		CallID    string          `json:"call_id"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Input     json.RawMessage `json:"input"`
+		Output    json.RawMessage `json:"output"`
+	}
+	if f := decodeAt(at(i), raw, &it); f != nil {
+		return f
+	}
+	s.spoken()
+	if tool, call := strings.CutSuffix(typ, "_call"); call {
+		name := cmp.Or(it.Name, tool)
+		if s.tools == nil {
+			s.tools = map[string]string{}
+		}
+		s.tools[it.CallID] = name
+		s.before = append(s.before, "assistant used "+name+": "+cmp.Or(plain(it.Arguments), plain(it.Input), others(raw)))
+		return nil
+	}
+	name := cmp.Or(s.tools[it.CallID], strings.TrimSuffix(strings.TrimSuffix(typ, "_output"), "_call"))
+	said := plain(it.Output)
+	if absent(it.Output) {
+		said = others(raw)
+	}
+	s.before = append(s.before, name+" answered: "+said)
+	return nil
+}
+
+// plain returns a JSON text, or the texts of a list of parts, without its quotes; of other values their JSON.
+func plain(raw json.RawMessage) string {
+	var text string
+	var parts []inputPart
+	if json.Unmarshal(raw, &text) == nil || absent(raw) {
+		return text
+	}
+	if json.Unmarshal(raw, &parts) == nil {
+		for _, p := range parts {
+			text += p.Text
+		}
+	}
+	return cmp.Or(text, string(raw))
+}
+
+// others returns the fields of an item that say what it is about, as JSON.
+func others(raw []byte) string {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &fields) // never fails for what was read before
+	for _, name := range []string{"type", "id", "call_id", "status", "name"} {
+		delete(fields, name)
+	}
+	return encode(fields)
+}
+
+// spoken moves the user's messages so far into the earlier conversation: somebody else's item follows.
+func (s *parsedInput) spoken() {
+	s.dropApprovals()
+	if len(s.parts) > 0 {
+		s.before = append(s.before, "user: "+handoff.InputText(s.parts))
+		s.parts = nil
+	}
 }
 
 // dropApprovals drops the approvals so far: a later item of the agent shows that they were used.
@@ -155,6 +216,7 @@ func (s *parsedInput) message(role string, parts []inputPart, i int) *fault {
 		textType = "output_text"
 	}
 	for n, p := range parts {
+		place := fmt.Sprintf("%s.content[%d]", at(i), n)
 		switch p.Type {
 		case "input_text", "output_text", "text", "refusal":
 			text := p.Text + p.Refusal
@@ -164,31 +226,22 @@ func (s *parsedInput) message(role string, parts []inputPart, i int) *fault {
 		case "input_image":
 			var url string
 			if json.Unmarshal(p.ImageURL, &url) != nil || url == "" {
-				return unsupported(fmt.Sprintf("%s.content[%d]", at(i), n), "A picture is given by 'image_url'.")
+				return unsupported(place, "A picture is given by 'image_url'.")
 			}
 			if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "data:image/") {
-				return bad(
-					"invalid_value", fmt.Sprintf("%s.content[%d].image_url", at(i), n),
-					"'image_url' begins with https:// or data:image/.",
-				)
+				return bad("invalid_value", place+".image_url", "'image_url' begins with https:// or data:image/.")
 			}
 			prompt = append(prompt, handoff.Image{URL: url})
 			content = append(content, map[string]any{"type": p.Type, "image_url": url, "detail": "auto"})
 		default:
-			return unsupported(
-				fmt.Sprintf("%s.content[%d]", at(i), n), "Parts of type '"+handoff.Clip(p.Type, 40)+"' are not supported here.",
-			)
+			return unsupported(place, "Parts of type '"+handoff.Clip(p.Type, 40)+"' are not supported here.")
 		}
 	}
 	switch role {
 	case "user":
 		s.parts = append(s.parts, prompt...)
 	case "assistant":
-		s.dropApprovals()
-		if len(s.parts) > 0 {
-			s.before = append(s.before, "user: "+handoff.InputText(s.parts))
-			s.parts = nil
-		}
+		s.spoken()
 		s.before = append(s.before, "assistant: "+words.String())
 	case "system", "developer":
 		s.instructions = append(s.instructions, words.String())
@@ -215,16 +268,15 @@ func (s *parsedInput) check() *fault {
 		}
 		known[a.Request] = true
 	}
-	empty := len(s.parts) > 0
-	for _, p := range s.parts {
+	blank := func(p handoff.Part) bool {
 		text, words := p.(handoff.Text)
-		empty = empty && words && strings.TrimSpace(string(text)) == ""
+		return words && strings.TrimSpace(string(text)) == ""
 	}
 	switch {
-	case empty:
-		return bad("invalid_value", "input", "The input is empty.")
 	case len(s.parts) == 0 && len(s.approvals) == 0:
 		return bad("", "input", "The input ends without a message of the user.")
+	case len(s.parts) > 0 && !slices.ContainsFunc(s.parts, func(p handoff.Part) bool { return !blank(p) }):
+		return bad("invalid_value", "input", "The input is empty.")
 	case len(s.parts) > 0 && len(s.approvals) > 0:
 		return unsupported("input", "Answer the agent's question first, and say more in the next request.")
 	}

@@ -33,19 +33,20 @@ type world struct {
 	broken  bool                         // Guarded by mu: the store does not answer
 	hold    bool                         // Guarded by mu: runs are not written down by themselves
 	slow    time.Duration                // Set once: how long the store takes to write
+	refuses string                       // Set before a request: a document that the store does not take
 	begins  time.Duration                // Set before begin: how long the API takes to run
 	life    *life                        // Guarded by mu: of the newest API
 	stopped []string                     // Guarded by mu
-	heard   []handoff.RunID              // Guarded by mu
+	heard   []handoff.ID                 // Guarded by mu
 	left    int                          // Guarded by mu: how many listeners have left
 }
 
-// scripted is a run.
+// scripted is a handoff.
 type scripted struct {
 	owner   handoff.Caller
 	req     handoff.Request
 	rec     handoff.Record
-	log     []handoff.RunEvent
+	log     []handoff.Event
 	changed chan struct{} // closed at the next event
 }
 
@@ -65,7 +66,7 @@ func (w *world) begin() {
 	w.life = now
 	w.mu.Unlock()
 	var err error
-	w.api, err = New(Config{Runs: w, Attending: w, Work: w, Questions: w, Directory: w, Store: now})
+	w.api, err = New(Config{Handoffs: w, Attending: w, Work: w, Questions: w, Directory: w, Store: now})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func (l *life) PutDocument(ctx context.Context, d sessions.Document) error {
 	return l.world.PutDocument(ctx, d)
 }
 
-func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.RunID, error) {
+func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error) {
 	w.mu.Lock()
 	if w.refuse != nil {
 		defer w.mu.Unlock()
@@ -126,7 +127,7 @@ func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (
 			handoff.InputText(was.Input) != handoff.InputText(req.Input) {
 			return "", handoff.Fault(handoff.CodeConflict, "", "")
 		}
-		return handoff.RunID(w.runs[i].rec.ID), nil
+		return handoff.ID(w.runs[i].rec.ID), nil
 	}
 	n := len(w.runs) + 1
 	r := &scripted{owner: g.Caller, req: req, changed: make(chan struct{}), rec: handoff.Record{
@@ -138,7 +139,7 @@ func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (
 	if !hold {
 		w.place(n)
 	}
-	return handoff.RunID(r.rec.ID), nil
+	return handoff.ID(r.rec.ID), nil
 }
 
 // place lets the nth run begin in its thread.
@@ -150,7 +151,7 @@ func (w *world) place(n int) {
 		r.rec.ThreadID = fmt.Sprint("thread", n)
 	}
 	w.mu.Unlock()
-	w.does(n, handoff.RunNoted{})
+	w.does(n, handoff.EventNoted{})
 }
 
 // fails notes why the nth run will have failed.
@@ -168,7 +169,7 @@ func (w *world) count() int {
 	return len(w.runs)
 }
 
-// stops are the runs that were stopped, in order.
+// stops are the handoffs that were stopped, in order.
 func (w *world) stops() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,14 +187,14 @@ func (w *world) run(n int) *scripted {
 }
 
 // does lets something happen to the nth run.
-func (w *world) does(n int, kinds ...handoff.RunKind) {
+func (w *world) does(n int, kinds ...handoff.EventKind) {
 	r := w.run(n)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range kinds {
 		seq := uint64(len(r.log) + 1)
 		r.log = append(
-			r.log, handoff.RunEvent{Run: handoff.RunID(r.rec.ID), Seq: seq, Record: r.rec, Noted: r.rec.TurnID != "", Kind: k},
+			r.log, handoff.Event{ID: handoff.ID(r.rec.ID), Seq: seq, Record: r.rec, Noted: r.rec.TurnID != "", Kind: k},
 		)
 	}
 	close(r.changed)
@@ -210,7 +211,7 @@ func (w *world) ends(n int, outcome handoff.Outcome, text string) {
 	}
 	w.mu.Unlock()
 	if !over {
-		w.does(n, handoff.RunEnded{})
+		w.does(n, handoff.EventEnded{})
 	}
 }
 
@@ -225,12 +226,12 @@ func (w *world) find(c handoff.Caller, id string) (int, *scripted) {
 }
 
 func (w *world) Follow(
-	ctx context.Context, g handoff.Grant, id handoff.RunID, after uint64,
-) iter.Seq2[handoff.RunEvent, error] {
-	return func(yield func(handoff.RunEvent, error) bool) {
+	ctx context.Context, g handoff.Grant, id handoff.ID, after uint64,
+) iter.Seq2[handoff.Event, error] {
+	return func(yield func(handoff.Event, error) bool) {
 		_, r := w.find(g.Caller, string(id))
 		if r == nil {
-			yield(handoff.RunEvent{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
+			yield(handoff.Event{}, handoff.Fault(handoff.CodeNotFound, "such work", ""))
 			return
 		}
 		for at := after; ; {
@@ -238,28 +239,28 @@ func (w *world) Follow(
 			rest, changed := r.log[min(int(at), len(r.log)):], r.changed
 			w.mu.Unlock()
 			for _, e := range rest {
-				if at = e.Seq; !yield(e, nil) || e.Kind == (handoff.RunEnded{}) {
+				if at = e.Seq; !yield(e, nil) || e.Kind == (handoff.EventEnded{}) {
 					return
 				}
 			}
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				yield(handoff.RunEvent{}, ctx.Err())
+				yield(handoff.Event{}, ctx.Err())
 				return
 			}
 		}
 	}
 }
 
-func (w *world) Heard(_ context.Context, _ handoff.Grant, id handoff.RunID) error {
+func (w *world) Heard(_ context.Context, _ handoff.Grant, id handoff.ID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.heard = append(w.heard, id)
 	return nil
 }
 
-func (w *world) HeardForGood(ctx context.Context, g handoff.Grant, id handoff.RunID) error {
+func (w *world) HeardForGood(ctx context.Context, g handoff.Grant, id handoff.ID) error {
 	return w.Heard(ctx, g, id)
 }
 
@@ -281,7 +282,7 @@ func (w *world) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
 	return r.rec, nil
 }
 
-func (w *world) Stop(_ context.Context, g handoff.Grant, id string) error {
+func (w *world) Stop(_ context.Context, g handoff.Grant, id string, _ handoff.StopOf) error {
 	n, _ := w.find(g.Caller, id)
 	w.mu.Lock()
 	w.stopped = append(w.stopped, id)
@@ -305,7 +306,7 @@ func (w *world) Decide(context.Context, handoff.Grant, handoff.QuestionID, hando
 	return handoff.Fault(handoff.CodeNotPending, "", "")
 }
 
-func (w *world) Reply(context.Context, handoff.Grant, handoff.QuestionID, string) error {
+func (w *world) Reply(context.Context, handoff.Grant, handoff.QuestionID, handoff.Reply) error {
 	return handoff.Fault(handoff.CodeNotPending, "", "")
 }
 
@@ -322,7 +323,7 @@ func (w *world) PutDocument(_ context.Context, d sessions.Document) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.broken {
+	if w.broken || w.refuses == d.Owner.String()+" "+d.ID {
 		return handoff.Fault(handoff.CodeUnreachable, "/home/me/switchboard.db", "")
 	}
 	w.docs[d.Owner.String()+" "+d.ID] = d
@@ -460,7 +461,7 @@ func (w *world) refusal(status int, got map[string]any) string {
 }
 
 var (
-	_ handoff.Runs       = (*world)(nil)
+	_ handoff.Handoffs   = (*world)(nil)
 	_ sessions.Documents = (*world)(nil)
 )
 

@@ -2,8 +2,8 @@ package responses
 
 import (
 	"context"
+	"maps"
 	"sync"
-	"time"
 
 	"switchboard/handoff"
 )
@@ -24,7 +24,7 @@ type liveResponses struct {
 	jobs   sync.WaitGroup            // goroutines that run drive
 }
 
-// start adds a response, and follows its run.
+// start adds a response, and follows its handoff.
 func (s *liveResponses) start(l *liveResponse) *fault {
 	key := liveKey{l.grant.Caller, l.id}
 	s.mu.Lock()
@@ -35,28 +35,13 @@ func (s *liveResponses) start(l *liveResponse) *fault {
 	case s.all[key] != nil:
 		return busy("response_in_use", "Another request goes on from that response at this moment.")
 	}
-	if s.sweepLocked(); len(s.all) >= maxLive {
+	maps.DeleteFunc(s.all, func(_ liveKey, l *liveResponse) bool { return l.unneeded() })
+	if len(s.all) >= maxLive {
 		return faultOf(handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many responses"))
 	}
 	s.all[key] = l
 	s.jobs.Go(func() { l.drive(s.following) })
 	return nil
-}
-
-// sweepLocked removes ended responses whose streams can no longer be read again.
-func (s *liveResponses) sweepLocked() {
-	now := time.Now()
-	for key, l := range s.all {
-		l.mu.Lock()
-		keep := replayable
-		if !l.doc.Streamed || !l.emit.resp.Background {
-			keep = 0
-		}
-		if l.shown && now.Sub(l.ended) >= keep {
-			delete(s.all, key)
-		}
-		l.mu.Unlock()
-	}
 }
 
 // get returns a response in memory, or nil. It removes one that was handed over, which has to be read from the store.
@@ -78,7 +63,7 @@ func (s *liveResponses) drop(c handoff.Caller, id string) {
 	delete(s.all, liveKey{c, id})
 }
 
-// close stops following runs, and waits until that has ended.
+// close stops following handoffs, and waits until that has ended.
 func (s *liveResponses) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -92,7 +77,7 @@ func (s *liveResponses) count() (held, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.all {
-		if !l.over() {
+		if !l.overFor(0) {
 			open++
 		}
 	}

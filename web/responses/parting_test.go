@@ -8,10 +8,10 @@ import (
 	"switchboard/handoff"
 )
 
-// TestRunOutlivesProcess: if a run goes on when the process ends, or when its caller's home changes, its response fails
-// only for the reader at that moment: read again or repeated, it has the outcome of the run.
+// TestRunOutlivesProcess: if a handoff goes on when the process ends, or when its caller's home changes, its response
+// fails only for the reader at that moment: read again or repeated, it has the outcome of the handoff.
 func TestRunOutlivesProcess(t *testing.T) {
-	yields := func(w *world) { w.does(1, handoff.RunYielded{}) }
+	yields := func(w *world) { w.does(1, handoff.EventYielded{}) }
 	for _, end := range []struct {
 		name  string
 		do    func(w *world)
@@ -40,7 +40,7 @@ func TestRunOutlivesProcess(t *testing.T) {
 				w.mu.Lock()
 				r.log, r.rec.Outcome, r.rec.Fault = nil, "", nil // as the next life finds it
 				w.mu.Unlock()
-				w.does(1, handoff.RunNoted{})
+				w.does(1, handoff.EventNoted{})
 				if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != inProgress {
 					t.Errorf("while its run goes on it is %v", got)
 				}
@@ -62,7 +62,7 @@ func TestRunOutlivesProcess(t *testing.T) {
 func TestStreamOutlivesProcess(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(backgroundStream)
-		w.does(1, handoff.RunYielded{})
+		w.does(1, handoff.EventYielded{})
 		if frames, _ := a.frames(); strings.Contains(strings.Join(frames, ""), failed) {
 			t.Errorf("%s", frames)
 		}
@@ -70,7 +70,7 @@ func TestStreamOutlivesProcess(t *testing.T) {
 		w.mu.Lock()
 		r.log = nil
 		w.mu.Unlock()
-		w.does(1, handoff.RunNoted{})
+		w.does(1, handoff.EventNoted{})
 		w.ends(1, handoff.OutcomeResult, "hello")
 		if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != completed {
 			t.Errorf("read again it is %v", got)

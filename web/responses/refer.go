@@ -3,8 +3,6 @@ package responses
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -65,26 +63,29 @@ func (a *API) resolveMentions(ctx context.Context, g handoff.Grant, req *request
 func (a *API) findMention(
 	ctx context.Context, g handoff.Grant, m mention, doc document,
 ) (document, json.RawMessage, *fault) {
-	response := responseOf(m.id)
-	if response != doc.Response.ID || response == "" {
+	if response := responseOf(m.id); response != doc.Response.ID || response == "" {
 		var f *fault
-		if doc, _, f = a.find(ctx, g, response); f != nil && f.Status != http.StatusNotFound {
+		if doc, _, f = a.find(ctx, g, response); f != nil && !f.isMissing() {
 			return document{}, nil, f
 		}
 	}
 	if i := slices.IndexFunc(doc.Response.Output, func(it item) bool { return it.ID == m.id }); i >= 0 {
 		return doc, json.RawMessage(encode(doc.Response.Output[i])), nil
 	}
-	for _, raw := range doc.Input {
-		var it reference
-		if json.Unmarshal(raw, &it) == nil && it.ID == m.id {
-			return doc, raw, nil
-		}
+	if i := slices.IndexFunc(doc.Input, func(raw json.RawMessage) bool { return idOf(raw) == m.id }); i >= 0 {
+		return doc, doc.Input[i], nil
 	}
 	if m.reference {
 		return document{}, nil, bad("", at(m.at), "Item with id '"+handoff.Clip(m.id, 80)+"' not found.")
 	}
 	return document{}, nil, nil
+}
+
+// idOf returns the id of a stored item.
+func idOf(raw json.RawMessage) string {
+	var it reference
+	_ = json.Unmarshal(raw, &it) // never fails for stored items
+	return it.ID
 }
 
 // responseOf returns the id of the response that an item's id contains, or "".
@@ -117,8 +118,4 @@ func rest(req *request, upTo int, items map[int]json.RawMessage) []byte {
 		}
 	}
 	return []byte(encode(kept))
-}
-
-func contextTooLarge() *fault {
-	return bad("", "input", fmt.Sprintf("Instructions and what was said before have at most %d bytes.", maxContext))
 }

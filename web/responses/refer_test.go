@@ -77,7 +77,7 @@ func TestReferences(t *testing.T) {
 				t.Errorf("%s: %d %v", body, status, got)
 			}
 		}
-		if _, talk := w.ask(http.MethodPost, "/v1/conversations", ""); w.refusal(w.ask(http.MethodPost, fmt.Sprint("/v1/conversations/", talk["id"], "/items"), `{"items":[`+ref("msg_r1_0")+user+`]}`)) != "unsupported_parameter" {
+		if w.refusal(w.ask(http.MethodPost, "/v1/conversations", `{"items":[`+ref("msg_r1_0")+user+`]}`)) != "unsupported_parameter" {
 			t.Error("a conversation takes references")
 		}
 	})
@@ -88,7 +88,7 @@ func TestReferences(t *testing.T) {
 func TestApprovalTellsItsResponse(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := w.begun(`{"model":"bigpc","input":"hi"}`)
-		w.does(1, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}}})
+		w.does(1, handoff.EventAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}}})
 		output, _ := first.object()["output"].([]any)
 		asked, _ := output[len(output)-1].(map[string]any)
 		user := `{"role":"user","content":"hi"},`

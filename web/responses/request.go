@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"switchboard/handoff"
 )
@@ -17,7 +19,11 @@ const (
 	maxSchema   = 32 << 10  // of text.format
 	maxContext  = 256 << 10 // of instructions and the earlier conversation; also of the pictures that a response keeps
 	maxInput    = 1000      // items
-	maxMetadata = 16        // entries, with keys of 64 and values of 512 bytes
+	maxMetadata = 16        // entries, with keys of 64 and values of 512 characters
+
+	// minOutputTokens is the smallest max_output_tokens that is accepted. Nothing cuts an answer here, and a client
+	// that gives a smaller number counts on that.
+	minOutputTokens = 1024
 )
 
 // A request is the body of POST /v1/responses, with the fields that are used. The types of openai-go cannot be used:
@@ -78,13 +84,11 @@ func readRequest(body []byte) (*request, *fault) {
 	}
 	for _, check := range []func(*request) *fault{
 		(*request).complete, (*request).consistent, (*request).supported, (*request).readText,
+		func(r *request) *fault { return r.read(r.Input) },
 	} {
 		if f := check(&r); f != nil {
 			return nil, f
 		}
-	}
-	if f := r.read(r.Input); f != nil {
-		return nil, f
 	}
 	if len(r.input.mentions) > 0 { // the input is checked when the mentioned items were found
 		return &r, nil
@@ -120,16 +124,16 @@ func decodeAt(place string, body []byte, v any) *fault {
 
 // mistyped returns the fault for a value of a wrong type; is, the type that it has, may be "".
 func mistyped(param, expected, is string) *fault {
-	message := "Invalid type for '" + param + "': expected " + expected
-	if param == "" {
-		message = "Invalid type for the body: expected " + expected
+	what := "the body"
+	if param != "" {
+		what = "'" + param + "'"
 	}
-	if is != "" {
-		article := "a "
-		if strings.HasPrefix(is, "a") || strings.HasPrefix(is, "o") {
-			article = "an "
-		}
-		message += ", but got " + article + is + " instead"
+	message := "Invalid type for " + what + ": expected " + expected
+	switch {
+	case strings.HasPrefix(is, "a"), strings.HasPrefix(is, "o"):
+		message += ", but got an " + is + " instead"
+	case is != "":
+		message += ", but got a " + is + " instead"
 	}
 	return bad("invalid_type", param, message+".")
 }
@@ -156,32 +160,31 @@ func isObject(raw []byte) bool {
 
 func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
+func required(param string) *fault {
+	return bad("missing_required_parameter", param, "Missing required parameter: '"+param+"'.")
+}
+
 // complete checks the required fields, and reads the conversation.
 func (r *request) complete() *fault {
-	if r.Model == "" {
-		return bad(
-			"missing_required_parameter", "model", "Missing required parameter: 'model'. GET /v1/models lists what there is.",
-		)
-	}
-	if absent(r.Input) {
-		return bad("missing_required_parameter", "input", "Missing required parameter: 'input'.")
-	}
-	if !isObject(r.Reasoning) {
+	switch {
+	case r.Model == "":
+		f := required("model")
+		f.Message += " GET /v1/models lists what there is."
+		return f
+	case absent(r.Input):
+		return required("input")
+	case !isObject(r.Reasoning):
 		return mistyped("reasoning", "an object", "")
-	}
-	if max(len(r.Reasoning), len(r.Text)) > 2*maxSchema { // they are stored with the response
+	case max(len(r.Reasoning), len(r.Text)) > 2*maxSchema: // they are stored with the response
 		return bad("", "", fmt.Sprintf("'reasoning' and 'text' have at most %d bytes each.", 2*maxSchema))
-	}
-	if absent(r.Conversation) {
+	case absent(r.Conversation) || json.Unmarshal(r.Conversation, &r.conversation) == nil:
 		return nil
 	}
 	var ref reference
-	if json.Unmarshal(r.Conversation, &r.conversation) != nil {
-		if json.Unmarshal(r.Conversation, &ref) != nil || ref.ID == "" {
-			return mistyped("conversation", "an id, or an object with one", "")
-		}
-		r.conversation = ref.ID
+	if json.Unmarshal(r.Conversation, &ref) != nil || ref.ID == "" {
+		return mistyped("conversation", "an id, or an object with one", "")
 	}
+	r.conversation = ref.ID
 	return nil
 }
 
@@ -189,9 +192,8 @@ func (r *request) complete() *fault {
 func (r *request) consistent() *fault {
 	switch {
 	case r.Previous != nil && r.conversation != "":
-		return bad(
-			"mutually_exclusive_parameters", "conversation", "Give 'previous_response_id' or 'conversation', not both.",
-		)
+		return bad("mutually_exclusive_parameters", "conversation",
+			"Give 'previous_response_id' or 'conversation', not both.")
 	case r.Background && !r.store():
 		return unsupported("background", "Background responses need 'store' to be true.")
 	case r.conversation != "" && !r.store():
@@ -205,14 +207,14 @@ func checkMetadata(m map[string]string) *fault {
 		return bad("", "metadata", fmt.Sprintf("Metadata has at most %d entries.", maxMetadata))
 	}
 	for k, v := range m {
-		if len(k) > 64 || len(v) > 512 {
-			return bad("", "metadata", "Keys of metadata have at most 64 bytes, values at most 512.")
+		if utf8.RuneCountInString(k) > 64 || utf8.RuneCountInString(v) > 512 {
+			return bad("", "metadata", "Keys of metadata have at most 64 characters, values at most 512.")
 		}
 	}
 	return nil
 }
 
-// supported refuses parameters that no agent of the fleet can follow, instead of ignoring them.
+// supported refuses parameters that no agent of the fleet can follow, unless it does no harm to ignore them.
 func (r *request) supported() *fault {
 	for _, raw := range r.Tools { // SDKs show approval requests of an MCP server only if the request has it as a tool
 		var tool struct {
@@ -225,22 +227,34 @@ func (r *request) supported() *fault {
 				handoff.Clip(serverOf(r.Model), 80)+"'.")
 		}
 	}
-	if !absent(r.ToolChoice) &&
-		(json.Unmarshal(r.ToolChoice, &r.choice) != nil || r.choice != "auto" && r.choice != "none") {
-		return unsupported(
-			"tool_choice",
-			"The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.",
-		)
-	}
-	for param, set := range map[string]bool{
-		"temperature": r.Temperature != nil && *r.Temperature != 1, "top_p": r.TopP != nil && *r.TopP != 1,
-		"max_output_tokens": r.MaxOutputTokens != nil, "max_tool_calls": r.MaxToolCalls != nil, "prompt": !absent(r.Prompt),
-	} {
-		if set {
-			return unsupported(param, "Unsupported parameter: '"+param+"' is not supported with this model.")
-		}
+	own := absent(r.ToolChoice) || json.Unmarshal(r.ToolChoice, &r.choice) == nil
+	switch {
+	case !own || !slices.Contains([]string{"", "auto", "none"}, r.choice):
+		return unsupported("tool_choice",
+			"The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.")
+	case r.MaxOutputTokens != nil && *r.MaxOutputTokens < minOutputTokens:
+		return unsupported("max_output_tokens", fmt.Sprintf(
+			"The agents' answers are not cut: 'max_output_tokens' is absent, or at least %d and without effect.", minOutputTokens))
+	case r.MaxToolCalls != nil:
+		return unsupported("max_tool_calls", "Unsupported parameter: 'max_tool_calls' is not supported with this model.")
+	case !absent(r.Prompt):
+		return unsupported("prompt", "Unsupported parameter: 'prompt' is not supported with this model.")
 	}
 	return nil
+}
+
+// ignored returns the parameters of the request that have no effect.
+func (r *request) ignored() (names []string) {
+	if r.Temperature != nil && *r.Temperature != 1 {
+		names = append(names, "temperature")
+	}
+	if r.TopP != nil && *r.TopP != 1 {
+		names = append(names, "top_p")
+	}
+	if r.MaxOutputTokens != nil {
+		names = append(names, "max_output_tokens")
+	}
+	return names
 }
 
 // readText reads and checks text.format.
@@ -254,15 +268,12 @@ func (r *request) readText() *fault {
 	if json.Unmarshal(r.Text, &text) != nil {
 		return mistyped("text", "an object with an object 'format'", "")
 	}
-	r.format = text.Format
-	switch r.format.Type {
+	switch r.format = text.Format; r.format.Type {
 	case "", "text", "json_object":
 	case "json_schema":
 		if absent(r.format.Schema) || !isObject(r.format.Schema) || len(r.format.Schema) > maxSchema {
-			return bad(
-				"invalid_value", "text.format.schema",
-				fmt.Sprintf("'text.format.schema' is a JSON schema of at most %d bytes: an object.", maxSchema),
-			)
+			return bad("invalid_value", "text.format.schema",
+				fmt.Sprintf("'text.format.schema' is a JSON schema of at most %d bytes: an object.", maxSchema))
 		}
 	default:
 		return unsupported("text.format", "'text.format' is text, json_object or json_schema.")
@@ -274,26 +285,20 @@ func (r *request) readText() *fault {
 // format.
 func (r *request) context() []handoff.Context {
 	var all []handoff.Context
-	if value := r.Metadata[handoff.DisableResponseThreading]; value != "" {
-		all = append(all, handoff.Context{Key: handoff.DisableResponseThreading, Trusted: true, Value: value})
+	tell := func(key string, trusted bool, value string) {
+		if value != "" {
+			all = append(all, handoff.Context{Key: key, Trusted: trusted, Value: value})
+		}
 	}
-	if len(r.input.before) > 0 {
-		all = append(all, handoff.Context{Key: "conversation_so_far", Value: strings.Join(r.input.before, "\n")})
-	}
-	if len(r.input.instructions) > 0 {
-		all = append(
-			all,
-			handoff.Context{Key: "instructions_of_the_caller", Trusted: true, Value: strings.Join(r.input.instructions, "\n\n")},
-		)
-	}
+	tell(handoff.DisableResponseThreading, true, r.Metadata[handoff.DisableResponseThreading])
+	tell("conversation_so_far", false, strings.Join(r.input.before, "\n"))
+	tell("instructions_of_the_caller", true, strings.Join(r.input.instructions, "\n\n"))
 	switch r.format.Type {
 	case "json_object":
-		all = append(all, handoff.Context{Key: "answer_format", Trusted: true,
-			Value: "The final answer is one JSON object and nothing else: no fence, no words around it."})
+		tell("answer_format", true, "The final answer is one JSON object and nothing else: no fence, no words around it.")
 	case "json_schema":
-		all = append(all, handoff.Context{Key: "answer_format", Trusted: true,
-			Value: "The final answer is one JSON value and nothing else: no fence, no words around it. " +
-				"It fits this JSON schema: " + string(r.format.Schema)})
+		tell("answer_format", true, "The final answer is one JSON value and nothing else: no fence, no words around it. "+
+			"It fits this JSON schema: "+string(r.format.Schema))
 	}
 	return all
 }

@@ -23,33 +23,36 @@ func TestRequests(t *testing.T) {
 		`{"model":"m"}`:  "missing_required_parameter input",
 		`{"model":7}`:    "invalid_type model",
 		`nothing`:        " ",
-		`{"model":"m","input":"hi","tools":[{"type":"function","name":"f"}]}`:                                         "unsupported_tool tools",
-		`{"model":"m","input":"hi","tool_choice":"required"}`:                                                         "unsupported_parameter tool_choice",
-		`{"model":"m","input":"hi","temperature":0.2}`:                                                                "unsupported_parameter temperature",
-		`{"model":"m","input":"hi","max_output_tokens":9}`:                                                            "unsupported_parameter max_output_tokens",
-		`{"model":"m","input":"hi","background":true,"store":false}`:                                                  "unsupported_parameter background",
-		`{"model":"m","input":"hi","previous_response_id":"resp_1","conversation":"conv_1"}`:                          "mutually_exclusive_parameters conversation",
-		`{"model":"m","input":"hi","conversation":7}`:                                                                 "invalid_type conversation",
-		`{"model":"m","input":"hi","text":{"format":{"type":"json_schema"}}}`:                                         "invalid_value text.format.schema",
-		`{"model":"m","input":"hi","text":{"format":{"type":"json_schema","schema":5}}}`:                              "invalid_value text.format.schema",
-		`{"model":"m","input":"hi","text":{"format":"json"}}`:                                                         "invalid_type text",
-		`{"model":"m","input":"hi","reasoning":5}`:                                                                    "invalid_type reasoning",
-		`{"model":"m","input":" \n"}`:                                                                                 "invalid_value input",
-		`{"model":"m","input":[]}`:                                                                                    " input",
-		`{"model":"m","input":["hi"]}`:                                                                                "invalid_type input[0]",
-		`{"model":"m","input":[{"role":5}]}`:                                                                          "invalid_type input[0].role",
-		`[]`:                                                                                                          "invalid_type",
-		`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                          " input",
-		`{"model":"m","input":[{"role":"assistant","content":"hi"}]}`:                                                 " input",
-		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:                     "unsupported_parameter input[0].content[0]",
-		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"file:///etc/passwd"}]}]}`: "invalid_value input[0].content[0].image_url",
-		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]}`:                    "unsupported_parameter input[0].content[0]",
-		`{"model":"m","input":[{"role":"wizard","content":"hi"}]}`:                                                    "invalid_value input[0].role",
-		`{"model":"m","input":"hi","metadata":{"k":"` + strings.Repeat("v", 513) + `"}}`:                              " metadata",
-		`{"model":"m","input":[{"type":"mcp_approval_response","approval_request_id":"a"}]}`:                          "missing_required_parameter input[0]",
-		`{"model":"m","input":[` + strings.Repeat(user+",", maxInput) + user + `]}`:                                   " input",
-		`{"model":"m","input":` + strings.Repeat("[", handoff.MaxDepth+1) + `}`:                                       " ",
-		`{"model":"m","input":"hi","instructions":"` + strings.Repeat("x", maxContext+1) + `"}`:                       " input",
+		`{"model":"m","input":"hi","tools":[{"type":"function","name":"f"}]}`:                                          "unsupported_tool tools",
+		`{"model":"m","input":"hi","tool_choice":"required"}`:                                                          "unsupported_parameter tool_choice",
+		`{"model":"m","input":"hi","temperature":0.2,"top_p":0.5,"max_output_tokens":1024}`:                            "hi | |",
+		`{"model":"m","input":"hi","max_tool_calls":1}`:                                                                "unsupported_parameter max_tool_calls",
+		`{"model":"m","input":"hi","max_output_tokens":9}`:                                                             "unsupported_parameter max_output_tokens",
+		`{"model":"m","input":"hi","background":true,"store":false}`:                                                   "unsupported_parameter background",
+		`{"model":"m","input":"hi","previous_response_id":"resp_1","conversation":"conv_1"}`:                           "mutually_exclusive_parameters conversation",
+		`{"model":"m","input":"hi","conversation":7}`:                                                                  "invalid_type conversation",
+		`{"model":"m","input":"hi","text":{"format":{"type":"json_schema"}}}`:                                          "invalid_value text.format.schema",
+		`{"model":"m","input":"hi","text":{"format":{"type":"json_schema","schema":5}}}`:                               "invalid_value text.format.schema",
+		`{"model":"m","input":"hi","text":{"format":"json"}}`:                                                          "invalid_type text",
+		`{"model":"m","input":"hi","reasoning":5}`:                                                                     "invalid_type reasoning",
+		`{"model":"m","input":" \n"}`:                                                                                  "invalid_value input",
+		`{"model":"m","input":[]}`:                                                                                     " input",
+		`{"model":"m","input":["hi"]}`:                                                                                 "invalid_type input[0]",
+		`{"model":"m","input":[{"role":5}]}`:                                                                           "invalid_type input[0].role",
+		`[]`:                                                                                                           "invalid_type",
+		`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                           " input",
+		`{"model":"m","input":[{"role":"assistant","content":"hi"}]}`:                                                  " input",
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:                      "unsupported_parameter input[0].content[0]",
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"file:///etc/passwd"}]}]}`:  "invalid_value input[0].content[0].image_url",
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]}`:                     "unsupported_parameter input[0].content[0]",
+		`{"model":"m","input":[{"role":"wizard","content":"hi"}]}`:                                                     "invalid_value input[0].role",
+		`{"model":"m","input":"hi","metadata":{"k":"` + strings.Repeat("v", 513) + `"}}`:                               " metadata",
+		`{"model":"m","input":"hi","metadata":{"` + strings.Repeat("ü", 64) + `":"` + strings.Repeat("ü", 512) + `"}}`: "hi | |",
+		`{"model":"m","input":[{"type":"wizard","role":"user"}]}`:                                                      "invalid_value input[0].type",
+		`{"model":"m","input":[{"type":"mcp_approval_response","approval_request_id":"a"}]}`:                           "missing_required_parameter input[0]",
+		`{"model":"m","input":[` + strings.Repeat(user+",", maxInput) + user + `]}`:                                    " input",
+		`{"model":"m","input":` + strings.Repeat("[", handoff.MaxDepth+1) + `}`:                                        " ",
+		`{"model":"m","input":"hi","instructions":"` + strings.Repeat("x", maxContext+1) + `"}`:                        " input",
 	} {
 		got := ""
 		if r, f := readRequest([]byte(body)); f != nil {
@@ -72,6 +75,52 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%.100s gives %q, want %q", body, got, want)
 		}
 	}
+}
+
+// TestForeignItems: what another model did in a chat is told to the agent as text, and ends the prompt before it. With
+// nothing of the user after it, there is no prompt.
+func TestForeignItems(t *testing.T) {
+	user := `{"role":"user","content":"hi"},`
+	for input, want := range map[string]string{
+		user + `{"type":"function_call","id":"fc_1","call_id":"c","name":"weather","arguments":"{\"city\":\"Oslo\"}"},` +
+			`{"type":"function_call_output","call_id":"c","output":"cold"},` + user: `user: hi|assistant used weather: {"city":"Oslo"}|weather answered: cold`,
+		`{"type":"function_call_output","call_id":"x","output":[{"type":"input_text","text":"warm"},{"type":"input_text","text":"er"}]},` + user:           `function answered: warmer`,
+		user + `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}},` + user:                                `user: hi|assistant used web_search: {"action":{"type":"search","query":"q"}}`,
+		`{"type":"tool_search_call","call_id":"t","arguments":{"goal":"ship"}},{"type":"tool_search_output","call_id":"t","tools":[{"name":"a"}]},` + user: `assistant used tool_search: {"goal":"ship"}|tool_search answered: {"tools":[{"name":"a"}]}`,
+		`{"type":"custom_tool_call","call_id":"k","name":"sh","input":"ls"},{"type":"custom_tool_call_output","call_id":"k","output":""},` + user:          `assistant used sh: ls|sh answered: `,
+	} {
+		r, f := readRequest([]byte(`{"model":"m","input":[` + strings.TrimSuffix(input, ",") + `]}`))
+		if f != nil {
+			t.Errorf("%s: %s", input, f.Message)
+		} else if got := strings.Join(r.input.before, "|"); got != want || handoff.InputText(r.input.parts) != "hi" {
+			t.Errorf("%s is told as %q, want %q; the prompt is %q", input, got, want, handoff.InputText(r.input.parts))
+		}
+	}
+	for input, want := range map[string]string{
+		user + `{"type":"function_call","call_id":"c","name":"weather","arguments":"{}"}`:                           "The input ends without a message of the user.",
+		user + `{"type":"function_call","name":7}`:                                                                  "Invalid type for 'input[1].name': expected a string, but got a number instead.",
+		`{"type":"web_search_call","x":"` + strings.Repeat("x", maxContext) + `"},` + strings.TrimSuffix(user, ","): contextTooLarge().Message,
+	} {
+		if _, f := readRequest([]byte(`{"model":"m","input":[` + input + `]}`)); f == nil || f.Message != want {
+			t.Errorf("%.80s: %+v, want %s", input, f, want)
+		}
+	}
+}
+
+// TestIgnored: an answer names the parameters that have no effect, and its response does not show them.
+func TestIgnored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i, c := range []struct{ more, want string }{
+			{`,"temperature":0.2,"top_p":0.5,"max_output_tokens":4096`, "temperature, top_p, max_output_tokens"},
+			{`,"temperature":1,"top_p":1,"max_output_tokens":null`, ""},
+		} {
+			a := w.begun(`{"model":"bigpc","input":"hi"` + c.more + `}`)
+			w.ends(i+1, handoff.OutcomeResult, "hello")
+			if got := a.object(); a.Header().Get(ignoredHeader) != c.want || got["temperature"] != 1.0 || got["max_output_tokens"] != nil {
+				t.Errorf("%s: %q, %v", c.more, a.Header().Get(ignoredHeader), got)
+			}
+		}
+	})
 }
 
 // TestWrongTypes: a fault names the expected type and the actual one.
@@ -119,7 +168,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// BenchmarkDelta is one delta from the run to the frame that readers get; the floor is the frame alone.
+// BenchmarkDelta is one delta from the handoff to the frame that readers get; the floor is the frame alone.
 func BenchmarkDelta(b *testing.B) {
 	b.Run("floor", func(b *testing.B) {
 		b.ReportAllocs()
@@ -141,7 +190,7 @@ func BenchmarkDelta(b *testing.B) {
 				at = 0
 				b.StartTimer()
 			}
-			for _, e := range m.take(handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: at, Text: "a few words"}, handoff.Record{}) {
+			for _, e := range m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: at, Text: "a few words"}, handoff.Record{}) {
 				frame(e)
 			}
 			at += len("a few words")

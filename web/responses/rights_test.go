@@ -34,7 +34,7 @@ func TestWhoIsAsked(t *testing.T) {
 			if len(c.rights) > 0 && c.rights[0] == "Risk" {
 				q.Risk = c.rights[1]
 			}
-			w.does(1, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: q}})
+			w.does(1, handoff.EventAsked{Question: handoff.OpenQuestion{Shown: q}})
 			synctest.Wait()
 			w.ends(1, handoff.OutcomeResult, "hello")
 			got := a.object()
@@ -52,7 +52,7 @@ func TestQuestionComesFirst(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.begun(`{"model":"bigpc","input":"hi"}`)
 		q := handoff.RecordQuestion{ID: "q", Handoff: "r1", Kind: handoff.QuestionCommand}
-		w.does(1, handoff.RunAsked{Question: handoff.OpenQuestion{Shown: q}})
+		w.does(1, handoff.EventAsked{Question: handoff.OpenQuestion{Shown: q}})
 		a.object()
 		for _, open := range []bool{true, false} {
 			w.mu.Lock()
@@ -145,7 +145,7 @@ func TestOutcomeIsHeard(t *testing.T) {
 			heard := func() bool {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				return slices.Contains(w.heard, handoff.RunID(fmt.Sprint("r", n+1)))
+				return slices.Contains(w.heard, handoff.ID(fmt.Sprint("r", n+1)))
 			}
 			if background := n > 0; heard() == background {
 				t.Errorf("%s: heard is %t", body, heard())

@@ -2,14 +2,12 @@ package responses
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"switchboard/handoff"
@@ -32,15 +30,9 @@ var routes = map[string]route{
 	"GET /v1/responses/{id}/input_items": (*API).inputItems,
 	"GET /v1/models":                     (*API).models,
 	"GET /v1/models/{model...}":          (*API).models,
-
-	"POST /v1/conversations":                     (*API).conversation,
-	"GET /v1/conversations/{id}":                 (*API).conversation,
-	"POST /v1/conversations/{id}":                (*API).conversation,
-	"DELETE /v1/conversations/{id}":              (*API).conversation,
-	"GET /v1/conversations/{id}/items":           (*API).conversation,
-	"POST /v1/conversations/{id}/items":          (*API).conversation,
-	"GET /v1/conversations/{id}/items/{item}":    (*API).conversation,
-	"DELETE /v1/conversations/{id}/items/{item}": (*API).conversation,
+	"POST /v1/conversations":             (*API).talk,
+	"GET /v1/conversations/{id}":         (*API).talk,
+	"DELETE /v1/conversations/{id}":      (*API).talk,
 
 	// Routes of OpenAI's API that this one does not have, with what to use instead.
 	"POST /v1/responses/input_tokens": notOffered(
@@ -49,7 +41,12 @@ var routes = map[string]route{
 		"The agents compact their sessions themselves: go on from a response by 'previous_response_id'."),
 	"POST /v1/chat/completions": notOffered(
 		"There are no chat completions: the machines are models of the Responses API, POST /v1/responses."),
-	"GET /v1/responses": notOffered("There is no WebSocket mode: POST here, with 'stream'."),
+	"GET /v1/responses":           notOffered("There is no WebSocket mode: POST here, with 'stream'."),
+	"POST /v1/conversations/{id}": notOffered("A conversation keeps the metadata that it was created with."),
+	"GET /v1/conversations/{id}/items": notOffered(
+		"A conversation is a session of its machine, which has its items: GET a response has what it said."),
+	"POST /v1/conversations/{id}/items": notOffered(
+		"Give items when the conversation is created, or as the input of its next response."),
 }
 
 func notOffered(why string) route {
@@ -98,18 +95,18 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, l *liveResponse, re
 	switch {
 	case req.Stream:
 		return a.stream(w, r, l, 0)
-	case req.Background:
-		doc := l.now()
-		writeJSON(w, http.StatusOK, doc.Response)
-		switch told := handoff.Written(w, r); {
-		case told && ended(doc.Response.Status):
-			l.wasTold()
-		case told:
-			l.wasAnswered()
-		}
-		return nil
+	case !req.Background:
+		return a.await(w, r, l)
 	}
-	return a.await(w, r, l)
+	resp := l.now().Response
+	writeJSON(w, http.StatusOK, resp)
+	switch told := handoff.Written(w, r); {
+	case told && ended(resp.Status):
+		l.wasTold()
+	case told:
+		l.answered(true)
+	}
+	return nil
 }
 
 // await answers when the response has ended. Meanwhile it writes spaces, which JSON allows, so that the client does not
@@ -179,20 +176,20 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, fr
 	defer tick.Stop()
 	closing := a.closing
 	for {
-		frames, over, changed, ok := l.read(from)
+		events, over, changed, ok := l.read(from)
 		if !ok {
-			a.counts.slow.Add(1)
+			a.slow.Add(1)
 			return nil
 		}
-		if len(frames) > 0 || from == 0 {
+		if len(events) > 0 || from == 0 {
 			extend(w)
 		}
-		for _, f := range frames {
-			if _, err := w.Write(f); err != nil {
+		for _, e := range events {
+			if _, err := w.Write(e); err != nil {
 				return nil
 			}
 		}
-		from += len(frames)
+		from += len(events)
 		switch written := handoff.Written(w, r); {
 		case over && written:
 			l.wasTold()
@@ -200,7 +197,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, fr
 		case over, control.Flush() != nil:
 			return nil
 		case written && l.background():
-			l.wasAnswered()
+			l.answered(true)
 		}
 		select {
 		case <-changed:
@@ -224,202 +221,4 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, fr
 			l.lost(r.Context(), handoff.Fault(handoff.CodeShutdown, "", ""))
 		}
 	}
-}
-
-// get answers GET /v1/responses/{id}. openai-go requests a stream in the body, other SDKs in the query.
-func (a *API) get(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, body []byte) *fault {
-	var params struct {
-		Stream bool `json:"stream"`
-		After  *int `json:"starting_after"`
-	}
-	if len(body) > 0 {
-		if f := decode(body, &params); f != nil {
-			return f
-		}
-	}
-	query := r.URL.Query()
-	params.Stream = params.Stream || query.Get("stream") == "true"
-	if text := query.Get("starting_after"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			n = -1
-		}
-		params.After = &n
-	}
-	from := 0
-	if params.After != nil {
-		if *params.After < 0 {
-			return bad("invalid_value", "starting_after", "'starting_after' is the sequence_number of an event.")
-		}
-		from = *params.After + 1
-	}
-	doc, l, f := a.find(r.Context(), g, id)
-	if f != nil {
-		return f
-	}
-	if !params.Stream {
-		writeJSON(w, http.StatusOK, doc.Response)
-		a.markHeard(w, r, g, doc)
-		return nil
-	}
-	if !doc.Streamed || !doc.Response.Background {
-		return bad(
-			"invalid_mode", "stream",
-			"Only a response that was made with 'background' and 'stream' can be streamed again, as long as Switchboard runs.",
-		)
-	}
-	if l == nil {
-		return bad("stream_expired", "stream", "The events of this response are not kept any more; the response itself is.")
-	}
-	if _, _, _, ok := l.read(from); !ok {
-		return bad(
-			"stream_expired",
-			"starting_after",
-			"The events after that one are not kept any more; the response itself is.",
-		)
-	}
-	return a.stream(w, r, l, from)
-}
-
-// markHeard records that the outcome of a response was read, so that no call tells it. It is called when the answer to
-// the request was written.
-func (a *API) markHeard(w http.ResponseWriter, r *http.Request, g handoff.Grant, doc document) {
-	if doc.Response.Store && ended(doc.Response.Status) && len(doc.Asked) == 0 && handoff.Written(w, r) {
-		_ = a.cfg.Work.HeardForGood(r.Context(), g, doc.Run) // fails if the outcome was heard long ago
-	}
-}
-
-// drop answers DELETE /v1/responses/{id}.
-func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
-	doc, l, f := a.find(r.Context(), g, id)
-	switch {
-	case f != nil:
-		return f
-	case !ended(doc.Response.Status):
-		return bad("response_in_progress", "", "Cannot delete a response that is in progress.")
-	}
-	if l != nil {
-		l.applying.Lock() // so that the end of the response is not stored after this
-		defer l.applying.Unlock()
-	}
-	// Without this document, the response would be made of its run again.
-	if err := a.documents.store(g.Caller, id, []byte(deleted), keptFor); err != nil {
-		return faultOf(handoff.StoreDown(err))
-	}
-	a.attempts.drop(id)
-	a.live.drop(g.Caller, id)
-	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
-	a.markHeard(w, r, g, doc)
-	return nil
-}
-
-// cancel answers POST /v1/responses/{id}/cancel.
-func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
-	doc, l, f := a.find(r.Context(), g, id)
-	switch {
-	case f != nil:
-		return f
-	case g.May(handoff.ActStop) != nil: // before it says how the response stands
-		return faultOf(g.May(handoff.ActStop))
-	case !doc.Response.Background:
-		return bad("", "", "Cannot cancel a synchronous response.")
-	case doc.Response.Status == cancelled:
-	case l == nil || ended(doc.Response.Status):
-		return bad("", "", "Cannot cancel a completed response.")
-	default:
-		l.cancel()
-		if doc = l.now(); doc.Response.Status != cancelled { // it ended just before
-			return bad("", "", "Cannot cancel a completed response.")
-		}
-	}
-	writeJSON(w, http.StatusOK, doc.Response)
-	if l != nil && handoff.Written(w, r) {
-		l.wasTold()
-	}
-	return nil
-}
-
-// inputItems answers GET /v1/responses/{id}/input_items.
-func (a *API) inputItems(w http.ResponseWriter, r *http.Request, g handoff.Grant, id string, _ []byte) *fault {
-	doc, _, f := a.find(r.Context(), g, id)
-	if f != nil {
-		return f
-	}
-	return page(w, r, doc.Input)
-}
-
-// page answers with one page of a list, newest first unless order is asc.
-func page(w http.ResponseWriter, r *http.Request, items []json.RawMessage) *fault {
-	query, limit := r.URL.Query(), 20
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 100 {
-			return bad("invalid_value", "limit", "'limit' is a number from 1 to 100.")
-		}
-		limit = n
-	}
-	ids := make([]string, len(items))
-	ordered := make([]json.RawMessage, len(items))
-	for i := range items {
-		at := len(items) - 1 - i
-		switch query.Get("order") {
-		case "", "desc":
-		case "asc":
-			at = i
-		default:
-			return bad("invalid_value", "order", "'order' is asc or desc.")
-		}
-		var it reference
-		_ = json.Unmarshal(items[at], &it) // never fails for stored items
-		ordered[i], ids[i] = items[at], it.ID
-	}
-	from := 0
-	if after := query.Get("after"); after != "" {
-		if from = slices.Index(ids, after) + 1; from == 0 {
-			return bad("invalid_value", "after", "'after' is the id of an item in this list.")
-		}
-	}
-	until := min(from+limit, len(ids))
-	writeJSON(w, http.StatusOK, list(ordered[from:until], until < len(ids)))
-	return nil
-}
-
-// list returns one page of a list in OpenAI's form.
-func list(items []json.RawMessage, more bool) map[string]any {
-	all := map[string]any{"object": "list", "data": items, "first_id": nil, "last_id": nil, "has_more": more}
-	var first, last reference
-	if n := len(items); n > 0 && json.Unmarshal(items[0], &first) == nil &&
-		json.Unmarshal(items[n-1], &last) == nil {
-		all["first_id"], all["last_id"] = first.ID, last.ID
-	}
-	return all
-}
-
-// models answers GET /v1/models and GET /v1/models/{model}: the machines, and their projects.
-func (a *API) models(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ string, _ []byte) *fault {
-	name := r.PathValue("model")
-	type model struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Created int64  `json:"created"`
-		OwnedBy string `json:"owned_by"`
-	}
-	all := []model{}
-	for _, s := range a.cfg.Directory.Servers(r.Context(), g) {
-		for _, id := range append([]string{""}, s.Projects...) {
-			all = append(all, model{modelOf(s.Name, id), "model", a.began.Unix(), s.Kind})
-		}
-	}
-	if name == "" {
-		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": all})
-		return nil
-	}
-	for _, m := range all {
-		if m.ID == name {
-			writeJSON(w, http.StatusOK, m)
-			return nil
-		}
-	}
-	_, f := findModel(r.Context(), a.cfg.Directory, g, name)
-	return f
 }

@@ -112,7 +112,7 @@ func TestAnothersIsUnknown(t *testing.T) {
 			}
 		}
 		id := fmt.Sprint(talk["id"])
-		for _, c := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		for _, c := range []string{http.MethodGet, http.MethodDelete} {
 			status, got := w.ask(c, "/v1/conversations/"+id, "{}", "Owner", "other")
 			if code := w.refusal(status, got); status != http.StatusNotFound || code != "conversation_not_found" {
 				t.Errorf("%s: %d %v", c, status, got)
@@ -177,7 +177,7 @@ func TestNotStored(t *testing.T) {
 		_, first := w.ask(http.MethodGet, "/v1/responses/resp_r1", "")
 		for n, more := range []string{"", `,"previous_response_id":"resp_r1"`} {
 			a := w.begun(`{"model":"bigpc","input":"hi","stream":true,"store":false` + more + `}`)
-			w.does(n+2, handoff.RunDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "hel"})
+			w.does(n+2, handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "hel"})
 			w.ends(n+2, handoff.OutcomeResult, "hello")
 			_, o := a.frames()
 			if err := o.read(a.Body.Bytes()); err != nil || o.over != evCompleted || o.last["store"] != false {

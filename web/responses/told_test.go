@@ -18,7 +18,7 @@ func (w *world) isHeard(n int) bool {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Contains(w.heard, handoff.RunID(fmt.Sprint("r", n)))
+	return slices.Contains(w.heard, handoff.ID(fmt.Sprint("r", n)))
 }
 
 // TestToldIsWritten: an outcome was heard when the bytes with it were written to a client that is still there, however
@@ -142,7 +142,7 @@ func TestRepeatedForADay(t *testing.T) {
 	}
 }
 
-// TestStoreHesitates: a run that was promised, and ended before it began because the store did not answer, is begun
+// TestStoreHesitates: a handoff that was promised, and ended before it began because the store did not answer, is begun
 // again, and the stream goes on.
 func TestStoreHesitates(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -150,9 +150,9 @@ func TestStoreHesitates(t *testing.T) {
 		a := w.asks(http.MethodPost, "/v1/responses", backgroundStream, "Idempotency-Key", "k")
 		r := w.run(1)
 		w.mu.Lock()
-		r.log = append(r.log, handoff.RunEvent{Run: "r1", Seq: 1, Record: r.rec, Noted: true, Kind: handoff.RunNoted{}})
+		r.log = append(r.log, handoff.Event{ID: "r1", Seq: 1, Record: r.rec, Noted: true, Kind: handoff.EventNoted{}})
 		r.rec.Outcome, r.rec.Fault = handoff.OutcomeFailed, handoff.Fault(handoff.CodeStoreDown, "", "")
-		r.log = append(r.log, handoff.RunEvent{Run: "r1", Seq: 2, Record: r.rec, Noted: true, Kind: handoff.RunEnded{}})
+		r.log = append(r.log, handoff.Event{ID: "r1", Seq: 2, Record: r.rec, Noted: true, Kind: handoff.EventEnded{}})
 		close(r.changed)
 		w.hold = false
 		w.mu.Unlock()
@@ -174,6 +174,24 @@ func TestStoreHesitates(t *testing.T) {
 		if got := w.asks(http.MethodPost, "/v1/responses", backgroundStream, "Idempotency-Key", "k"); !strings.Contains(
 			got.Body.String(), `"resp_r1"`) || w.count() != 3 {
 			t.Errorf("sent again: %s, %d runs", got.Body, w.count())
+		}
+	})
+}
+
+// TestRefusedIsNotBegunLater: a handoff that ended before it was promised, because the store did not answer, is
+// refused, and not begun behind the back of its client, who sends the request again.
+func TestRefusedIsNotBegunLater(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.hold = true
+		first := w.begun(backgroundPost)
+		w.fails(1, handoff.Fault(handoff.CodeStoreDown, "", ""))
+		w.ends(1, handoff.OutcomeFailed, "")
+		if code := w.refusal(first.Code, first.object()); code != "store_down" {
+			t.Errorf("%d %s", first.Code, first.Body)
+		}
+		time.Sleep(time.Minute)
+		if n := w.count(); n != 1 {
+			t.Errorf("%d handoffs were begun for a request that was refused", n)
 		}
 	})
 }

@@ -1,6 +1,10 @@
 package responses
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"switchboard/handoff"
+)
 
 // Statuses of responses and of items.
 const (
@@ -11,6 +15,9 @@ const (
 	cancelled  = "cancelled"
 	incomplete = "incomplete"
 )
+
+// ended reports whether a status is final.
+func ended(status string) bool { return status != queued && status != inProgress }
 
 // A response is OpenAI's object response. Its output is never null.
 type response struct {
@@ -55,29 +62,24 @@ type reference struct {
 }
 
 type usage struct {
-	Input        int64        `json:"input_tokens"`
-	InputDetails inputDetails `json:"input_tokens_details"`
-	Output       int64        `json:"output_tokens"`
-	OutDetails   outDetails   `json:"output_tokens_details"`
-	Total        int64        `json:"total_tokens"`
-}
-
-type inputDetails struct {
-	Cached int64 `json:"cached_tokens"`
-}
-
-type outDetails struct {
-	Reasoning int64 `json:"reasoning_tokens"`
+	Input        int64 `json:"input_tokens"`
+	InputDetails struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	Output        int64 `json:"output_tokens"`
+	OutputDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+	Total int64 `json:"total_tokens"`
 }
 
 // Types of items.
 const (
-	typeMessage  = "message"
-	typeThought  = "reasoning"
-	typeCall     = "mcp_call"
-	typeApproval = "mcp_approval_request"
-	typeApproved = "mcp_approval_response"
-
+	typeMessage   = "message"
+	typeThought   = "reasoning"
+	typeCall      = "mcp_call"
+	typeApproval  = "mcp_approval_request"
+	typeApproved  = "mcp_approval_response"
 	typeReference = "item_reference"
 )
 
@@ -106,11 +108,30 @@ type part struct {
 
 var none = &[]struct{}{}
 
-func textPart(text string) part {
+// textItem returns a message or a reasoning without an id.
+func textItem(kind handoff.ItemKind, status string, parts ...part) item {
+	parts = append([]part{}, parts...) // never null
+	if kind == handoff.ItemReasoning {
+		return item{Type: typeThought, Status: status, Summary: &parts}
+	}
+	return item{Type: typeMessage, Status: status, Role: "assistant", Content: &parts}
+}
+
+func textPart(kind handoff.ItemKind, text string) part {
+	if kind == handoff.ItemReasoning {
+		return part{Type: "summary_text", Text: text}
+	}
 	return part{Type: "output_text", Text: text, Annotations: none, Logprobs: none}
 }
 
-func summaryPart(text string) part { return part{Type: "summary_text", Text: text} }
+// textTypes has the prefix of the ids of items with text, and the types of the events about their text, by kind.
+var textTypes = map[handoff.ItemKind]struct {
+	prefix, added, delta, done, ended string
+	logprobs                          *[]struct{}
+}{
+	handoff.ItemMessage:   {"msg_", evPart, evText, evTextDone, evPartDone, none},
+	handoff.ItemReasoning: {"rs_", evSummary, evThought, evThoughtEnd, evSummaryEnd, nil},
+}
 
 // An event is an event of a response's stream.
 type event struct {
@@ -154,10 +175,5 @@ const (
 	evArgsDone   = "response.mcp_call_arguments.done"
 )
 
-// ended reports whether a status is final.
-func ended(status string) bool { return status != queued && status != inProgress }
-
 // frame returns an event in the form of Server-Sent Events.
-func frame(e event) []byte {
-	return []byte("event: " + e.Type + "\ndata: " + encode(e) + "\n\n")
-}
+func frame(e event) []byte { return []byte("event: " + e.Type + "\ndata: " + encode(e) + "\n\n") }

@@ -23,12 +23,15 @@ import (
 // Patience bounds every wait. It is so long that only a failure takes so long, even on a busy machine.
 const Patience = 3 * time.Minute
 
-// Browsers has the browsers of one test binary: one where pages may use the microphone, and one where they may not.
-// Each starts when a test first needs it. TestMain closes them. The zero value is ready to use.
+// Browsers has the browsers of one test binary: one where pages may use the microphone, one where they may not, and one
+// with notifications. Each starts when a test first needs it. TestMain closes them. The zero value is ready to use.
+//
+// The first two are Chromium's headless shell, which has the same engine and no windows, so that a tab costs it a third
+// of the CPU time. It has no notifications.
 type Browsers struct {
 	Flags map[string]any // Set once: more flags for Chromium
 
-	allowed, refused browser
+	allowed, refused, whole browser
 }
 
 // A browser is started once.
@@ -46,26 +49,38 @@ func (b *Browsers) Start(t *testing.T, mic bool) context.Context {
 	if mic {
 		one = &b.allowed
 	}
-	one.once.Do(func() { one.start(mic, b.Flags) })
-	if one.err != nil {
-		t.Fatalf("chromium does not start (install Debian's package chromium): %v", one.err)
+	return one.get(t, "chromium-headless-shell", mic, b.Flags)
+}
+
+// StartWhole returns the browser with notifications, and with a silent microphone.
+func (b *Browsers) StartWhole(t *testing.T) context.Context {
+	t.Helper()
+	return b.whole.get(t, "chromium", true, b.Flags)
+}
+
+// get starts the browser with its first use.
+func (b *browser) get(t *testing.T, program string, mic bool, flags map[string]any) context.Context {
+	t.Helper()
+	b.once.Do(func() { b.start(program, mic, flags) })
+	if b.err != nil {
+		t.Fatalf("chromium does not start (install Debian's package %s): %v", program, b.err)
 	}
-	if err := context.Cause(one.ctx); err != nil {
+	if err := context.Cause(b.ctx); err != nil {
 		t.Fatalf("chromium has ended: %v", err)
 	}
-	return one.ctx
+	return b.ctx
 }
 
 // Close ends the browsers, and waits until they have ended.
 func (b *Browsers) Close() {
-	for _, one := range []*browser{&b.allowed, &b.refused} {
+	for _, one := range []*browser{&b.allowed, &b.refused, &b.whole} {
 		if one.end != nil {
 			one.end()
 		}
 	}
 }
 
-func (b *browser) start(mic bool, flags map[string]any) {
+func (b *browser) start(program string, mic bool, flags map[string]any) {
 	dir, err := os.MkdirTemp("", "webtest")
 	if err != nil {
 		b.err = err
@@ -77,13 +92,14 @@ func (b *browser) start(mic bool, flags map[string]any) {
 	}
 	silent := filepath.Join(dir, "silence.wav") // Chromium's fake microphone beeps
 	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(program),
 		chromedp.NoSandbox,
 		chromedp.UserDataDir(filepath.Join(dir, "profile")),
 		chromedp.Flag("use-fake-device-for-media-stream", true),
 		chromedp.Flag("use-fake-ui-for-media-stream", ui),
 		chromedp.Flag("use-file-for-fake-audio-capture", silent),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
-		chromedp.Flag("force-prefers-reduced-motion", true), // a lamp that breathes takes much CPU; see [Tab.Moves]
+		chromedp.Flag("force-prefers-reduced-motion", true), // a lamp that breathes takes much CPU
 		chromedp.Flag("allow-loopback-in-peer-connection", true),
 	}
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {

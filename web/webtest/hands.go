@@ -14,17 +14,22 @@ import (
 // named is a JavaScript function that returns the accessible name of a control.
 const named = `((e) => (e.getAttribute("aria-label") || e.textContent || "").trim())`
 
-// control returns a JavaScript expression for the visible control with a name.
+// control returns a JavaScript expression for the visible control with a name, else the first whose name begins with it
+// and a colon: "Stop" finds "Stop: run the tests on bigpc".
 func control(name string) string {
 	return fmt.Sprintf(
-		`[...document.querySelectorAll("button, summary")].find((e) => e.checkVisibility() && %s(e) === %q)`, named, name,
+		`((all) => all.find((e) => %[1]s(e) === %[2]q) ?? all.find((e) => %[1]s(e).startsWith(%[2]q + ": ")))(`+
+			`[...document.querySelectorAll("button, summary")].filter((e) => e.checkVisibility()))`, named, name,
 	)
 }
 
 // TabTo presses Tab until a control with this name or id has the focus, at most once around the page.
 func (p *Tab) TabTo(name string) {
 	p.T.Helper()
-	is := fmt.Sprintf(`(%s(document.activeElement) === %q || document.activeElement.id === %[2]q)`, named, name)
+	is := fmt.Sprintf(
+		`((n) => n === %[2]q || n.startsWith(%[2]q + ": "))(%[1]s(document.activeElement)) || document.activeElement.id === %[2]q`,
+		named, name,
+	)
 	for range 80 {
 		if Eval[bool](p, is) {
 			return
@@ -40,6 +45,13 @@ func (p *Tab) Choose(name string) {
 	p.Until(control(name))
 	p.TabTo(name)
 	p.Press("\r")
+}
+
+// OpenMachines opens the rows of all machines.
+func (p *Tab) OpenMachines() {
+	p.T.Helper()
+	p.Until(`document.querySelector(".machine-line")`)
+	Eval[bool](p, `(document.querySelectorAll('.machine-line[aria-expanded="false"]').forEach((e) => e.click()), true)`)
 }
 
 // Space sends an event of the Space key; again marks the repetition of a key that is held down.
@@ -103,8 +115,8 @@ func (p *Tab) EnterKey(key string) {
 // EnterCode enters the code of another device into the login form and submits it.
 func (p *Tab) EnterCode(code string) {
 	p.T.Helper()
-	p.Until(`document.querySelector("#login-code")?.checkVisibility()`)
-	p.Do(chromedp.Focus(chromedp.ID("login-code")))
+	p.Until(`document.querySelector("#login-key")?.checkVisibility()`)
+	p.Do(chromedp.Focus(chromedp.ID("login-key")))
 	p.Press(code, "\r")
 }
 

@@ -181,14 +181,6 @@ func (p *Tab) Scheme(name string) {
 	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
 }
 
-// Moves turns on the motion of the page, which is its default.
-func (p *Tab) Moves() {
-	p.T.Helper()
-	features := []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "no-preference"}}
-	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
-	p.Until(`!matchMedia("(prefers-reduced-motion: reduce)").matches`)
-}
-
 // picturesEnv is the variable with the directory for pictures. If it is not set, no pictures are taken.
 const picturesEnv = "SWITCHBOARD_PICTURES"
 

@@ -122,14 +122,9 @@ func certificates() (*tls.Config, error) {
 
 // encode returns a request for spans.
 func (c *collector) encode(spans []*span) ([]byte, error) {
-	records := make([]record, 0, len(spans))
-	for _, s := range spans {
-		records = append(records, s.record)
-	}
-	type object = map[string]any
 	body, err := json.Marshal(object{"resourceSpans": []object{{
 		"resource":   object{"attributes": c.about},
-		"scopeSpans": []object{{"scope": object{"name": "switchboard"}, "spans": records}},
+		"scopeSpans": []object{{"scope": object{"name": "switchboard"}, "spans": spans}},
 	}}})
 	if err != nil || !c.packed {
 		return body, err
@@ -151,52 +146,37 @@ func (c *collector) send(ctx context.Context, spans []*span) (taken int, err err
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for try := 0; ; try++ {
-		a := c.post(ctx, body)
-		if !a.passing() {
-			return a.taken(len(spans))
+		taken, again, after, err := c.post(ctx, body, len(spans))
+		if !again {
+			return taken, err
 		}
 		select {
-		case <-time.After(max(a.after, pauses.Pause(try))):
+		case <-time.After(max(after, pauses.Pause(try))):
 		case <-ctx.Done():
-			return a.taken(len(spans))
+			return taken, err
 		}
 	}
 }
 
-// An answer is what became of a request.
-type answer struct {
-	err    error // there was no answer
-	status int
-	after  time.Duration // what the collector wants waited before the next try
-	text   []byte
-}
-
-func (c *collector) post(ctx context.Context, body []byte) answer {
+// post sends a request with n spans once, and returns how many of them the collector took, and why not all. again says
+// that another try may help, and after how long the collector wants it.
+func (c *collector) post(ctx context.Context, body []byte, n int) (taken int, again bool, after time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return answer{err: err}
+		return 0, true, 0, err
 	}
 	req.Header = c.header.Clone()
 	res, err := c.client.Do(req)
 	if err != nil {
-		return answer{err: err}
+		return 0, true, 0, err
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // the status says what became of it
-	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-	return answer{status: res.StatusCode, after: time.Duration(seconds) * time.Second, text: text}
-}
-
-// passing reports whether another try may help.
-func (a answer) passing() bool {
-	return a.err != nil || slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout}, a.status)
-}
-
-// taken returns how many of n spans the collector took, and why not all.
-func (a answer) taken(n int) (int, error) {
-	if a.err != nil || a.status/100 != 2 {
-		return 0, cmp.Or(a.err, fmt.Errorf("%d: %s", a.status, handoff.Clip(string(a.text), 300)))
+	if res.StatusCode/100 != 2 {
+		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
+		passing := []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+		return 0, slices.Contains(passing, res.StatusCode), time.Duration(seconds) * time.Second,
+			fmt.Errorf("%d: %s", res.StatusCode, handoff.Clip(string(text), 300))
 	}
 	var said struct {
 		Partial struct {
@@ -204,10 +184,10 @@ func (a answer) taken(n int) (int, error) {
 			Message  string      `json:"errorMessage"`
 		} `json:"partialSuccess"`
 	}
-	_ = json.Unmarshal(a.text, &said) // whoever takes everything need not say so
-	rejected, _ := said.Partial.Rejected.Int64()
-	if rejected <= 0 {
-		return n, nil
+	_ = json.Unmarshal(text, &said) // whoever takes everything need not say so
+	if rejected, _ := said.Partial.Rejected.Int64(); rejected > 0 {
+		err = fmt.Errorf("%d spans rejected: %s", rejected, handoff.Clip(said.Partial.Message, 300))
+		n -= int(min(rejected, int64(n)))
 	}
-	return n - int(min(rejected, int64(n))), fmt.Errorf("%d spans rejected: %s", rejected, handoff.Clip(said.Partial.Message, 300))
+	return n, false, 0, err
 }

@@ -14,17 +14,13 @@ import (
 	"switchboard/handoff"
 )
 
-// A span is a [handoff.Span]. Until End its fields belong to whoever ends it, then to [Traces.Run]; traces, TraceID,
-// SpanID and sampled are set once.
+// A span is a [handoff.Span], and a Span of OTLP in JSON. Until End its fields belong to whoever ends it, then to
+// [Traces.Run]; traces, TraceID, SpanID and sampled are set once.
 type span struct {
 	traces  *Traces
 	sampled bool // whether it is sent
 	began   time.Time
-	record
-}
 
-// A record is a Span of OTLP.
-type record struct {
 	TraceID    string      `json:"traceId"`
 	SpanID     string      `json:"spanId"`
 	ParentID   string      `json:"parentSpanId,omitempty"`
@@ -34,21 +30,7 @@ type record struct {
 	Stop       int64       `json:"endTimeUnixNano,string"`
 	Attributes []attribute `json:"attributes,omitempty"`
 	Links      []link      `json:"links,omitempty"`
-	Status     *status     `json:"status,omitempty"`
-}
-
-// An attribute is a KeyValue of OTLP with a text.
-type attribute struct {
-	Key   string `json:"key"`
-	Value struct {
-		Text string `json:"stringValue"`
-	} `json:"value"`
-}
-
-func newAttribute(key, text string) attribute {
-	a := attribute{Key: key}
-	a.Value.Text = text
-	return a
+	Status     object      `json:"status,omitempty"` // what went wrong
 }
 
 // A link names a span of another trace.
@@ -57,11 +39,16 @@ type link struct {
 	SpanID  string `json:"spanId"`
 }
 
-// A status says what went wrong.
-type status struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
+// An object is one of JSON.
+type object map[string]any
+
+// An attribute is a KeyValue of OTLP with a text.
+type attribute struct {
+	Key   string `json:"key"`
+	Value object `json:"value"`
 }
+
+func newAttribute(key, text string) attribute { return attribute{key, object{"stringValue": text}} }
 
 // Numbers of OTLP.
 const (
@@ -81,9 +68,10 @@ func newID(n int) string {
 // newSpan begins a span. parent is "" for the first of a trace.
 func (t *Traces) newSpan(name, trace, parent string, sampled bool) *span {
 	now := time.Now()
-	return &span{traces: t, sampled: sampled, began: now, record: record{
+	return &span{
+		traces: t, sampled: sampled, began: now,
 		TraceID: trace, SpanID: newID(8), ParentID: parent, Name: name, Kind: kindInternal, Start: now.UnixNano(),
-	}}
+	}
 }
 
 // first begins the first span of a trace.
@@ -127,7 +115,7 @@ func (s *span) End(code handoff.Code, fields ...string) {
 	}
 	if code != "" {
 		s.Attributes = append(s.Attributes, newAttribute("switchboard.code", string(code)))
-		s.Status = &status{statusError, string(code)}
+		s.Status = object{"code": statusError, "message": string(code)}
 	}
 	s.traces.ended(s)
 }

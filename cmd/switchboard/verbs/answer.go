@@ -14,14 +14,30 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/handoff"
 )
 
-// Answer answers a question of an agent; without words it lists the open questions. The first word may be the
+// Answer is the verb that shows the agents' questions, or answers one.
+func Answer(dial Dialer) *cli.Verb {
+	var words []string
+	return dial.verb(cli.Verb{
+		Name: "answer", Help: "Show the agents' questions, or answer one.",
+		Args: []cli.Arg{{Name: "answer", Into: &words, Optional: true,
+			Help: "The question, unless only one waits, and yes, no, stop or your words. Without any, shows what waits."}},
+		Examples: []string{"switchboard answer", "switchboard answer q1 yes", `switchboard answer q2 "version 2.4, today"`},
+		More: "With the name of a question of several fields alone, a terminal asks for each. It shows a question " +
+			"once more before it allows anything; a script names the question by its id, such as q1-7f3a90c2. With a " +
+			"key, it takes one that says approve: all. What is risky takes a tap on the page, or the first word of the " +
+			"command typed at a terminal of the user who runs Switchboard.",
+	}, func(ctx context.Context, t *Terminal) error { return t.answer(ctx, words) })
+}
+
+// answer answers a question of an agent; without words it lists the open questions. The first word may be the
 // question's label, id or short id, or the beginning of an id; it may be missing if only one question is open. Nobody
-// should allow what they have not read, so unless the answer is a no or a stop, Answer shows the question and needs a
+// should allow what they have not read, so unless the answer is a no or a stop, it shows the question and needs a
 // yes to [Terminal.Ask]. A whole id or short id needs no yes: only somebody who has seen the question has it.
-func (t *Terminal) Answer(ctx context.Context, words []string) error {
+func (t *Terminal) answer(ctx context.Context, words []string) error {
 	var open struct{ Items []handoff.RecordQuestion }
 	text, err := t.get(ctx, "/fleet/questions", &open)
 	if err != nil {
@@ -33,6 +49,10 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 		}
 		_, err = fmt.Fprint(t.Out, t.list(open.Items, time.Now()))
 		return err
+	}
+	at := questionNamed(words[0], open.Items)
+	if len(words) == 1 && t.Ask != nil && at >= 0 && len(open.Items[at].Asks) > 0 {
+		return t.fill(ctx, open.Items[at])
 	}
 	q, body, err := t.parseAnswer(open.Items, words)
 	if err != nil {
@@ -48,6 +68,35 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 			return err
 		}
 	}
+	return t.send(ctx, q, body)
+}
+
+// fill shows a question, asks for each thing that it asks, and sends the answers.
+func (t *Terminal) fill(ctx context.Context, q handoff.RecordQuestion) error {
+	_, _ = fmt.Fprint(t.Err, t.describe(q, time.Now())) // without the question nobody answers it
+	var lines []string
+	for _, a := range q.Asks {
+		if a.Secret {
+			return errors.New("a secret is typed on the page alone")
+		}
+		prompt := Plain(a.Text)
+		if len(a.Options) > 0 {
+			prompt += " (" + Plain(strings.Join(a.Options, ", ")) + ")"
+		}
+		line, err := t.Ask(ctx, prompt+": ")
+		if err == nil {
+			_, err = a.Read(line)
+		}
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line)
+	}
+	return t.send(ctx, q, map[string]string{"text": strings.Join(lines, "\n")})
+}
+
+// send sends the answer to a question, and says what it did.
+func (t *Terminal) send(ctx context.Context, q handoff.RecordQuestion, body map[string]string) error {
 	if _, err := t.call(ctx, http.MethodPost, "/fleet/questions/"+url.PathEscape(string(q.ID)), body, nil); err != nil {
 		return err
 	}
@@ -56,8 +105,7 @@ func (t *Terminal) Answer(ctx context.Context, words []string) error {
 	}
 	did := map[string]string{"accept": "allowed", "decline": "declined",
 		"stop": "declined, and its work is stopped"}[body["decision"]]
-	_, err = fmt.Fprintf(t.Out, "%s: %s\n", cmp.Or(did, "answered"), questionText(q))
-	return err
+	return t.say("%s: %s", cmp.Or(did, "answered"), questionText(q))
 }
 
 // mayAllow reports whether a yes to a question counts from here: one to what is risky takes a person at a terminal of

@@ -58,7 +58,7 @@ func TestAnswerSeen(t *testing.T) {
 				}
 			}
 			told := ""
-			if err := term.Answer(t.Context(), strings.Fields(tc.words)); err != nil {
+			if err := term.answer(t.Context(), strings.Fields(tc.words)); err != nil {
 				told = err.Error()
 			}
 			told += out.String() + errs.String()
@@ -66,6 +66,45 @@ func TestAnswerSeen(t *testing.T) {
 				t.Errorf("%q: sent %t, told %q", tc.words, sent, told)
 			}
 		})
+	}
+}
+
+// TestAnswerForm: a question of several fields is asked for one by one at a terminal, with what is offered, and sent
+// once all of it fits.
+func TestAnswerForm(t *testing.T) {
+	const open = `{"items":[{"id":"bigpc:7","label":"q1","server":"bigpc","text":"Before it goes on:","words":true,"asks":[` +
+		`{"text":"Where?","options":["here","in the sandbox"],"only":true},{"text":"Why?","optional":true}]}]}`
+	for _, tc := range []struct {
+		typed []string
+		sent  string // the body of the answer; "": none
+	}{
+		{[]string{"in the sandbox", "it is late"}, `{"text":"in the sandbox\nit is late"}`},
+		{[]string{"here", ""}, `{"text":"here\n"}`},
+		{[]string{"elsewhere"}, ""},
+		{[]string{""}, ""},
+	} {
+		var out, errs bytes.Buffer
+		sent, prompts := "", ""
+		f := &far{t: t, paths: map[string][]http.HandlerFunc{"GET /fleet/questions": {says(200, open)},
+			"POST /fleet/questions/bigpc:7": {func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				sent = string(body)
+				says(200, "{}")(w, r)
+			}}}}
+		term := f.terminal(&out, &errs)
+		left := tc.typed
+		term.Ask = func(_ context.Context, prompt string) (line string, _ error) {
+			prompts += prompt
+			line, left = left[0], left[1:]
+			return line, nil
+		}
+		err := term.answer(t.Context(), []string{"q1"})
+		if sent != tc.sent || (err == nil) != (tc.sent != "") || len(left) > 0 {
+			t.Errorf("%q: sent %q, %v", tc.typed, sent, err)
+		}
+		if !strings.HasPrefix(prompts, "Where? (here, in the sandbox): ") || !strings.Contains(errs.String(), "Before it goes on:") {
+			t.Errorf("%q: asked %q after %q", tc.typed, prompts, errs.String())
+		}
 	}
 }
 
@@ -110,16 +149,17 @@ func TestAnswerRisky(t *testing.T) {
 					return tc.says, nil
 				}
 			}
-			err := term.Answer(t.Context(), strings.Fields(tc.words))
+			err := term.answer(t.Context(), strings.Fields(tc.words))
 			if sent != tc.sent || (err == nil) != (sent != "") {
 				t.Errorf("%q: sent %s, %v", tc.words, sent, err)
+				return
 			}
 			mayAllow := tc.seated && tc.key == ""
 			if sent == "" && !mayAllow && (!strings.Contains(err.Error(), "switchboard login") ||
 				!strings.Contains(errs.String(), "sudo reboot")) {
 				t.Errorf("%q: told %v, %q", tc.words, err, errs.String())
 			}
-			if err := term.Answer(t.Context(), nil); err != nil || strings.Contains(out.String(), "yes|no") != mayAllow {
+			if err := term.answer(t.Context(), nil); err != nil || strings.Contains(out.String(), "yes|no") != mayAllow {
 				t.Errorf("%q: offered %q, %v", tc.words, out.String(), err)
 			}
 		})

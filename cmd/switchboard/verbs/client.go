@@ -115,23 +115,25 @@ func (c *Client) call(ctx context.Context, method, path string, body any, header
 
 // get reads JSON into a value, and returns the JSON itself.
 func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error) {
-	return c.read(ctx, http.MethodGet, path, nil, into)
+	text, err := c.call(ctx, http.MethodGet, path, nil, nil)
+	return text, decode(text, err, into)
 }
 
 // post sends a POST request, reads the JSON of the answer into a value, and returns the JSON itself.
 func (c *Client) post(ctx context.Context, path string, body, into any) ([]byte, error) {
-	return c.read(ctx, http.MethodPost, path, body, into)
+	text, err := c.call(ctx, http.MethodPost, path, body, nil)
+	return text, decode(text, err, into)
 }
 
-func (c *Client) read(ctx context.Context, method, path string, body, into any) ([]byte, error) {
-	text, err := c.call(ctx, method, path, body, nil)
+// decode reads the JSON of an answer into a value, unless there was an error.
+func decode(text []byte, err error, into any) error {
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return nil, fmt.Errorf("what answers there is no Switchboard: %w", err)
+		return fmt.Errorf("what answers there is no Switchboard: %w", err)
 	}
-	return text, nil
+	return nil
 }
 
 // show gets JSON, reads it into a value, and prints it: as JSON with --json, else by calling show.
@@ -144,6 +146,24 @@ func (t *Terminal) show(ctx context.Context, path string, into any, show func() 
 		return t.line(text)
 	}
 	return show()
+}
+
+// do sends a request that changes something, and says what it did; with --json it prints the answer, if it has content.
+func (t *Terminal) do(ctx context.Context, method, path string, body any, did string) error {
+	text, err := t.call(ctx, method, path, body, nil)
+	switch {
+	case err != nil || t.JSON && len(text) == 0:
+		return err
+	case t.JSON:
+		return t.line(text)
+	}
+	return t.say("%s", did)
+}
+
+// say prints a line of the result.
+func (t *Terminal) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(t.Out, Plain(fmt.Sprintf(format, args...)))
+	return err
 }
 
 // line prints JSON of the service on a line of its own.

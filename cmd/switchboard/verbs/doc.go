@@ -4,14 +4,13 @@
 //
 // It must not know how the service is reached, nor decide about work: the service decides, and also words the errors.
 //
-// A verb is a struct with its flags, its help and its ask in cmd/switchboard/verbs.go, its field of options
-// (config_flags.go), and a method of [Terminal]. A verb that needs no running service has a line in do (main.go)
-// instead of ask and the method.
+// A verb is one file: a function that returns its [cli.Verb], with its flags, its help and what it does at a
+// [Terminal]. cmd/switchboard lists it in commands.go, among the verbs that need no running service.
 //
 // # Concurrency
 //
-// A [Terminal] runs one verb at a time. Its methods return when the verb is done or its context ends; they leave no
-// goroutine behind.
+// A [Terminal] runs one verb at a time. A verb returns when it is done or its context ends, and leaves no goroutine
+// behind.
 package verbs
 
 import (

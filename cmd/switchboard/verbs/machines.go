@@ -7,35 +7,88 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
+
+	"switchboard/cmd/switchboard/cli"
 )
 
-// Invite prints the command with which another machine joins.
-func (t *Terminal) Invite(ctx context.Context, name string) error {
-	var answer struct{ Command, URL string }
-	text, err := t.post(ctx, "/fleet/machines", map[string]string{"name": name}, &answer)
-	if err != nil || t.JSON {
-		return t.orLine(text, err)
-	}
-	if _, err := fmt.Fprintln(t.Out, Plain(answer.Command)); err != nil {
-		return err
-	}
-	note := "Run this on " + Plain(name) + ": it works once, within ten minutes."
-	if u, err := url.Parse(answer.URL); err == nil && loopback(u.Hostname()) {
-		note += " This Switchboard listens on this machine alone: another one reaches it by public_url (tailscale serve, say), " +
-			"or through `ssh -R`."
-	}
-	_, _ = fmt.Fprintln(t.Err, note) // for people
-	return nil
+// Invite is the verb that prints the command with which another machine joins.
+func Invite(dial Dialer) *cli.Verb {
+	var name string
+	return dial.verb(cli.Verb{
+		Name: "invite", Help: "Print the command with which another machine joins.",
+		Args:     []cli.Arg{{Name: "name", Into: &name, Help: "What you will call the machine."}},
+		Examples: []string{"switchboard invite mini"},
+		More: "The command that it prints works once, within ten minutes, on any machine that reaches this one. With a " +
+			"key, it takes one of the owner that says approve: all.",
+	}, func(ctx context.Context, t *Terminal) error {
+		var answer struct{ Command, URL string }
+		text, err := t.post(ctx, "/fleet/machines", map[string]string{"name": name}, &answer)
+		if err != nil {
+			return err
+		}
+		if t.JSON {
+			return t.line(text)
+		}
+		if err := t.say("%s", answer.Command); err != nil {
+			return err
+		}
+		note := "Run this on " + Plain(name) + ": it works once, within ten minutes."
+		if u, err := url.Parse(answer.URL); err == nil && loopback(u.Hostname()) {
+			note += " This Switchboard listens on this machine alone: another one reaches it by public_url (tailscale serve, say), " +
+				"or through `ssh -R`."
+		}
+		_, _ = fmt.Fprintln(t.Err, note) // for people
+		return nil
+	})
+}
+
+// Reload is the verb that has the service read its settings again.
+func Reload(dial Dialer) *cli.Verb {
+	return dial.verb(cli.Verb{
+		Name: "reload", Help: "Have the settings read again, without a restart.",
+		Examples: []string{"switchboard reload", "kill -HUP PID   # the same"},
+		More: "Machines, keys and limits take effect, all or none of them, and work goes on. What needs a restart is " +
+			"named.",
+	}, func(ctx context.Context, t *Terminal) error {
+		result, err := t.Reload(ctx)
+		if err != nil {
+			return err
+		}
+		if t.JSON {
+			text, _ := json.Marshal(result) // never fails
+			return t.line(text)
+		}
+		if len(result.Did)+len(result.Restart) == 0 {
+			result.Did = []string{"nothing has changed"}
+		}
+		for _, name := range result.Restart {
+			result.Did = append(result.Did, "needs a restart: "+name)
+		}
+		return t.say("%s", strings.Join(result.Did, "\n"))
+	})
+}
+
+// Rename is the verb that gives a machine that joined another name.
+func Rename(dial Dialer) *cli.Verb {
+	var name, to string
+	return dial.verb(cli.Verb{
+		Name: "rename", Help: "Give a machine that joined another name.",
+		Args: []cli.Arg{
+			{Name: "machine", Into: &name, Help: "The machine."},
+			{Name: "name", Into: &to, Help: "What you will call it. Its former name still means it."},
+		},
+		Examples: []string{"switchboard rename mini studio"},
+	}, func(ctx context.Context, t *Terminal) error {
+		path := "/fleet/machines/" + url.PathEscape(name) + "/rename"
+		return t.do(ctx, http.MethodPost, path, map[string]string{"name": to}, name+" is "+to+" now")
+	})
 }
 
 // Remove forgets a machine that joined.
 func (t *Terminal) Remove(ctx context.Context, name string) error {
-	text, err := t.call(ctx, http.MethodDelete, "/fleet/machines/"+url.PathEscape(name), struct{}{}, nil)
-	if err != nil || t.JSON {
-		return t.orLine(text, err)
-	}
-	_, err = fmt.Fprintf(t.Out, "%s is forgotten; its agents end there with `switchboard leave`\n", Plain(name))
-	return err
+	return t.do(ctx, http.MethodDelete, "/fleet/machines/"+url.PathEscape(name), struct{}{},
+		name+" is forgotten; its agents end there with `switchboard leave`")
 }
 
 // Reloaded is the result of reading the settings again.
@@ -49,47 +102,6 @@ type Reloaded struct {
 func (c *Client) Reload(ctx context.Context) (result Reloaded, err error) {
 	_, err = c.post(ctx, "/fleet/settings/reload", struct{}{}, &result)
 	return result, err
-}
-
-// ShowReload has the service read its settings again, and prints what has changed.
-func (t *Terminal) ShowReload(ctx context.Context) error {
-	result, err := t.Reload(ctx)
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		text, err := json.Marshal(result)
-		return t.orLine(text, err)
-	}
-	if len(result.Did)+len(result.Restart) == 0 {
-		result.Did = []string{"nothing has changed"}
-	}
-	for _, did := range result.Did {
-		_, err = fmt.Fprintln(t.Out, Plain(did))
-	}
-	for _, name := range result.Restart {
-		_, err = fmt.Fprintf(t.Out, "needs a restart: %s\n", Plain(name))
-	}
-	return err
-}
-
-// Rename gives a machine that joined another name.
-func (t *Terminal) Rename(ctx context.Context, name, to string) error {
-	path := "/fleet/machines/" + url.PathEscape(name) + "/rename"
-	text, err := t.call(ctx, http.MethodPost, path, map[string]string{"name": to}, nil)
-	if err != nil || t.JSON {
-		return t.orLine(text, err)
-	}
-	_, err = fmt.Fprintf(t.Out, "%s is %s now\n", Plain(name), Plain(to))
-	return err
-}
-
-// orLine prints an answer of the service, if it has one, or returns its error.
-func (t *Terminal) orLine(text []byte, err error) error {
-	if err != nil || len(text) == 0 {
-		return err
-	}
-	return t.line(text)
 }
 
 // loopback reports whether a host is a loopback address.

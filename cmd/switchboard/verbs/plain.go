@@ -3,7 +3,9 @@ package verbs
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
+	"text/tabwriter"
 	"unicode"
 
 	"switchboard/handoff"
@@ -42,6 +44,20 @@ func Plain(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// Widths of columns, in runes.
+const (
+	titleWidth = 40
+	placeWidth = 50
+	idWidth    = 13 // of the beginning of an id; in the ids of Codex, that is the time
+)
+
+// table begins a table whose columns are as wide as their text.
+func table(out io.Writer, heads ...string) *tabwriter.Writer {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, strings.Join(heads, "\t")) // Flush reports a failed write
+	return w
 }
 
 // cell makes text fit into a column: one line of at most so many runes.

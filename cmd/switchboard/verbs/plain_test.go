@@ -22,9 +22,9 @@ func TestJSONSteersNothing(t *testing.T) {
 			"GET /fleet/servers":      {says(200, questions)},
 		}}
 		for name, verb := range map[string]func(*Terminal) error{
-			"handoff": func(tm *Terminal) error { _, err := tm.Follow(t.Context(), "r1"); return err },
-			"answer":  func(tm *Terminal) error { return tm.Answer(t.Context(), nil) },
-			"servers": func(tm *Terminal) error { return tm.Servers(t.Context()) },
+			"handoff": func(tm *Terminal) error { _, err := tm.follow(t.Context(), "r1"); return err },
+			"answer":  func(tm *Terminal) error { return tm.answer(t.Context(), nil) },
+			"servers": func(tm *Terminal) error { return tm.servers(t.Context()) },
 		} {
 			var out, errs bytes.Buffer
 			tm := f.terminal(&out, &errs)

@@ -44,7 +44,7 @@ func TestFollowQuietWork(t *testing.T) {
 		q := &quiet{}
 		tm := &Terminal{Client: Client{HTTP: &http.Client{Transport: q}, Base: "http://far"}, Out: &out, Err: &errs,
 			Name: "switchboard"}
-		if _, err := tm.Follow(t.Context(), "r1"); err != nil {
+		if _, err := tm.follow(t.Context(), "r1"); err != nil {
 			t.Errorf("given up after %d connections, all answered: %v", q.asked, err)
 		}
 	})

@@ -11,22 +11,54 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/handoff"
 )
 
-// Stop stops work. what names it by its id or a part of the id (see idsOf), or names a machine whose work is stopped;
-// "" means all that runs. If these are several pieces of work, Stop asks which one to stop, unless all is set.
-func (t *Terminal) Stop(ctx context.Context, what string, all bool) error {
-	works, err := t.works(ctx)
+// Stop is the verb that stops work.
+func Stop(dial Dialer) *cli.Verb {
+	var what string
+	var all, sure, watching bool
+	return dial.verb(cli.Verb{
+		Name: "stop", Help: "Stop work.",
+		Args: []cli.Arg{{Name: "work", Into: &what, Optional: true,
+			Help: "The work, as \"switchboard work\" names it, or the machine that it runs on. Else what runs."}},
+		Flags: []cli.Flag{
+			{Name: "all", Into: &all, Help: "All of it, where several run."},
+			{Name: "sure", Into: &sure, Help: "Also work that somebody else began, and that you watch."},
+			{Name: "watching", Into: &watching, Help: "Only stop watching: what somebody else began goes on."},
+		},
+		Examples: []string{"switchboard stop", "switchboard stop bigpc", "switchboard stop 2m2vm344-1", "switchboard stop --all"},
+		More: "Where several run it asks which, and in a script it stops none. What waits behind the work in its session " +
+			"is paused; paused work that is stopped is dropped.",
+	}, func(ctx context.Context, t *Terminal) error {
+		switch {
+		case sure && watching:
+			return cli.Mistyped("--sure stops the work, and --watching lets it go on")
+		case sure:
+			return t.stop(ctx, what, all, "sure")
+		case watching:
+			return t.stop(ctx, what, all, "watching")
+		}
+		return t.stop(ctx, what, all, "")
+	})
+}
+
+// stop stops work. what names it by its id or a part of the id (see idsOf), or names a machine whose work is stopped;
+// "" means all that runs. If these are several pieces of work, it asks which one to stop, unless all is set. how says
+// what becomes of watched work, as the API names it: with "sure" it is stopped, with "watching" it goes on unwatched.
+func (t *Terminal) stop(ctx context.Context, what string, all bool, how string) error {
+	works, err := t.works(ctx, false)
 	if err != nil {
 		return err
 	}
 	ids := idsOf(what, works)
 	if len(ids) == 1 {
-		return t.stop(ctx, works[slices.IndexFunc(works, func(w piece) bool { return w.ID == ids[0] })])
+		return t.stopOne(ctx, works[slices.IndexFunc(works, func(w piece) bool { return w.ID == ids[0] })], how)
 	}
 	running := slices.DeleteFunc(works, func(w piece) bool {
-		return w.Outcome != "" || what != "" && !strings.EqualFold(w.Server, what)
+		return w.Outcome != "" || how == "watching" && w.Why != handoff.WhyWatched ||
+			what != "" && !strings.EqualFold(w.Server, what)
 	})
 	if !all {
 		running = withoutQueued(running)
@@ -42,23 +74,32 @@ func (t *Terminal) Stop(ctx context.Context, what string, all bool) error {
 		}
 	}
 	for _, w := range running { // the newest first, so that work that waits does not begin when the older one stops
-		err = errors.Join(err, t.stop(ctx, w))
+		err = errors.Join(err, t.stopOne(ctx, w, how))
 	}
 	return err
 }
 
-// stop stops one piece of work.
-func (t *Terminal) stop(ctx context.Context, w piece) error {
+// stopOne stops one piece of work.
+func (t *Terminal) stopOne(ctx context.Context, w piece, how string) error {
+	if w.Why == handoff.WhyWatched && how == "" && w.Waits == "" {
+		return fmt.Errorf("somebody else began %s on %s; to stop it all the same, add --sure, and to stop watching, --watching",
+			w.ID, cell(w.Server, titleWidth))
+	}
 	path := "/fleet/handoffs/" + url.PathEscape(w.ID) + "/stop"
+	if how != "" {
+		path += "?" + how + "=true"
+	}
 	if _, err := t.call(ctx, http.MethodPost, path, struct{}{}, nil); err != nil || t.JSON {
 		return err
 	}
 	did := "stopped"
-	if w.Paused {
+	switch {
+	case w.Paused:
 		did = "dropped"
+	case how == "watching":
+		did = "no longer watched"
 	}
-	_, err := fmt.Fprintf(t.Out, "%s on %s: %s\n", did, cell(w.Server, titleWidth), cell(w.Prompt, placeWidth))
-	return err
+	return t.say("%s on %s: %s", did, cell(w.Server, titleWidth), cell(w.Prompt, placeWidth))
 }
 
 // nothing prints that nothing is running, or returns an error if what names neither work nor a machine.
@@ -72,10 +113,9 @@ func (t *Terminal) nothing(ctx context.Context, what string) error {
 		if !slices.ContainsFunc(found.Items, func(s handoff.ServerInfo) bool { return strings.EqualFold(s.Name, what) }) {
 			return fmt.Errorf("there is no work and no machine called %s; `%s work` lists your work", Plain(what), t.Name)
 		}
-		where = " on " + Plain(what)
+		where = " on " + what
 	}
-	_, err := fmt.Fprintf(t.Out, "nothing is running%s\n", where)
-	return err
+	return t.say("nothing is running%s", where)
 }
 
 // which asks which of several pieces of work to stop.
@@ -109,7 +149,7 @@ func withoutQueued(running []piece) []piece {
 
 // workID returns the id of the work that said names by a part of it, or said itself if there is no such work.
 func (t *Terminal) workID(ctx context.Context, said string) (string, error) {
-	works, err := t.works(ctx)
+	works, err := t.works(ctx, false)
 	if err != nil {
 		return "", err
 	}

@@ -23,11 +23,11 @@ type runLine struct {
 	Into     string                  `json:"into"`
 }
 
-// A talk prints work while it runs: the agent's messages to out, everything else to err.
+// A talk prints work at a terminal while it runs: the agent's messages to its Out, everything else to its Err. Where
+// Out is no terminal, each message is printed once it is whole: one that is withdrawn, since a connection was lost,
+// comes again.
 type talk struct {
-	out, err io.Writer
-	name     string                              // of the program, for commands in texts
-	command  func(handoff.RecordQuestion) string // the command that answers a question
+	at *Terminal // Set once
 
 	headed   bool                        // the header was printed
 	record   handoff.Record              // from the latest event with one
@@ -38,16 +38,10 @@ type talk struct {
 	open     string                      // id of the message whose last line is not finished; "": none
 	messages []string                    // finished messages
 	again    []string                    // finished messages that may come once more, under other ids
-
-	// live says that out is a terminal, where messages are printed while they are written. Elsewhere each is printed
-	// once it is whole: one that is withdrawn, since a connection was lost, comes again.
-	live bool
 }
 
-// newTalk returns a talk. name is the program's name; command returns the command that answers a question.
-func newTalk(out, err io.Writer, name string, command func(handoff.RecordQuestion) string) *talk {
-	return &talk{out: out, err: err, name: name, command: command, kinds: map[string]handoff.ItemKind{},
-		written: map[string]string{}, done: map[string]bool{}}
+func newTalk(at *Terminal) *talk {
+	return &talk{at: at, kinds: map[string]handoff.ItemKind{}, written: map[string]string{}, done: map[string]bool{}}
 }
 
 // tell prints an event.
@@ -97,7 +91,7 @@ func (t *talk) happened(e runLine) {
 	case "question":
 		if e.Question != nil {
 			q := *e.Question
-			t.note("%s asks (%s): %s\n  answer with: %s", q.Server, q.Label, questionText(q), t.command(q))
+			t.note("%s asks (%s): %s\n  answer with: %s", q.Server, q.Label, questionText(q), t.at.command(q))
 		}
 	case "given_up":
 		t.note("nobody answered in time, so it was declined")
@@ -139,7 +133,7 @@ func (t *talk) head() {
 // note writes a line for people.
 func (t *talk) note(format string, args ...any) {
 	t.endLine()
-	_, _ = fmt.Fprintln(t.err, Plain(fmt.Sprintf(format, args...))) // progress may get lost
+	_, _ = fmt.Fprintln(t.at.Err, Plain(fmt.Sprintf(format, args...))) // progress may get lost
 }
 
 // endLine ends the line of a message that is not finished.
@@ -152,7 +146,7 @@ func (t *talk) endLine() {
 
 // write writes a message's text to out. An error is kept for the end: the work goes on although a pipe has closed.
 func (t *talk) write(text string) {
-	_, err := io.WriteString(t.out, text)
+	_, err := io.WriteString(t.at.Out, text)
 	t.writeErr = cmp.Or(t.writeErr, err)
 }
 
@@ -166,7 +160,7 @@ func (t *talk) item(it handoff.RecordItem) {
 	}
 	t.done[it.ID] = over
 	if it.Kind == handoff.ItemMessage {
-		if !begun && over && t.saidAgain(it.Text) || !over && !t.live {
+		if !begun && over && t.saidAgain(it.Text) || !over && !t.at.Live {
 			return
 		}
 		t.message(it, over)
@@ -226,7 +220,7 @@ func (t *talk) piece(id, text string) {
 // delta prints a piece that continues the printed text, on a terminal. After a gap, the rest is printed when the
 // message is finished.
 func (t *talk) delta(e runLine) {
-	if t.kinds[e.ItemID] != handoff.ItemMessage || t.done[e.ItemID] || !t.live {
+	if t.kinds[e.ItemID] != handoff.ItemMessage || t.done[e.ItemID] || !t.at.Live {
 		return
 	}
 	have := t.written[e.ItemID]

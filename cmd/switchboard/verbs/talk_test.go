@@ -73,8 +73,9 @@ func TestTalk(t *testing.T) {
 		{"unknown", []string{placed, `{"type":"from the future"}`}, "", ""},
 	} {
 		var out, errs bytes.Buffer
-		shown := newTalk(&out, &errs, "switchboard", seated.command)
-		shown.live = !strings.HasPrefix(tc.name, "file: ")
+		at := *seated
+		at.Out, at.Err, at.Live = &out, &errs, !strings.HasPrefix(tc.name, "file: ")
+		shown := newTalk(&at)
 		for _, text := range tc.events {
 			var e runLine
 			if err := json.Unmarshal([]byte(text), &e); err != nil {
@@ -122,7 +123,9 @@ func TestOutcome(t *testing.T) {
 		{"unknown", nil, handoff.Record{Outcome: handoff.OutcomeUnknown}, "", "nobody knows what became of it\n"},
 	} {
 		var out, errs bytes.Buffer
-		shown := newTalk(&out, &errs, "switchboard", seated.command)
+		at := *seated
+		at.Out, at.Err = &out, &errs
+		shown := newTalk(&at)
 		shown.messages, shown.headed = tc.said, true
 		if shown.end(tc.record); out.String() != tc.out || errs.String() != tc.err {
 			t.Errorf("%s: %q %q", tc.name, out.String(), errs.String())

@@ -3,156 +3,198 @@ package verbs
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"switchboard/cmd/switchboard/cli"
 	"switchboard/handoff"
 )
 
-// triesToGive is how often the request for work is sent if no answer arrives. Its idempotency key makes the work begin
-// once.
-const triesToGive = 3
-
-// heardWithin bounds how long a verb tries at its end to report that the outcome was seen.
-const heardWithin = 2 * time.Second
-
-// An Order is work to give.
-type Order struct {
-	Server string // "bigpc", or "bigpc/api" for a project
-	Thread string // a name or id of a session, "new", or "" for the one in use there
-	Prompt string
-	Mode   string // now, next or aside; "" is now
-	Key    string // the idempotency key, under which the work begins once; "": a random one
+// Work is the verb that lists the work that needs an answer, runs, waits or is paused, and the newest that has ended.
+func Work(dial Dialer) *cli.Verb {
+	var machine string
+	var failed bool
+	limit := 10
+	return dial.verb(cli.Verb{
+		Name: "work", Help: "Show work: what runs, waits or is paused, and what ended lately.",
+		Args: []cli.Arg{{Name: "machine", Into: &machine, Optional: true,
+			Help: "The machine whose work to show; else all."}},
+		Flags: []cli.Flag{
+			{Name: "limit", Value: "N", Into: &limit, Help: "How much finished work to show."},
+			{Name: "failed", Into: &failed, Help: "Only what failed, crashed or was lost on the way, or whose tests fail."},
+		},
+		Examples: []string{"switchboard work", "switchboard work bigpc --limit 50", "switchboard work --failed"},
+		More: "Work is named by its id, by the beginning of it, or by the number at its end: \"switchboard stop 3\" " +
+			"stops 2m2vm344-3.",
+	}, func(ctx context.Context, t *Terminal) error { return t.work(ctx, machine, limit, failed) })
 }
 
-// Give gives work and follows it to its outcome. If ctx ends earlier, the work goes on, and Give returns the error of
-// ctx. If it is unknown whether the work began, Give prints the idempotency key with which the work can be given again.
-func (t *Terminal) Give(ctx context.Context, o Order) (handoff.Outcome, error) {
-	body := map[string]string{"server": o.Server, "prompt": o.Prompt, "mode": cmp.Or(o.Mode, "now")}
-	if o.Thread != "" {
-		body["thread_id"] = o.Thread
-	}
-	o.Key = cmp.Or(o.Key, rand.Text())
-	text, err := t.promise(ctx, body, o.Key)
-	var given handoff.Record
-	if err == nil {
-		if err = json.Unmarshal(text, &given); err != nil {
-			err = fmt.Errorf("what answers there is no Switchboard: %w", err)
+// Status is the verb that says in sentences what runs, what waits for an answer, and what ended lately.
+func Status(dial Dialer) *cli.Verb {
+	return dial.verb(cli.Verb{
+		Name: "status", Help: "Say what runs, what waits for you, and what ended lately.",
+		Examples: []string{"switchboard status", "switchboard status --json"},
+	}, func(ctx context.Context, t *Terminal) error {
+		var found struct {
+			Say string `json:"say"`
 		}
-	}
-	if err != nil {
-		if !refused(err) {
-			_, _ = fmt.Fprintf(t.Err,
-				"\nNobody knows whether the work began. Run the same command again with --idempotency-key %s, and it begins "+
-					"once.\n", o.Key)
-		}
-		return "", err
-	}
-	return t.Follow(ctx, given.ID)
+		return t.show(ctx, "/fleet/status", &found, func() error {
+			return t.say("%s", found.Say)
+		})
+	})
 }
 
-// promise sends the request for work until the service answers, at most triesToGive times.
-func (t *Terminal) promise(ctx context.Context, body map[string]string, key string) (text []byte, err error) {
-	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}}
-	for try := 1; ; try++ {
-		text, err = t.call(ctx, http.MethodPost, "/fleet/handoffs", body, header)
-		if err == nil || refused(err) || ctx.Err() != nil || try == triesToGive {
-			return text, err
-		}
-		select {
-		case <-time.After(againAfter):
-		case <-ctx.Done():
+// maxPage is the most pieces of work in one answer of the service.
+const maxPage = 100
+
+// A piece is a piece of work in a list.
+type piece struct {
+	handoff.Record
+	outcomeFacts
+	asks bool // a question of it waits for an answer
+}
+
+// outcomeFacts are details of an outcome.
+type outcomeFacts struct {
+	Tests    handoff.Tests
+	Declined bool
+	Crashed  bool
+}
+
+// A workPage is one page of work, newest first.
+type workPage struct {
+	Items      []piece
+	More       int
+	Incomplete bool
+}
+
+// works returns all work that the service knows, newest first; failed leaves only the work that failed, crashed or was
+// lost, or whose tests fail.
+func (t *Terminal) works(ctx context.Context, failed bool) (all []piece, err error) {
+	var open struct{ Items []handoff.RecordQuestion }
+	if _, err := t.get(ctx, "/fleet/questions", &open); err != nil {
+		return nil, err
+	}
+	page := workPage{More: 1}
+	for before := ""; page.More > 0; before = page.Items[len(page.Items)-1].ID {
+		page = workPage{}
+		if _, err := t.get(ctx, workPath(maxPage, before, failed), &page); err != nil {
 			return nil, err
 		}
+		all = append(all, page.Items...)
+		if len(page.Items) == 0 {
+			break
+		}
 	}
+	if page.Incomplete { // the list is still useful
+		_, _ = fmt.Fprintln(t.Err, "what was going on before the last start cannot be read yet")
+	}
+	for i, w := range all {
+		all[i].asks = slices.ContainsFunc(open.Items, func(q handoff.RecordQuestion) bool { return q.Handoff == w.ID })
+	}
+	return all, nil
 }
 
-// refused reports whether an error means that no work began: the service itself refused it, or a proxy before it did.
-func refused(err error) bool {
-	f, answered := errors.AsType[*Fault](err)
-	return answered && (f.Code != "" || f.Status < http.StatusInternalServerError)
+// workPath returns the path of a page of work; before is the id of the last work on the page before it, or "".
+func workPath(limit int, before string, failed bool) string {
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	if before != "" {
+		query.Set("before", before)
+	}
+	if failed {
+		query.Set("failed", "true")
+	}
+	return "/fleet/handoffs?" + query.Encode()
 }
 
-// Follow prints work from its beginning to its outcome. If the words of the work went into other work, it goes on with
-// that. Work that failed before it began counts as cancelled.
-func (t *Terminal) Follow(ctx context.Context, id string) (handoff.Outcome, error) {
-	for {
-		record, into, err := t.followOne(ctx, id)
-		if fault, answered := errors.AsType[*Fault](err); answered && fault.Code == handoff.CodeNotFound {
-			whole, lookErr := t.workID(ctx, id)
-			if lookErr == nil && whole != id {
-				id = whole
-				continue
-			}
-			err = cmp.Or(lookErr, err)
-		}
-		switch {
-		case err != nil && ctx.Err() != nil:
-			_, _ = fmt.Fprintf(t.Err,
-				"\nThe work goes on. See it again with `%[1]s handoff --follow %[2]s`, end it with `%[1]s handoff --stop %[2]s`.\n", t.Name, id)
-			return "", context.Cause(ctx)
-		case err != nil:
-			return "", err
-		case into == "" && record.Outcome == handoff.OutcomeFailed && record.Error != nil && record.Error.Code.Unbegun():
-			return handoff.OutcomeCancelled, nil
-		case into == "":
-			return record.Outcome, nil
-		}
-		id = into
+// work lists the work that needs an answer, runs, waits or is paused, and the newest that has ended, on one machine, or
+// on all machines for "". With failed it lists only what failed, crashed or was lost, or whose tests fail.
+func (t *Terminal) work(ctx context.Context, server string, limit int, failed bool) error {
+	if t.JSON {
+		return t.show(ctx, workPath(min(max(limit, 1), maxPage), "", failed), &workPage{}, nil)
 	}
+	works, err := t.works(ctx, failed)
+	if err != nil {
+		return err
+	}
+	works = slices.DeleteFunc(works, func(w piece) bool {
+		return server != "" && !strings.EqualFold(w.Server, server) || w.went()
+	})
+	slices.SortStableFunc(works, func(a, b piece) int { return cmp.Compare(a.rank(), b.rank()) })
+	open, _ := slices.BinarySearchFunc(
+		works, len(ranks), func(w piece, rank int) int { return cmp.Compare(w.rank(), rank) },
+	)
+	keep := min(len(works), open+max(limit, 0))
+	if keep == 0 {
+		return t.say("no work")
+	}
+	rows := table(t.Out, "ID", "MACHINE", "SESSION", "STATE", "WHEN", "WORK")
+	for _, w := range works[:keep] {
+		when := w.CreatedAt
+		if w.EndedAt != nil {
+			when = *w.EndedAt
+		}
+		// Flush reports a failed write.
+		_, _ = fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%s\t%s\n", w.ID, cell(w.Server, titleWidth),
+			cell(cmp.Or(w.Title, "-"), titleWidth), w.state(), handoff.Ago(time.Now(), when), cell(w.Prompt, placeWidth))
+	}
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	if more := len(works) - keep; more > 0 {
+		_, _ = fmt.Fprintf(t.Err, "%d more have ended: --limit shows more of them\n", more)
+	}
+	return nil
 }
 
-// followOne prints one piece of work. into is the id of the work that its words went into, or "".
-func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Record, into string, err error) {
-	shown := newTalk(t.Out, t.Err, t.Name, t.command)
-	shown.live = t.Live
-	away := func(err error) { shown.note("(%v; trying again)", err) }
-	path := "/fleet/handoffs/" + url.PathEscape(id)
-	for data, err := range t.follow(ctx, path+"/events", away) {
-		fault, answered := errors.AsType[*Fault](err)
-		// There are no events for work of an earlier process of the service; its record is read below.
-		if err != nil && (!answered || fault.Code != handoff.CodeNotFound) {
-			return record, "", err
-		}
-		var e runLine
-		if err != nil || json.Unmarshal(data, &e) != nil {
-			continue
-		}
-		if t.JSON {
-			shown.writeErr = cmp.Or(shown.writeErr, t.line(data)) // go on for the outcome
-		} else {
-			shown.tell(e)
-		}
-		into = cmp.Or(e.Into, into)
-		if e.Record != nil && e.Record.Outcome != "" && (e.Type == "ended" || e.Type == "snapshot") {
-			return t.ended(ctx, shown, *e.Record), into, nil
-		}
+// ranks are the states of work that has not ended, in the order of a list.
+var ranks = []string{"Needs you", "Working", "Waiting", "Paused"}
+
+// rank returns the place of work in a list; ended work comes last.
+func (w piece) rank() int {
+	if at := slices.Index(ranks, w.state()); at >= 0 {
+		return at
 	}
-	if _, err := t.get(ctx, path, &record); err != nil {
-		return record, "", err
-	}
-	if record.Outcome == "" {
-		return record, "", fmt.Errorf("the work goes on, and nobody can tell about it from here: see it with `%s handoff "+
-			"--follow %s`", t.Name, id)
-	}
-	return t.ended(ctx, shown, record), into, nil
+	return len(ranks)
 }
 
-// ended prints the outcome. If everything was written, it reports the outcome as heard, so that no call tells it again.
-func (t *Terminal) ended(ctx context.Context, shown *talk, record handoff.Record) handoff.Record {
-	if !t.JSON {
-		shown.end(record)
+// state returns the state of work, in the words of the page.
+func (w piece) state() string {
+	switch {
+	case w.Paused:
+		return "Paused"
+	case w.Outcome == "" && w.asks:
+		return "Needs you"
+	case w.Outcome == "" && w.Waits != "":
+		return "Waiting"
+	case w.Outcome == "":
+		return "Working"
 	}
-	if shown.writeErr == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heardWithin)
-		defer cancel()
-		// If this fails, the next call tells the outcome again.
-		_, _ = t.call(ctx, http.MethodPost, "/fleet/handoffs/"+url.PathEscape(record.ID)+"/heard", struct{}{}, nil)
+	return outcomeWord(w.Outcome, w.outcomeFacts)
+}
+
+// outcomeWord returns how work ended, in the words of the page.
+func outcomeWord(o handoff.Outcome, facts outcomeFacts) string {
+	switch {
+	case facts.Crashed:
+		return "Crashed"
+	case o == handoff.OutcomeResult && facts.Declined:
+		return "Declined"
+	case o == handoff.OutcomeResult && facts.Tests == handoff.TestsFailed:
+		return "Tests fail"
 	}
-	return record
+	return map[handoff.Outcome]string{
+		handoff.OutcomeResult: "Done", handoff.OutcomeFailed: "Failed", handoff.OutcomeInterrupted: "Stopped",
+		handoff.OutcomeCancelled: "Stopped", handoff.OutcomeUnknown: "Unclear",
+	}[o]
+}
+
+// went reports whether a record lives on in another record, and is not shown itself: its words went into other running
+// work, or it was paused and begun again as new work.
+func (w piece) went() bool {
+	return w.Why == handoff.WhyAdded || !w.Paused && w.Error != nil && w.Error.Code.Asks()
 }

@@ -80,6 +80,18 @@ func (w *World) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.
 	return w.create(ctx, t, true)
 }
 
+// CreateIn implements [handoff.Planter]: no project of the world has worktrees by itself.
+func (w *World) CreateIn(ctx context.Context, t handoff.Target, name string, always bool) (handoff.Attached, error) {
+	if !always {
+		return w.create(ctx, t, false)
+	}
+	tree := handoff.WorktreeAt("/src" + handoff.WorktreeDirs + "/" + name)
+	w.Record("agent", t.Server, "worktree "+tree.Root)
+	at, err := w.create(ctx, t, false)
+	at.Worktree = tree
+	return at, err
+}
+
 func (w *World) create(ctx context.Context, t handoff.Target, ephemeral bool) (handoff.Attached, error) {
 	what, kind := "create ", "fresh"
 	if ephemeral {

@@ -37,20 +37,16 @@ type Ledger struct {
 	forgetful [2]time.Duration                 //
 
 	mu      sync.Mutex
-	emptied time.Duration                // Guarded by mu, like all that follows; 0: never
-	life    string                       // that has the caller
-	read    time.Time                    // when it was read last
-	version string                       //
-	docs    map[string]string            // by name
-	past    map[string]string            // rows, by key
-	texts   map[string]map[string]string // by key and part
+	emptied time.Duration // Guarded by mu, like all that follows; 0: never
+	life    string        // that has the caller
+	read    time.Time     // when it was read last
+	kept    ledger.Kept   // what there is of the caller
 }
 
 // newLedger returns an empty ledger.
 func newLedger(w *World) *Ledger {
 	return &Ledger{
-		world: w, slow: map[handoff.Status]time.Duration{}, docs: map[string]string{}, past: map[string]string{},
-		texts: map[string]map[string]string{},
+		world: w, slow: map[handoff.Status]time.Duration{}, kept: ledger.NewKept(),
 		Trace: func(Event) {}, LeftTurn: func(handoff.TurnID, string, string) {},
 	}
 }
@@ -88,7 +84,7 @@ func (l *Ledger) put(s handoff.Sticky) {
 	if err != nil {
 		l.world.T.Fatal(err)
 	}
-	l.docs[ledger.StickyDoc+field] = value
+	l.kept.Documents[ledger.StickyDoc+field] = value
 }
 
 // leave writes work of an earlier life of the router, or an old state of some: ID STATUS SERVER THREAD TURN [OUTCOME];
@@ -122,9 +118,9 @@ func (l *Ledger) leave(words []string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.docs[ledger.HandoffDoc+e.Key] = handoff.Encode(e)
-	delete(l.past, e.Key)
-	l.version = "left " + id
+	l.kept.Documents[ledger.HandoffDoc+e.Key] = handoff.Encode(e)
+	delete(l.kept.Past, e.Key)
+	l.kept.Version = "left " + id
 }
 
 // unreachable returns an error while the ledger is forgetful.
@@ -157,10 +153,6 @@ func (l Held) State(ctx context.Context, _ handoff.Caller) (ledger.State, error)
 	if err := l.world.Failure("store read", "the store"); err != nil {
 		return ledger.State{}, err
 	}
-	return l.take(ctx)
-}
-
-func (l Held) take(ctx context.Context) (ledger.State, error) {
 	if err := l.unreachable(); err != nil {
 		return ledger.State{}, err
 	}
@@ -171,27 +163,29 @@ func (l Held) take(ctx context.Context) (ledger.State, error) {
 	defer l.mu.Unlock()
 	l.forgetLocked()
 	l.Ledger.life = l.life
-	return ledger.State{Version: l.version, Documents: maps.Clone(l.docs)}, nil
+	return l.kept.State, nil
 }
 
-// Waiting implements [switchboard/handoff/homes.Waiting]: there is one caller.
-func (l Held) Waiting(ctx context.Context, prefix string) (map[handoff.Caller]ledger.State, error) {
-	state, err := l.take(ctx)
-	if err != nil || !slices.ContainsFunc(slices.Collect(maps.Keys(state.Documents)), func(name string) bool {
-		return strings.HasPrefix(name, prefix)
-	}) {
+// Waiting implements [switchboard/handoff/homes.Waiting]: there is one caller. They are read at once.
+func (l Held) Waiting(_ context.Context, prefix string) (all []handoff.Caller, err error) {
+	if err := l.unreachable(); err != nil {
 		return nil, err
 	}
-	return map[handoff.Caller]ledger.State{Grant.Caller: state}, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgetLocked()
+	for name := range l.kept.Documents {
+		if strings.HasPrefix(name, prefix) {
+			all, l.read = []handoff.Caller{Grant.Caller}, time.Now()
+		}
+	}
+	return all, nil
 }
 
 // forgetLocked empties the store when its time has come.
 func (l *Ledger) forgetLocked() {
 	if l.emptied > 0 && time.Since(l.world.Began) >= l.emptied {
-		l.emptied, l.version = 0, ""
-		clear(l.docs)
-		clear(l.past)
-		clear(l.texts)
+		l.emptied, l.kept = 0, ledger.NewKept()
 		l.Trace(Event{Kind: TraceEmpty})
 	}
 }
@@ -254,39 +248,10 @@ func (l Held) write(b ledger.Batch) (ledger.Committed, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forgetLocked()
-	switch {
-	case l.Ledger.life != l.life:
+	if l.Ledger.life != l.life {
 		return 0, handoff.Fault(handoff.CodeShutdown, "", "another life has the caller")
-	case l.version != b.Was:
-		return ledger.Outdated, nil
 	}
-	for _, c := range b.Changed {
-		if c.Free && l.past[c.Key] != "" {
-			return ledger.NotFree, nil
-		}
-	}
-	l.version = b.Now
-	maps.Copy(l.docs, b.Put)
-	for _, name := range b.Drop {
-		delete(l.docs, name)
-	}
-	for _, c := range b.Changed {
-		if c.Clear {
-			delete(l.past, c.Key)
-			delete(l.texts, c.Key)
-		}
-		if l.texts[c.Key] == nil {
-			l.texts[c.Key] = map[string]string{}
-		}
-		maps.Copy(l.texts[c.Key], c.Texts)
-		if c.Past != nil {
-			l.past[c.Key] = c.Past.Row
-		}
-	}
-	if len(l.docs) == 0 { // nothing is kept of the caller
-		l.version = ""
-	}
-	return ledger.Written, nil
+	return l.kept.Commit(b), nil
 }
 
 // tellPlaces records what a batch says of the threads in use.
@@ -313,13 +278,17 @@ func (l *Ledger) History(context.Context, handoff.Caller, ledger.HistoryQuery) (
 	return ledger.HistoryPage{}, nil
 }
 
-// Body implements [ledger.History].
-func (l *Ledger) Body(_ context.Context, _ handoff.Caller, key string) (ledger.Body, bool, error) {
+// Bodies implements [ledger.History].
+func (l *Ledger) Bodies(_ context.Context, _ handoff.Caller, keys ...string) (map[string]ledger.Body, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	parts, ok := l.texts[key]
-	return ledger.Body{Prompt: parts[ledger.PartPrompt], Text: parts[ledger.PartText], Did: parts[ledger.PartDid],
-		Request: parts[ledger.PartRequest]}, ok, nil
+	bodies := map[string]ledger.Body{}
+	for _, key := range keys {
+		if parts, ok := l.kept.Texts[key]; ok {
+			bodies[key] = ledger.BodyOf(parts)
+		}
+	}
+	return bodies, nil
 }
 
 // Find implements [ledger.History].
@@ -336,9 +305,9 @@ func (l *Ledger) Find(_ context.Context, _ handoff.Caller, key string) (ledger.E
 func (l *Ledger) Entries() []ledger.Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := ledger.Entries(l.docs, func(string) {})
-	for _, row := range l.past {
-		e, err := ledger.DecodeEntry(row)
+	all := ledger.Entries(l.kept.Documents, func(string) {})
+	for _, row := range l.kept.Past {
+		e, err := ledger.DecodeEntry(row.Row)
 		if err != nil {
 			l.world.T.Fatal(err)
 		}
@@ -352,7 +321,7 @@ func (l *Ledger) Entries() []ledger.Entry {
 func (l *Ledger) Places() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(slices.Collect(maps.Keys(l.docs)), func(name string) bool {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(l.kept.Documents)), func(name string) bool {
 		return !strings.HasPrefix(name, ledger.StickyDoc)
 	})
 }

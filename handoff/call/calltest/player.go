@@ -38,7 +38,8 @@ type Player struct {
 	work      sync.WaitGroup // routers, calls, and what the page waits for
 	voices    []*Voice       // open calls, oldest first
 	callCount int
-	programs  int // how often a program told an outcome
+	programs  int       // how often a program told an outcome
+	asked     time.Time // when the words of the caller ended that the newest request follows
 }
 
 // Begin starts a process, with a life of the router.
@@ -100,10 +101,15 @@ func (p *Player) Perform(verb, rest string) {
 	switch verb {
 	case "call":
 		p.Call(rest == "deaf")
-	case "request", "unasked": // the latter in a response that no words of the caller asked for
+	case "request", "unasked", "further": // in a response that no words of the caller asked for; that the last words did
 		who, asked := "model", time.Now()
-		if verb == "unasked" {
+		switch verb {
+		case "unasked":
 			who, asked = "model, unasked", time.Time{}
+		case "further":
+			who, asked = "model, further", p.asked
+		default:
+			p.asked = asked
 		}
 		p.World.Record("call", who, fmt.Sprintf("%s %s%s", first, tool, args))
 		p.voice().events <- handoff.FunctionCall{CallID: first, Tool: tool, Arguments: args, Asked: asked}
@@ -144,10 +150,13 @@ func (p *Player) performOnPage(verb, rest string) {
 	first, more, _ := strings.Cut(rest, " ")
 	switch verb {
 	case "stop":
-		page("stop", r.Stop(ctx, Grant, rest))
+		page("stop", r.Stop(ctx, Grant, rest, handoff.StopOurs))
 	case "begin": // what is paused
 		p.work.Go(func() {
-			rec, err := r.Give(ctx, Grant, handoff.Request{Key: "begin " + rest, Instead: handoff.RunID(rest)})
+			rec, err := r.Give(ctx, Grant, handoff.Request{Key: "begin " + rest, Instead: handoff.ID(rest)})
+			if err == nil && p.Told != nil { // the page showed that it was not begun
+				p.Told("page", []string{rest})
+			}
 			page("begin "+rest, rec.ID, " ", err)
 		})
 	case "post", "steer":
@@ -170,7 +179,7 @@ func (p *Player) performOnPage(verb, rest string) {
 			if p.Told != nil {
 				p.Told(program, []string{rest})
 			}
-			page("told", rest, " ", r.HeardForGood(ctx, Grant, handoff.RunID(rest)))
+			page("told", rest, " ", r.HeardForGood(ctx, Grant, handoff.ID(rest)))
 		})
 	case "clear":
 		page("clear", rest, " ", r.ClearSticky(ctx, Grant, rest))
@@ -180,7 +189,7 @@ func (p *Player) performOnPage(verb, rest string) {
 		}
 	case "write":
 		for _, q := range r.Questions(Grant) {
-			page("write", rest, " ", r.Reply(ctx, Grant, q.ID, rest))
+			page("write", rest, " ", r.Reply(ctx, Grant, q.ID, handoff.Reply{Words: strings.ReplaceAll(rest, "|", "\n")}))
 		}
 	case "tap": // one question, beside what goes on
 		for _, q := range r.Questions(Grant) {

@@ -14,7 +14,7 @@ type Voice struct {
 	world    *World                            // Set once
 	told     func(call string, works []string) // Set once: takes what will be said; may be nil
 	promises func(call, work string)           // Set once: takes the work that an answer promises; may be nil
-	events   chan handoff.Event                // closed by End
+	events   chan handoff.VoiceEvent           // closed by End
 	deaf     bool                              // Set once
 	name     string                            // Set once: of the call
 
@@ -28,11 +28,11 @@ type Voice struct {
 
 // newVoice returns a voice that is not served yet.
 func newVoice(w *World, name string, deaf bool) *Voice {
-	return &Voice{world: w, name: name, deaf: deaf, events: make(chan handoff.Event, 64), answered: map[string]bool{}}
+	return &Voice{world: w, name: name, deaf: deaf, events: make(chan handoff.VoiceEvent, 64), answered: map[string]bool{}}
 }
 
 // Events implements [handoff.Voice].
-func (v *Voice) Events() <-chan handoff.Event { return v.events }
+func (v *Voice) Events() <-chan handoff.VoiceEvent { return v.events }
 
 // end ends the call, and waits until all utterances are said.
 func (v *Voice) end() {

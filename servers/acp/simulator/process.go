@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	machine "switchboard/servers/simulator"
 )
 
 type object = map[string]any
@@ -369,16 +371,15 @@ func (p *process) options(mode string) any {
 // replay returns the updates that replay a session.
 func (p *process) replay(s *stored) (all []object) {
 	for _, r := range s.records {
-		if r.call != nil {
-			all = append(all, r.call)
-			continue
-		}
-		kind := "agent_message_chunk"
-		if r.user {
-			kind = "user_message_chunk"
-		}
-		for _, text := range r.text {
-			all = append(all, p.chunk(kind, r.id, text))
+		switch r.Kind {
+		case machine.ItemUser:
+			all = append(all, p.chunk("user_message_chunk", r.id, r.Text))
+		case machine.ItemMessage:
+			all = append(all, p.chunk("agent_message_chunk", r.id, r.Text))
+		default:
+			u := p.ended(r)
+			u["sessionUpdate"] = "tool_call"
+			all = append(all, u)
 		}
 	}
 	return append(all, object{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})

@@ -60,32 +60,39 @@ func (p *process) handlePrompt(r request) {
 	}
 }
 
-// A turn runs the steps of one prompt.
+// A turn is the work on one prompt.
 type turn struct {
 	*process
 	live   *live
 	prompt *prompt
-	later  []string // messages to send after the answer
-	steer  string   // the text of a steer that ended a hang; "": none
-	silent bool     // nothing is sent
+	work   *machine.Work
+	ids    map[*machine.Item]string // of items that have begun
+	later  []string                 // messages to send after the answer
+	silent bool                     // nothing is sent
 }
 
 // play runs a prompt, and answers it.
 func (t *turn) play() {
-	t.record(record{user: true, id: t.world.name("user"), text: []string{t.prompt.text}})
-	result, err := t.run(t.prompt.text)
+	t.ids = map[*machine.Item]string{}
+	t.work = machine.NewWork(t.world.cfg.Script, func(machine.Fact) {})
+	t.hear(machine.Prompt{Text: t.prompt.text})
+	result, err := t.run()
 	if t.silent {
 		return
 	}
 	t.world.do(func() { t.live.running = nil })
 	t.answer(t.prompt.id, result, err)
 	for _, text := range t.later {
-		id := t.world.name("msg")
-		t.record(record{id: id, text: []string{text}})
-		t.chunk(id, text)
+		t.say(text)
 		t.update(t.live.id, object{"sessionUpdate": "usage_update", "used": 1, "size": 2,
 			"_meta": object{"_claude/origin": object{"kind": "task-notification"}}})
 	}
+}
+
+// hear records what the person says, and has the agent work on it.
+func (t *turn) hear(p machine.Prompt) {
+	t.record(record{t.world.name("user"), &machine.Item{Kind: machine.ItemUser, Text: p.Text}})
+	t.work.Hear(p)
 }
 
 // record adds to the session's history.
@@ -93,44 +100,51 @@ func (t *turn) record(r record) {
 	t.world.do(func() {
 		t.live.records = append(t.live.records, r)
 		t.live.stored.records = slices.Clone(t.live.records)
-		if t.live.title == "" && r.user {
-			t.live.stored.title, _, _ = strings.Cut(strings.Join(r.text, ""), "\n")
+		if t.live.title == "" && r.Kind == machine.ItemUser {
+			t.live.stored.title, _, _ = strings.Cut(r.Text, "\n")
 		}
 		t.live.stored.updated = t.world.tick()
 	})
 }
 
 // chunk sends a piece of the agent's message.
-func (t *turn) chunk(id, text string) {
+func (t *turn) chunk(id, text string) { t.report(t.process.chunk("agent_message_chunk", id, text)) }
+
+// say sends a message that is no step of the work.
+func (t *turn) say(text string) {
+	id := t.world.name("msg")
+	t.record(record{id, &machine.Item{Kind: machine.ItemMessage, Text: text}})
+	t.chunk(id, text)
+}
+
+// report sends an update.
+func (t *turn) report(u object) {
 	if !t.silent {
-		t.update(t.live.id, t.process.chunk("agent_message_chunk", id, text))
+		t.update(t.live.id, u)
 	}
 }
 
-// run does the steps of the script until they end or the prompt is cancelled. A steer replaces the remaining steps.
-func (t *turn) run(words string) (any, *wireError) {
+// run works until nothing is left or the prompt is cancelled.
+func (t *turn) run() (any, *wireError) {
 	usage := any(object{"inputTokens": 7, "outputTokens": 5, "totalTokens": 12})
-	steps := t.world.cfg.Script(machine.Prompt{Text: words})
-	for len(steps) > 0 {
-		step := steps[0]
-		steps = steps[1:]
-		more, err, ended := t.step(step)
-		steps = append(more, steps...)
-		if t.steer != "" {
-			steps, t.steer = t.steerSteps(t.steer), ""
-		}
-		if err != nil {
-			return nil, err
-		}
-		if ended {
+	for act, more := t.work.Next(); more; act, more = t.work.Next() {
+		if fail, ok := act.Step.(machine.Fail); ok {
+			if err := t.fail(fail.Message); err != nil {
+				return nil, err
+			}
 			usage = nil
 			break
+		}
+		t.show(act)
+		steers := t.prompt.steers
+		if t.work.Open() {
+			steers = nil
 		}
 		select {
 		case <-t.prompt.cancel:
 			return object{"stopReason": "cancelled", "usage": usage}, nil
-		case words := <-t.prompt.steers:
-			steps = t.steerSteps(words)
+		case words := <-steers:
+			t.hear(machine.Prompt{Text: words, Steered: true})
 		case <-t.done:
 			return nil, nil
 		default:
@@ -143,129 +157,142 @@ func (t *turn) run(words string) (any, *wireError) {
 	return result, nil
 }
 
-// steerSteps records a steer, and returns its steps.
-func (t *turn) steerSteps(words string) []machine.Step {
-	t.record(record{user: true, id: t.world.name("user"), text: []string{words}})
-	return t.world.cfg.Script(machine.Prompt{Text: words, Steered: true})
+// fail reports why the turn fails. If it returns nil, the answer does not say that it failed.
+func (t *turn) fail(message string) *wireError {
+	if t.world.cfg.Profile.QuietFail {
+		t.report(object{"sessionUpdate": "session_info_update",
+			"_meta": object{"codex": object{"threadStatus": object{"type": "systemError"}}}})
+		t.chunk("", message)
+		return nil
+	}
+	t.say("API Error: " + message)
+	return &wireError{-32603, "Internal error: API Error: " + message, object{"errorKind": "server_error"}}
 }
 
-// step does one step. It returns the steps to do next, and whether the turn failed without an error.
-func (t *turn) step(step machine.Step) (more []machine.Step, err *wireError, ended bool) {
-	switch s := step.(type) {
-	case machine.Say:
-		t.say(t.world.name("msg"), s.Text)
-	case machine.Stray:
-		t.chunk("", s.Text)
-	case machine.Later:
-		t.later = append(t.later, s.Text)
-	case machine.Run:
-		t.command(s)
-	case machine.Both:
-		for _, run := range s {
-			t.command(run)
-		}
-	case machine.Edit:
-		t.edit(s)
-	case machine.Ask:
-		more = t.ask(s)
-	case machine.Input:
-		more = t.input(s)
-	case machine.Pause:
+// show tells the client of an act, and waits where it says so.
+func (t *turn) show(act machine.Act) {
+	switch act.Does {
+	case machine.Waits:
 		select {
-		case <-time.After(s.For):
+		case <-time.After(act.For):
 		case <-t.prompt.cancel:
 		}
-	case machine.Hang:
+	case machine.Begins:
+		t.begin(act.Item)
+	case machine.Adds:
+		if act.Item.Kind == machine.ItemMessage {
+			t.chunk(t.ids[act.Item], act.Text)
+		}
+	case machine.Ends:
+		t.end(act.Item)
+	case machine.Asks:
+		switch s := act.Step.(type) {
+		case machine.Ask:
+			t.ask(act.Item)
+		case machine.Input:
+			t.input(s)
+		}
+	case machine.Tells:
+		switch s := act.Step.(type) {
+		case machine.Stray:
+			t.chunk("", s.Text)
+		case machine.Later:
+			t.later = append(t.later, s.Text)
+		}
+	case machine.Rests:
 		t.hang()
-	case machine.Fail:
-		if !t.world.cfg.Profile.QuietFail {
-			t.say(t.world.name("msg"), "API Error: "+s.Message)
-			return nil, &wireError{-32603, "Internal error: API Error: " + s.Message, object{"errorKind": "server_error"}}, false
+	}
+}
+
+// begin names an item that begins, and tells of a tool call.
+func (t *turn) begin(it *machine.Item) {
+	id := t.world.name("item")
+	t.ids[it] = id
+	switch it.Kind {
+	case machine.ItemCommand:
+		t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending",
+			"title": "Terminal", "rawInput": object{}})
+		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "title": it.Command, "rawInput": rawInput(it),
+			"content": content("Run it")})
+		if t.world.cfg.Profile.Output == OutputTerminal {
+			t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
+				"content": []object{{"type": "terminal", "terminalId": id}}})
 		}
-		t.update(t.live.id, object{"sessionUpdate": "session_info_update",
-			"_meta": object{"codex": object{"threadStatus": object{"type": "systemError"}}}})
-		t.chunk("", s.Message)
-		return nil, nil, true
-	}
-	return more, nil, false
-}
-
-// say streams a message word by word.
-func (t *turn) say(id, text string) {
-	t.record(record{id: id, text: []string{text}})
-	for _, word := range strings.SplitAfter(text, " ") {
-		t.chunk(id, word)
+	case machine.ItemEdit:
+		u := t.ended(record{id, it})
+		u["sessionUpdate"], u["status"] = "tool_call", "in_progress"
+		t.report(u)
 	}
 }
 
-// report sends an update of a tool call, and records the call when it has ended.
-func (t *turn) report(u object, ended bool) {
-	if !t.silent {
-		t.update(t.live.id, u)
+// end ends an item, and records it.
+func (t *turn) end(it *machine.Item) {
+	r := record{t.ids[it], it}
+	switch it.Kind {
+	case machine.ItemCommand, machine.ItemEdit:
+		if t.world.cfg.Profile.Output == OutputWhole && it.Kind == machine.ItemCommand && it.Exit != nil {
+			t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": r.id, "status": "in_progress",
+				"content": content(it.Output)})
+		}
+		t.report(t.ended(r))
+	case machine.ItemMessage:
+	default:
+		return
 	}
-	if ended {
-		whole := object{}
-		maps.Copy(whole, u)
-		whole["sessionUpdate"] = "tool_call"
-		t.record(record{call: whole})
-	}
+	t.record(r)
 }
 
-func (t *turn) command(run machine.Run) {
-	id := t.world.name("call")
-	var out strings.Builder
-	for _, line := range run.Lines {
-		out.WriteString(strings.TrimSuffix(line.Text, "\n") + "\n")
+func rawInput(it *machine.Item) object { return object{"command": it.Command, "description": "Run it"} }
+
+func content(text string) []object {
+	return []object{{"type": "content", "content": object{"type": "text", "text": text}}}
+}
+
+// ended returns the update that ends a tool call.
+func (p *process) ended(r record) object {
+	u := object{"sessionUpdate": "tool_call_update", "toolCallId": r.id, "status": "completed"}
+	if r.Kind == machine.ItemEdit {
+		var diffs []object
+		for _, c := range r.Changes {
+			before, after := sides(c.Diff)
+			diffs = append(diffs, object{"type": "diff", "path": c.Path, "oldText": before, "newText": after})
+		}
+		u["kind"], u["title"], u["content"] = "edit", "Edit", diffs
+		return u
 	}
-	input := object{"command": run.Command, "description": "Run it"}
-	t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending",
-		"title": "Terminal", "rawInput": object{}}, false)
-	t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "title": run.Command, "rawInput": input,
-		"content": []object{{"type": "content", "content": object{"type": "text", "text": "Run it"}}}}, false)
-	end := object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "title": run.Command,
-		"status": "completed", "rawInput": input}
-	switch t.world.cfg.Profile.Output {
+	u["kind"], u["title"] = "execute", r.Command
+	if r.Exit == nil { // it was not run
+		u["status"] = "failed"
+		return u
+	}
+	u["rawInput"] = rawInput(r.Item)
+	switch p.world.cfg.Profile.Output {
 	case OutputTerminal:
-		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
-			"content": []object{{"type": "terminal", "terminalId": id}}}, false)
-		end["_meta"] = object{"terminal_output_delta": object{"data": out.String()},
-			"terminal_exit": object{"exit_code": run.Exit}}
+		u["_meta"] = object{"terminal_output_delta": object{"data": r.Output}, "terminal_exit": object{"exit_code": *r.Exit}}
 	case OutputWhole:
-		content := []object{{"type": "content", "content": object{"type": "text", "text": out.String()}}}
-		t.report(object{
-			"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "content": content,
-		}, false)
-		end["content"] = content
-		end["rawOutput"] = object{"output": out.String(), "metadata": object{"exit": run.Exit}}
+		u["content"] = content(r.Output)
+		u["rawOutput"] = object{"output": r.Output, "metadata": object{"exit": *r.Exit}}
 	case OutputText:
-		text := strings.TrimRight(out.String(), "\n")
-		end["content"] = []object{{"type": "content", "content": object{"type": "text", "text": "```console\n" + text + "\n```"}}}
-		end["rawOutput"] = text
-		if run.Exit != 0 {
-			end["status"] = "failed"
+		text := strings.TrimRight(r.Output, "\n")
+		u["content"], u["rawOutput"] = content("```console\n"+text+"\n```"), text
+		if *r.Exit != 0 {
+			u["status"] = "failed"
 		}
 	}
-	t.report(end, true)
+	return u
 }
 
-func (t *turn) edit(s machine.Edit) {
-	for _, c := range s.Changes {
-		var before, after strings.Builder
-		for line := range strings.Lines(c.Diff) {
-			switch line[0] {
-			case '-':
-				before.WriteString(line[1:])
-			case '+':
-				after.WriteString(line[1:])
-			}
+// sides returns what the changed lines of a diff were, and what they are.
+func sides(diff string) (before, after string) {
+	for line := range strings.Lines(diff) {
+		switch line[0] {
+		case '-':
+			before += line[1:]
+		case '+':
+			after += line[1:]
 		}
-		id := t.world.name("call")
-		diff := []object{{"type": "diff", "path": c.Path, "oldText": before.String(), "newText": after.String()}}
-		t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "edit", "status": "in_progress",
-			"title": "Edit", "content": diff}, false)
-		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "edit", "status": "completed",
-			"title": "Edit", "content": diff}, true)
 	}
+	return before, after
 }
 
 // request sends a request to the client. It returns nil if the turn or the process ends first.
@@ -289,13 +316,16 @@ func (t *turn) request(method string, params object) json.RawMessage {
 	return nil
 }
 
-func (t *turn) ask(s machine.Ask) []machine.Step {
-	id := t.world.name("call")
-	call := object{"toolCallId": id, "title": s.Command, "kind": "execute", "status": "pending"}
+// ask asks for permission to run a command.
+func (t *turn) ask(it *machine.Item) {
+	id := t.world.name("item")
+	call := object{"toolCallId": id, "title": it.Command, "kind": "execute", "status": "pending"}
+	t.ids[it], it.Status = id, machine.ItemRunning
 	if !t.world.cfg.Profile.TitleOnly {
-		call["rawInput"] = object{"command": s.Command}
-		t.report(object{"sessionUpdate": "tool_call", "toolCallId": id, "kind": "execute", "status": "pending",
-			"title": s.Command, "rawInput": object{"command": s.Command}}, false)
+		call["rawInput"] = object{"command": it.Command}
+		u := maps.Clone(call)
+		u["sessionUpdate"] = "tool_call"
+		t.report(u)
 	}
 	answer := t.request("session/request_permission", object{"toolCall": call, "options": []object{
 		{"optionId": "and-ever", "kind": "allow_always", "name": "Always"},
@@ -308,22 +338,21 @@ func (t *turn) ask(s machine.Ask) []machine.Step {
 		} `json:"outcome"`
 	}
 	_ = json.Unmarshal(answer, &got)
+	yes := got.Outcome.Option == "go" || got.Outcome.Option == "and-ever"
 	switch {
-	case got.Outcome.Option == "go" || got.Outcome.Option == "and-ever":
-		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "completed",
-			"title": s.Command, "rawInput": object{"command": s.Command}, "rawOutput": "done"}, true)
-		return s.Accepted
+	case yes:
 	case got.Outcome.Option == "no-go" && t.world.cfg.Profile.RejectEnds:
-		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"}, false)
+		t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"})
 		t.prompt.stop()
-		return nil
+		return
+	default:
+		t.end(it)
 	}
-	t.report(object{"sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute", "status": "failed",
-		"title": s.Command}, true)
-	return s.Declined
+	t.work.Answer(yes)
 }
 
-func (t *turn) input(s machine.Input) []machine.Step {
+// input asks for an answer in words.
+func (t *turn) input(s machine.Input) {
 	properties := object{}
 	for i, q := range s.Queries {
 		var options []object
@@ -344,7 +373,7 @@ func (t *turn) input(s machine.Input) []machine.Step {
 	for i := range answers {
 		answers[i] = strings.TrimPrefix(got.Content[fmt.Sprint("question_", i)], "const ")
 	}
-	return s.Answered(answers)
+	t.work.Answer(true, answers...)
 }
 
 // hang runs a command until Release, a cancel or a steer.
@@ -352,13 +381,10 @@ func (t *turn) hang() {
 	if t.silent {
 		return
 	}
-	id := t.world.name("call")
-	u := object{"toolCallId": id, "kind": "execute", "title": "sleep 1000", "rawInput": object{"command": "sleep 1000"}}
+	id := t.world.name("item")
 	tell := func(kind, status string) {
-		u["sessionUpdate"], u["status"] = kind, status
-		own := object{}
-		maps.Copy(own, u)
-		t.report(own, false)
+		t.report(object{"sessionUpdate": kind, "status": status, "toolCallId": id, "kind": "execute", "title": "sleep 1000",
+			"rawInput": object{"command": "sleep 1000"}})
 	}
 	tell("tool_call", "in_progress")
 	released := look(t.world, func() chan struct{} { return t.world.released })
@@ -367,8 +393,8 @@ func (t *turn) hang() {
 		tell("tool_call_update", "completed")
 	case <-t.prompt.cancel:
 	case words := <-t.prompt.steers:
-		t.steer = words
 		tell("tool_call_update", "completed")
+		t.hear(machine.Prompt{Text: words, Steered: true})
 	case <-t.done:
 	}
 }

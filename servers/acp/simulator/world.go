@@ -83,12 +83,10 @@ type stored struct {
 	holder         *process
 }
 
-// A record is a prompt, a message or a tool call.
+// A record is what the person or the agent said, or a tool call, and its id.
 type record struct {
-	user bool
-	id   string
-	text []string       // pieces
-	call map[string]any // an update
+	id string
+	*machine.Item
 }
 
 // NewWorld returns a world without sessions.
@@ -150,11 +148,11 @@ func (w *World) Drop() {
 
 // Desk adds a prompt and its answer to a session, as a person does who works in it with another program.
 func (w *World) Desk(session, prompt, answer string) {
-	asked, answered := w.name("user"), w.name("msg")
+	asked := record{w.name("user"), &machine.Item{Kind: machine.ItemUser, Text: prompt}}
+	answered := record{w.name("msg"), &machine.Item{Kind: machine.ItemMessage, Text: answer}}
 	w.do(func() {
 		s := w.sessions[session]
-		s.records = append(s.records, record{user: true, id: asked, text: []string{prompt}},
-			record{id: answered, text: []string{answer}})
+		s.records = append(s.records, asked, answered)
 		s.updated = w.tick()
 	})
 }

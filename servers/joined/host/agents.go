@@ -66,12 +66,11 @@ type agents struct {
 	mu       sync.Mutex
 	procs    map[string]*process // Guarded by mu: by the agent's name
 	versions map[string]string   // Guarded by mu: by program; "": it prints none
-	places   map[string]*places  // Guarded by mu: by the name of an agent of kind acp
 	looked   time.Time           // Guarded by mu: when versions was emptied last
 }
 
 func newAgents(cfg Config) *agents {
-	return &agents{cfg: cfg, procs: map[string]*process{}, versions: map[string]string{}, places: map[string]*places{}}
+	return &agents{cfg: cfg, procs: map[string]*process{}, versions: map[string]string{}}
 }
 
 // allowed returns the agents that the owner lets be used, each with its command.
@@ -179,45 +178,43 @@ func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	if all[i].Kind == kindACP {
-		return a.dialLines(ctx, p, to.Apart)
-	}
-	g := newGate(a.cfg.Policy)
-	g.process = p
-	if g.greeting = p.resting(); g.greeting != nil {
-		return gated(nil, g), nil
-	}
-	conn, err := p.dial(ctx)
+	g := newGate(a.cfg.Policy, p.setting)
+	agent, err := a.reach(ctx, p, g, to.Apart)
 	if err != nil {
 		return nil, err
 	}
-	return gated(conn, g), nil
+	return gated(agent, g), nil
 }
 
-// dialLines opens a connection to an agent of kind acp. A connection that only reads (apart) gets a process of its own,
-// which ends with it: the process that works has one client.
-func (a *agents) dialLines(ctx context.Context, p *process, apart bool) (net.Conn, error) {
-	g := &acpGate{policy: a.cfg.Policy, setting: p.setting, apart: apart, pending: map[string]pendingCall{},
-		questions: map[string]options{}}
-	a.mu.Lock()
-	if a.places[p.setting.Name] == nil {
-		a.places[p.setting.Name] = &places{all: map[string]place{}}
+// reach opens a connection to an agent behind a gate; nil: the agent rests. A connection that only reads (apart) gets a
+// process of its own from an agent of kind acp, which ends with it: the process that works has one client.
+func (a *agents) reach(ctx context.Context, p *process, g *gate, apart bool) (servers.Wire, error) {
+	lines := p.setting.Kind == kindACP
+	if lines {
+		g.sessions, g.apart = p.sessions, apart
 	}
-	g.places = a.places[p.setting.Name]
-	a.mu.Unlock()
-	if apart {
+	switch {
+	case g.apart:
 		child := transport.Child{Command: p.setting.Command, Env: p.setting.Env}
-		wire, err := child.Open(ctx, servers.End{Dir: p.where(), Passes: envACP, Grace: readsGrace, Log: a.cfg.Log})
-		if err != nil {
-			return nil, err
+		return child.Open(ctx, servers.End{Dir: p.where(), Passes: envACP, Grace: readsGrace, Log: a.cfg.Log})
+	case !lines:
+		g.process = p
+		if g.greeting = p.resting(); g.greeting != nil {
+			return nil, nil
 		}
-		return gatedLines(wire, g), nil
 	}
 	conn, err := p.dial(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case lines:
+		return transport.LinesOver(conn), nil
+	}
+	agent, err := open(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
-	return gatedLines(transport.LinesOver(conn), g), nil
+	return agent, nil
 }
 
 // envACP are the variables that agents of kind acp get besides the usual: the directories of their configuration and
@@ -241,7 +238,7 @@ func (a *agents) process(s Setting) (*process, error) {
 	}
 	p := &process{
 		setting: s, socket: socket, dir: a.cfg.Dir, log: a.cfg.Log, lifecycle: make(chan struct{}, 1),
-		lastUsed: time.Now(), open: map[*usedConn]bool{},
+		lastUsed: time.Now(), open: map[*usedConn]bool{}, sessions: newPlaces(),
 	}
 	if len(a.cfg.Policy.Dirs) > 0 {
 		p.workDir = a.cfg.Policy.Dirs[0]

@@ -1,404 +1,356 @@
 package host
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"maps"
 	"net"
 	"slices"
-	"strings"
 	"sync"
+	"time"
 
-	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
 
 	"switchboard/servers"
+	"switchboard/servers/trees"
 )
 
-// A gate stands between the service and a Codex app-server, and passes only the methods that it lists: those that give,
-// follow and stop work, with the listed parameters. A service that could call every method could run commands outside
-// the sandbox and without approval.
+// A gate stands between the service and an agent, on one connection. Of what the service sends, it passes the requests
+// that are listed in calls, and the answers that are listed in passing, as far as the machine's owner allows them, and
+// encoded anew from what it has judged. Of what the agent sends, it passes what is of sessions that may be seen. A
+// service that could call every method could run commands outside the sandbox and without approval.
 type gate struct {
 	policy   Policy          // Set once
-	process  *process        // Set once: the app-server, whose use is noted; nil: it is not
+	setting  Setting         // Set once: of the agent
+	apart    bool            // Set once: the connection only reads
+	sessions *places         // Set once: of an agent of kind acp, those of all its connections
+	process  *process        // Set once: the app-server, whose use is noted; nil: its use is not
 	greeting json.RawMessage // Set once: the answer to initialize of an app-server that rests; nil: it runs
+	gits     chan struct{}   // Set once: has a token for each command of git that runs
 
 	mu      sync.Mutex
-	pending waiting[string]  // Guarded by mu: methods of the requests whose answer is read, by id
-	asked   waiting[string]  // Guarded by mu: open questions of the app-server, as in passing, by id
-	threads map[string]error // Guarded by mu: why no work may begin in a thread; nil: it may
-	places  map[string]error // Guarded by mu: only if bounded: why a thread may not be read; nil: it may
+	pending waiting[call]     // Guarded by mu: requests of the service that are not answered, by id
+	asked   waiting[question] // Guarded by mu: requests of the agent that are not answered, by id
 }
 
-// Bounds of what a gate remembers. Beyond them the connection ends, and its next one begins with nothing.
+func newGate(policy Policy, setting Setting) *gate {
+	return &gate{
+		policy: policy, setting: setting, sessions: newPlaces(), pending: waiting[call]{}, asked: waiting[question]{},
+		gits: make(chan struct{}, maxGits),
+	}
+}
+
+// Bounds of what a gate remembers.
 const (
-	maxWatched = 1000
-	maxThreads = 10_000
+	maxWatched = 1000   // requests of the service, beyond which the connection ends, and questions
+	maxThreads = 10_000 // sessions: others are not known
 )
-
-// methods are those that may be called, with their parameters. Set once.
-var methods = map[string][]string{
-	"initialize":         {"clientInfo", "capabilities"},
-	"initialized":        {},
-	"thread/start":       {"cwd", "model", "approvalPolicy", "sandbox", "ephemeral"},
-	"thread/resume":      {"threadId", "excludeTurns", "initialTurnsPage"},
-	"thread/fork":        {"threadId", "lastTurnId", "excludeTurns", "ephemeral"},
-	"thread/unsubscribe": {"threadId"},
-	"thread/list":        {"limit", "cursor", "sourceKinds", "useStateDbOnly", "sortKey", "sortDirection", "modelProviders"},
-	"thread/read":        {"threadId"},
-	"thread/turns/list":  {"threadId", "cursor", "limit", "itemsView"},
-	"thread/items/list":  {"threadId", "turnId", "limit", "sortDirection", "cursor"},
-	"thread/archive":     {"threadId"},
-	"thread/unarchive":   {"threadId"},
-	"thread/name/set":    {"threadId", "name"},
-	"turn/start":         {"threadId", "input", "clientUserMessageId", "additionalContext"},
-	"turn/steer":         {"threadId", "expectedTurnId", "input", "clientUserMessageId", "additionalContext"},
-	"turn/interrupt":     {"threadId", "turnId"},
-	"account/read":       {}, // whether somebody is signed in
-}
-
-// opensThread are the methods whose answer names a thread, its directory and its sandbox. Set once.
-var opensThread = []string{"thread/start", "thread/resume", "thread/fork"}
 
 var (
-	errMethod    = errors.New("this machine lets no such request through")
-	errUnknown   = errors.New("the session is not open here")
-	errLooser    = errors.New("the owner of this machine allows no sandbox so loose")
-	errNoAnswers = errors.New("the owner of this machine lets no such answer through")
-	errTwice     = errors.New("a request of this number waits for its answer")
-	errFull      = errors.New("more requests wait for an answer than a gate remembers")
+	errMethod   = errors.New(trees.RefusedMethod)
+	errReads    = errors.New("the owner of this machine lets its agents only read")
+	errGits     = errors.New("git is busy there")
+	errUnknown  = errors.New("the session is not open here")
+	errLooser   = errors.New("the owner of this machine allows no sandbox so loose")
+	errTwice    = errors.New("a request of this number waits for its answer")
+	errFull     = errors.New("more requests wait for an answer than a gate remembers")
+	errQuestion = errors.New("nothing was asked")
 )
 
-// A frame is a message of the service that the gate has read.
-type frame struct {
-	id     json.RawMessage
-	method string // "": it is an answer
-	passes []byte // what the app-server gets: encoded anew from what was judged
+// waiting are requests that are not answered, by id: at most maxWatched. V is what a gate remembers of each.
+type waiting[V any] map[string]V
+
+// add remembers a request. It ignores notifications, which have no id.
+func (w waiting[V]) add(id string, about V) error {
+	if id == "" || id == "null" {
+		return nil
+	}
+	switch _, waits := w[id]; {
+	case waits:
+		return errTwice
+	case len(w) >= maxWatched:
+		return errFull
+	}
+	w[id] = about
+	return nil
+}
+
+// take returns what is remembered of a request, and forgets it.
+func (w waiting[V]) take(id string) (about V, waits bool) {
+	about, waits = w[id]
+	delete(w, id)
+	return about, waits
+}
+
+// A message is one of the service that the gate has read.
+type message struct {
+	id     json.RawMessage // nil: it needs no answer
+	method string          // "": it is an answer
+	passes []byte          // what the agent gets
 }
 
 // fields are the names that the fields of a message of the service may have. Set once.
 var fields = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// fromService judges a message to the app-server. An error says why it does not pass.
-func (g *gate) fromService(data []byte) (frame, error) {
-	var f frame
-	var message object
-	if json.Unmarshal(data, &message) != nil {
-		return f, errMethod
+// fromService judges a message to the agent. An error says why it does not pass.
+func (g *gate) fromService(data []byte) (m message, err error) {
+	var all object
+	if json.Unmarshal(data, &all) != nil {
+		return m, errMethod
 	}
-	f.id, f.method = message["id"], message.text("method")
-	for name := range message {
-		if name != "trace" && !slices.Contains(fields, name) {
-			return f, errMethod
+	m.id = all["id"]
+	for name := range all {
+		if !slices.Contains(fields, name) && (name != "trace" || g.setting.Kind != kindCodex) {
+			return m, errMethod
 		}
 	}
-	if err := message.judgeTrace("trace"); err != nil {
-		return f, err
+	if err := all.judgeTrace("trace"); err != nil {
+		return m, err
 	}
-	if err := g.judge(f, message); err != nil {
-		return f, err
+	if _, calls := all["method"]; calls {
+		m.method = all.text("method")
+		err = g.judge(string(m.id), m.method, all)
+		m.passes, _ = json.Marshal(all) // what was decoded can be encoded
+	} else {
+		m.passes, err = g.answers(m.id, all)
+		m.id = nil // an answer is not answered
 	}
-	f.passes, _ = json.Marshal(message) // what was decoded can be encoded
-	return f, g.watch(string(f.id), f.method)
+	return m, err
 }
 
-// watch remembers a request whose answer the gate has to read. Where the directories are bounded, that is every one.
-func (g *gate) watch(id, method string) error {
-	greets := method == "initialize" && g.process != nil
-	if method == "" || !greets && !g.bounded() && !slices.Contains(opensThread, method) {
-		return nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pending.add(id, method)
-}
-
-// judge judges the content of a message, and puts its params back as they were decoded.
-func (g *gate) judge(f frame, message object) error {
-	if _, called := message["method"]; !called {
-		return g.answers(string(f.id), message)
-	}
-	known, ok := methods[f.method]
-	if !ok || message["result"] != nil || message["error"] != nil {
+// judge judges a request or notification, puts its params back as they were decoded, and remembers it.
+func (g *gate) judge(id, method string, all object) error {
+	rules, listed := calls[g.setting.Kind][method]
+	reads := slices.Contains(reading, method)
+	if !listed || g.apart && !reads || all["result"] != nil || all["error"] != nil {
 		return errMethod
 	}
-	raw, given := message["params"]
-	if !given {
-		return g.mayCall(f.method, nil)
-	}
 	var params object
-	if json.Unmarshal(raw, &params) != nil {
+	raw, given := all["params"]
+	if given && json.Unmarshal(raw, &params) != nil {
 		return errMethod
 	}
 	for name := range params {
-		if !slices.Contains(known, name) {
+		if _, listed := rules[name]; !listed {
 			return errMethod
 		}
 	}
-	if err := g.mayCall(f.method, params); err != nil {
-		return err
-	}
-	if params != nil {
-		message.set("params", params)
-	}
-	return nil
-}
-
-// mayCall judges the parameters of a method that may be called.
-func (g *gate) mayCall(method string, params object) error {
-	for _, name := range []string{"cwd", "sandbox", "threadId"} {
-		if raw, given := params[name]; given && params.text(name) == "" && string(raw) != `""` && string(raw) != "null" {
-			return errMethod
+	c := call{method: method, params: params}
+	for _, name := range []string{"threadId", "sessionId"} {
+		if _, listed := rules[name]; listed {
+			c.session = params.text(name)
 		}
 	}
-	if err := g.mayRead(method, params.text("threadId")); err != nil {
-		return err
+	for _, name := range slices.Sorted(maps.Keys(rules)) { // so that the same call is always refused for the same reason
+		if rules[name] == nil {
+			continue
+		}
+		if err := rules[name](g, &c, name); err != nil {
+			return err
+		}
 	}
-	switch method {
-	case "thread/start":
-		if sandbox := params.text("sandbox"); sandbox != "" && !g.policy.mayRun(sandbox) {
-			return errLooser
-		}
-		if _, given := params["sandbox"]; !given && params != nil && !g.policy.mayRun("dangerFullAccess") {
-			params.set("sandbox", g.policy.Ceiling) // as loose as is allowed, whatever the app-server's own is
-		}
-		if cwd := params.text("cwd"); cwd != "" {
-			return g.policy.mayBeIn(cwd)
-		}
-	case "turn/start", "turn/steer":
-		var input []object
-		if raw, given := params["input"]; given && json.Unmarshal(raw, &input) != nil {
-			return errMethod
-		}
-		for _, part := range input {
-			if kind := part.text("type"); kind != "text" && kind != "image" { // others name files of this machine
-				return errMethod
-			}
-		}
-		if input != nil {
-			params.set("input", input)
-		}
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		why, known := g.threads[params.text("threadId")]
-		if !known {
-			return errUnknown
-		}
-		return why
+	if c.params = nil; params != nil {
+		all.set("params", params)
 	}
-	return nil
-}
-
-// answers judges an answer to a question of the app-server. A question is answered once.
-func (g *gate) answers(id string, message object) error {
 	g.mu.Lock()
-	question := g.asked[id]
-	delete(g.asked, id)
+	err := g.pending.add(id, c)
 	g.mu.Unlock()
-	raw, given := message["result"]
-	if !given {
-		return nil // an error allows nothing
+	if err == nil && !g.apart && (method == "session/load" || method == "session/resume") {
+		g.sessions.learn(c.session, func(at *place) { at.mode, at.option = "", "" }) // the answer tells the new mode
 	}
-	var result object
-	if json.Unmarshal(raw, &result) != nil || !g.policy.mayAnswer(question, result) {
-		return errNoAnswers
-	}
-	message.set("result", result)
-	return nil
+	return err
 }
 
-// watches reports whether messages of the app-server have to be read before they pass.
-func (g *gate) watches() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.pending) > 0 || g.bounded()
+// A sender is an end of a gate to which both directions write.
+type sender struct {
+	servers.Wire
+	writing chan struct{} // a semaphore of 1: its holder writes
 }
 
-// fromAgent learns about threads from a message of the app-server, and returns what the service gets; nil: nothing.
-func (g *gate) fromAgent(data []byte) []byte {
-	var f struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-		Result json.RawMessage `json:"result"`
-		Error  *struct {
-			Message string `json:"message"`
-		} `json:"error"`
+func newSender(wire servers.Wire) *sender { return &sender{wire, make(chan struct{}, 1)} }
+
+// Write writes a frame, unless it is nil.
+func (s *sender) Write(frame []byte) error {
+	if frame == nil {
+		return nil
 	}
-	if json.Unmarshal(data, &f) != nil {
-		if g.bounded() {
-			return nil // its thread is not known
-		}
-		return data
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if f.Method != "" {
-		return g.notificationLocked(f.Params, g.askedLocked(string(f.ID), f.Method, f.Params, data))
-	}
-	method, watched := g.pending[string(f.ID)]
-	switch {
-	case !watched && g.bounded():
-		return nil // its thread is not known
-	case !watched:
-		return data
-	}
-	delete(g.pending, string(f.ID))
-	if f.Error != nil {
-		return withHolder(f.ID, f.Error.Message, data)
-	}
-	switch {
-	case method == "thread/list":
-		return g.listedLocked(f.ID, f.Result, data)
-	case method == "initialize" && g.process != nil:
-		g.process.keepGreeting(f.Result)
-		return data
-	}
-	var r struct {
-		Thread  wireThread
-		Cwd     string
-		Sandbox struct{ Type string }
-	}
-	if json.Unmarshal(f.Result, &r) != nil || r.Thread.ID == "" {
-		return data // it names no thread
-	}
-	if why := g.locateLocked(r.Thread.ID, cmp.Or(r.Cwd, r.Thread.Cwd)); why != nil {
-		return refusal(f.ID, why)
-	}
-	if slices.Contains(opensThread, method) && len(g.threads) < maxThreads {
-		var why error
-		if !g.policy.mayRun(r.Sandbox.Type) {
-			why = errLooser
-		}
-		g.threads[r.Thread.ID] = why
-	}
-	return data
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
+	return s.Wire.Write(frame)
 }
 
-// gated returns the service's end of a connection to an app-server through a gate. agent is nil if the app-server
-// rests.
-func gated(agent net.Conn, g *gate) net.Conn {
+// gated returns the service's end of a connection to an agent through a gate. agent is nil if the agent rests.
+func gated(agent servers.Wire, g *gate) net.Conn {
 	near, far := net.Pipe()
 	go func() { // ends with either end
 		defer func() { _ = far.Close() }()
-		if agent != nil {
-			defer func() { _ = agent.Close() }()
+		service, err := g.accept(far)
+		if err == nil {
+			g.between(newSender(service), agent)
+		} else if agent != nil {
+			_ = agent.Close()
 		}
-		serveOne(far, func(service *websocket.Conn) { g.between(service, agent) })
 	}()
 	return near
 }
 
-// between passes messages between the service and an app-server until either ends.
-func (g *gate) between(service *websocket.Conn, conn net.Conn) {
-	var agent *websocket.Conn
-	var err error
-	if conn != nil {
-		agent, err = handshake(conn)
-	} else if agent, err = g.wake(service); err != nil {
-		g.process.log.Info("app-server is not woken", zap.Error(err))
+// between passes messages between the service and an agent until either ends.
+func (g *gate) between(service *sender, wire servers.Wire) {
+	var agent *sender
+	var answering sync.WaitGroup
+	defer answering.Wait()
+	defer func() { _ = service.Close() }()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel() // git undoes what it has half made
+	reach := func(wire servers.Wire) {
+		agent = newSender(wire)
+		answering.Go(func() {
+			defer func() { _ = service.Close() }() // ends the other direction
+			g.toService(agent, service)
+		})
 	}
-	if err != nil {
-		return
+	if wire != nil {
+		reach(wire)
 	}
-	end := sync.OnceFunc(func() {
-		_ = agent.Close()
-		_ = service.Close()
-	})
-	defer end()
-	writing := make(chan struct{}, 1) // a semaphore: its holder writes a message to the service
-	var both sync.WaitGroup
-	both.Go(func() {
-		defer end()
-		g.toAgent(service, agent, writing)
-	})
-	both.Go(func() {
-		defer end()
-		g.toService(agent, service, writing)
-	})
-	both.Wait()
-}
-
-// toAgent passes on the messages of the service that may pass, and answers the other requests itself.
-func (g *gate) toAgent(service, agent *websocket.Conn, writing chan struct{}) {
-	service.SetReadLimit(servers.MaxFrame + 64<<10)
+	defer func() {
+		if agent != nil {
+			_ = agent.Close()
+		}
+	}()
+	var greets message // the service's initialize, while the agent rests
 	for {
-		kind, data, err := service.ReadMessage()
-		if err != nil || kind != websocket.TextMessage {
+		data, err := service.Read()
+		if _, long := errors.AsType[*servers.LongFrame](err); long {
+			continue // a request of that size is never sent
+		}
+		if err != nil {
 			return
 		}
-		f, refused := g.fromService(data)
+		m, refused := g.fromService(data)
 		switch {
 		case errors.Is(refused, errFull):
 			return
-		case refused == nil:
-			if !g.process.noteUse(f.method) || writeMessage(agent, f.passes, strings.NewReader("")) != nil {
+		case refused != nil && m.id == nil: // it needs no answer
+		case refused != nil:
+			err = service.Write(refusal(m.id, refused))
+		case m.method == trees.Method: // the agent has no part in it, and may rest
+			answering.Go(func() { _ = service.Write(g.runGit(ctx, m)) }) // the reader sees the loss
+		case agent == nil && m.method == "initialize":
+			greets = m
+			passes, _ := g.fromAgent(result(m.id, g.greeting))
+			err = service.Write(passes)
+		case agent == nil && (m.method == "initialized" || m.method == ""):
+		case agent == nil:
+			wire, why := g.wake(greets)
+			if why != nil {
+				g.process.log.Info("app-server is not woken", zap.Error(why))
 				return
 			}
-			continue
-		case len(f.id) == 0:
-			continue // a notification has no answer
-		case errors.Is(refused, errNoAnswers): // the agent waits for an answer: it gets a no to any question
-			no, _ := json.Marshal(map[string]any{"id": f.id, "result": map[string]any{
-				"decision": "decline", "action": "decline", "answers": object{}, "permissions": object{}, "scope": "turn",
-			}})
-			if writeMessage(agent, no, strings.NewReader("")) != nil {
+			reach(wire)
+			fallthrough
+		default:
+			if !g.process.noteUse(m.method) {
 				return
 			}
-			continue
+			err = agent.Write(m.passes)
 		}
-		writing <- struct{}{}
-		err = writeMessage(service, refusal(f.id, refused), strings.NewReader(""))
-		<-writing
 		if err != nil {
 			return
 		}
 	}
 }
 
-// refusedCode is the code of JSON-RPC for an invalid request.
-const refusedCode = -32600
-
-// toService passes on what the app-server sends. Messages that need not be judged are copied without being decoded.
-func (g *gate) toService(agent, service *websocket.Conn, writing chan struct{}) {
+// toService passes on what the agent sends.
+func (g *gate) toService(agent, service *sender) {
 	for {
-		kind, r, err := agent.NextReader()
-		if err != nil {
-			return
-		}
-		if kind != websocket.TextMessage {
-			continue
-		}
-		data := make([]byte, headBytes)
-		n, err := io.ReadFull(r, data)
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-			return
-		}
-		if data = data[:n]; hasMethod(data) {
-			g.process.noteUse("")
-		}
-		if g.watches() || mayAsk(data) {
-			rest, err := io.ReadAll(io.LimitReader(r, servers.MaxFrame))
-			if err != nil {
+		data, err := agent.Read()
+		if long, is := errors.AsType[*servers.LongFrame](err); is {
+			if g.leftOut(long, agent, service) != nil {
 				return
 			}
-			data = append(data, rest...)
-			more := int64(0)
-			if g.bounded() {
-				if more, err = io.Copy(io.Discard, r); err != nil {
-					return
-				}
-			}
-			if data = g.fromAgent(data); data == nil || more > 0 {
-				continue // a message that is too long to be judged does not pass
-			}
+			continue
 		}
-		writing <- struct{}{}
-		err = writeMessage(service, data, r)
-		<-writing
 		if err != nil {
+			return
+		}
+		passes, answer := g.fromAgent(data)
+		if service.Write(passes) != nil || agent.Write(answer) != nil {
 			return
 		}
 	}
+}
+
+// leftOut handles a message of the agent that is too long to be judged: the request that it answers fails. Where the
+// owner allows every directory, there is nothing to judge, and the service itself leaves it out.
+func (g *gate) leftOut(long *servers.LongFrame, agent, service *sender) error {
+	id := long.Answers()
+	if id != nil {
+		g.mu.Lock()
+		g.pending.take(string(id))
+		g.mu.Unlock()
+	}
+	from, is := agent.Wire.(*socket)
+	switch to, _ := service.Wire.(*socket); {
+	case is && to != nil && !g.bounded():
+		service.writing <- struct{}{}
+		defer func() { <-service.writing }()
+		return to.copy(from.long)
+	case id == nil:
+		return nil
+	}
+	return service.Write(refusal(id, long.Cause))
+}
+
+// wake starts an app-server that rests, and initializes it as the service did.
+func (g *gate) wake(hello message) (servers.Wire, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*startWithin)
+	defer cancel()
+	conn, err := g.process.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := open(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if hello.id == nil { // the service did not initialize: the app-server refuses its first request
+		return agent, nil
+	}
+	_ = agent.SetReadDeadline(time.Now().Add(startWithin)) // on a closed connection the read fails
+	greeting, err := agent.call(hello.id, hello.passes)
+	if err == nil && string(greeting) != string(g.greeting) {
+		g.process.keepGreeting(greeting)
+		err = errors.New("another app-server answers than before")
+	}
+	if err == nil {
+		err = errors.Join(agent.Write([]byte(`{"method":"initialized"}`)), agent.SetReadDeadline(time.Time{}))
+	}
+	if err != nil {
+		return nil, errors.Join(err, agent.Close())
+	}
+	return agent, nil
+}
+
+// Codes of errors of JSON-RPC.
+const (
+	codeRefused  = -32600 // an invalid request
+	codeNoMethod = -32601
+)
+
+// refusal returns the answer to a request that does not pass.
+func refusal(id json.RawMessage, why error) []byte { return failed(id, codeRefused, why.Error()) }
+
+// failed returns the answer to a request that fails.
+func failed(id json.RawMessage, code int, why string) []byte {
+	line, _ := json.Marshal(map[string]any{ // an id that was decoded can be encoded
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": why},
+	})
+	return line
+}
+
+// result returns the answer to a request.
+func result(id json.RawMessage, is any) []byte {
+	line, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "result": is}) // it was decoded, or is ours
+	return line
 }

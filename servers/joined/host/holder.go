@@ -27,8 +27,8 @@ func withHolder(id json.RawMessage, why string, data []byte) []byte {
 		return data
 	}
 	program := programOf(pid, lookUp)
-	answer, err := json.Marshal(map[string]any{"id": id, "error": map[string]any{
-		"code": refusedCode, "message": fmt.Sprintf("%s: %s, process %d", found[0], cmp.Or(program, "a program"), pid),
+	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
+		"code": codeRefused, "message": fmt.Sprintf("%s: %s, process %d", found[0], cmp.Or(program, "a program"), pid),
 		"data": map[string]string{"holder": program},
 	}})
 	if err != nil {

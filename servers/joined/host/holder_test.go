@@ -20,10 +20,10 @@ func TestHolder(t *testing.T) {
 	defer f.Close()
 	const refused = `{"id":1,"error":{"code":-32600,"message":"thread ` + thread + ` already has an active writer"}}`
 	ask := func() string {
-		g := newGate(Policy{})
+		g := codexGate(Policy{})
 		_, err := g.fromService([]byte(`{"id":1,"method":"thread/resume","params":{"threadId":"` + thread + `"}}`))
 		must(t, err)
-		return string(g.fromAgent([]byte(refused)))
+		return g.hears(refused)
 	}
 	if got := ask(); got != refused {
 		t.Errorf("a lock that nobody has: %s", got)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 
 	"switchboard/handoff"
@@ -43,23 +42,13 @@ func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out 
 	if err != nil {
 		return err
 	}
-	end := sync.OnceFunc(func() {
-		_ = conn.Close()
-		_ = in.Close()
-	})
-	defer end()
-	defer context.AfterFunc(ctx, end)()
 	if err := ready(); err != nil {
-		return err
+		return errors.Join(err, conn.Close(), in.Close())
 	}
-	var sending sync.WaitGroup
-	sending.Go(func() {
-		defer end()
-		_, _ = io.Copy(conn, in) // an error ends both directions, like the end of in
-	})
-	_, _ = io.Copy(out, conn)
-	end()
-	sending.Wait()
+	joined.Join(ctx, conn, struct {
+		io.ReadCloser
+		io.Writer
+	}{in, out})
 	return nil
 }
 

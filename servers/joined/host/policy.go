@@ -20,29 +20,15 @@ type Policy struct {
 
 // A Setting is an agent that may be used.
 type Setting struct {
-	Name    string
-	Kind    string   // codex or acp
-	Command []string // nil: the usual one of that name
-	Env     []string // variables beside the usual: NAME passes a variable on, NAME=value sets one
-	Mode    string   // of kind acp: the mode of its sessions, whatever the ceiling; "": one that asks
+	Name    string   `yaml:"name"`
+	Kind    string   `yaml:"kind"`    // codex or acp
+	Command []string `yaml:"command"` // nil: the usual one of that name
+	Env     []string `yaml:"env"`     // variables beside the usual: NAME passes a variable on, NAME=value sets one
+	Mode    string   `yaml:"mode"`    // of kind acp: the mode of its sessions, whatever the ceiling; "": one that asks
 }
 
 // Ceilings are the words for sandboxes, from strict to loose. Set once.
 var Ceilings = []string{"read-only", "workspace-write", "danger-full-access"}
-
-// onWire are the names of the ceilings in answers of Codex. Set once.
-var onWire = []string{"readOnly", "workspaceWrite", "dangerFullAccess"}
-
-// mayRun reports whether a sandbox, named as in Ceilings or onWire, is at most as loose as the ceiling. A sandbox of
-// another name counts as the loosest.
-func (p Policy) mayRun(sandbox string) bool {
-	if p.Ceiling == "" {
-		return true
-	}
-	most := slices.Index(Ceilings, p.Ceiling)
-	is := max(slices.Index(Ceilings, sandbox), slices.Index(onWire, sandbox))
-	return is >= 0 && is <= most
-}
 
 var errElsewhere = errors.New("the owner of this machine allows other directories only")
 

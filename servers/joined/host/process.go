@@ -47,6 +47,7 @@ type process struct {
 	workDir   string        // Set once: the directory that it is started in; "": the user's home
 	log       *zap.Logger   // Set once
 	lifecycle chan struct{} // a semaphore of 1: its holder may start or end the agent
+	sessions  *places       // Set once: of an agent of kind acp
 
 	mu       sync.Mutex
 	open     map[*usedConn]bool // Guarded by mu: connections to it

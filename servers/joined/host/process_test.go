@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
 
 	"switchboard/servers/joined"
@@ -41,16 +40,21 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return
 		}
-		go serveOne(conn, playCodex)
+		go func() {
+			if ws, err := upgrade(conn); err == nil {
+				playCodex(ws)
+			}
+		}()
 	}
 }
 
 // playCodex is an app-server whose answers have the number of its process and of its requests so far. It has a session,
 // in which a turn runs as long as there is a file "works" in its directory.
-func playCodex(conn *websocket.Conn) {
+func playCodex(conn *socket) {
+	defer conn.Close()
 	asked, greeted := 0, false
 	for {
-		_, data, err := conn.ReadMessage()
+		data, err := conn.Read()
 		var f struct {
 			ID     json.RawMessage
 			Method string
@@ -75,7 +79,7 @@ func playCodex(conn *websocket.Conn) {
 			}
 			answer = fmt.Sprintf(`{"id":%s,"result":{"thread":{"id":"t","status":{"type":%q}}}}`, f.ID, status)
 		}
-		if asked++; conn.WriteMessage(websocket.TextMessage, []byte(answer)) != nil {
+		if asked++; conn.Write([]byte(answer)) != nil {
 			return
 		}
 	}
@@ -92,13 +96,47 @@ func installed(t *testing.T, dir, script string) *agents {
 	})
 }
 
+// playing returns the agents of a machine whose codex is playCodex, and an app-server of them that has not run yet.
+func playing(t *testing.T) (*agents, *process) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
+	a := again(t, dir)
+	return a, a.all()[0]
+}
+
+// again returns the agents of the machine as another process of ours has them.
+func again(t *testing.T, dir string) *agents {
+	t.Helper()
+	own, err := os.Executable()
+	must(t, err)
+	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
+	t.Cleanup(func() { a.end() })
+	return a
+}
+
+// greet connects to codex as the service does, and initializes it.
+func (a *agents) greet(t *testing.T) *socket {
+	t.Helper()
+	conn, err := a.dial(t.Context(), joined.Opening{Agent: "codex"})
+	must(t, err)
+	ws, err := open(t.Context(), conn)
+	must(t, err)
+	t.Cleanup(func() { _ = ws.Close() })
+	if got := told(t, ws, "initialize"); !strings.HasSuffix(got, `"result":{"userAgent":"codex/0.169.0"}}`) {
+		t.Errorf("greeted by %s", got)
+	}
+	must(t, ws.Write([]byte(`{"method":"initialized"}`)))
+	return ws
+}
+
 // asked connects to the agent of a machine and returns its answer.
 func asked(t *testing.T, a *agents) string {
 	t.Helper()
 	conn, err := a.all()[0].dial(t.Context())
 	must(t, err)
 	defer conn.Close()
-	ws, err := handshake(conn)
+	ws, err := open(t.Context(), conn)
 	must(t, err)
 	told(t, ws, "initialize")
 	return told(t, ws, "thread/list")
@@ -107,18 +145,12 @@ func asked(t *testing.T, a *agents) string {
 // TestAgentOutlivesUs: an agent is started when it is needed, is found again by the next process of ours, and is ended
 // on request, or when nobody used it for a day.
 func TestAgentOutlivesUs(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
-	own, err := os.Executable()
-	must(t, err)
-	script := agentEnv + "=1 exec " + own + ` "$@"`
-	first := installed(t, dir, script)
-	t.Cleanup(func() { first.end() })
+	first, p := playing(t)
 	pid := asked(t, first)
 	if again := asked(t, first); again != pid {
 		t.Errorf("it was started twice: %s and %s", pid, again)
 	}
-	next := installed(t, dir, script)
+	next := again(t, p.dir)
 	if again := asked(t, next); again != pid {
 		t.Errorf("it was not found again: %s and %s", pid, again)
 	}
@@ -139,35 +171,20 @@ func TestAgentOutlivesUs(t *testing.T) {
 // TestAgentEndsInAnotherTimeZone: an agent is ended also after the machine has moved to another time zone or language.
 // One that cannot be ended does not rest, and is named.
 func TestAgentEndsInAnotherTimeZone(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
 	t.Setenv("TZ", "America/New_York")
-	own, err := os.Executable()
-	must(t, err)
-	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
-	p := a.all()[0]
-	greet := func() {
-		t.Helper()
-		conn, err := a.dial(t.Context(), joined.Opening{Agent: "codex"})
-		must(t, err)
-		ws, err := handshake(conn)
-		must(t, err)
-		told(t, ws, "initialize")
-		told(t, ws, "thread/list")
-		must(t, ws.Close())
-	}
-	greet()
-	began := readRecord(dir, "codex")
+	a, p := playing(t)
+	told(t, a.greet(t), "thread/list")
+	began := readRecord(p.dir, "codex")
 	t.Cleanup(func() { _ = syscall.Kill(began.PID, syscall.SIGKILL) }) // it has ended, unless the test fails
 	t.Setenv("TZ", "Asia/Tokyo")
 	p.endUnused(t.Context(), time.Now().Add(2*unusedFor))
 	if p.listens() || p.resting() == nil {
 		t.Errorf("it listens: %t, and rests: %t", p.listens(), p.resting() != nil)
 	}
-	greet()
-	is := readRecord(dir, "codex")
+	told(t, a.greet(t), "thread/list")
+	is := readRecord(p.dir, "codex")
 	t.Cleanup(func() { _ = syscall.Kill(is.PID, syscall.SIGKILL) })
-	must(t, writeJSON(dir, "codex"+processFile, processRecord{PID: is.PID, Kind: kindCodex, Began: "lost"}))
+	must(t, writeJSON(p.dir, "codex"+processFile, processRecord{PID: is.PID, Kind: kindCodex, Began: "lost"}))
 	p.endUnused(t.Context(), time.Now().Add(4*unusedFor))
 	if p.resting() != nil {
 		t.Error("one that runs is said to rest")
@@ -180,27 +197,8 @@ func TestAgentEndsInAnotherTimeZone(t *testing.T) {
 // TestCodexRests: an app-server that nobody used for a day is ended, though the service is connected and polls lists.
 // A new connection gets the same answer to initialize, and its first request starts the app-server.
 func TestCodexRests(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
-	own, err := os.Executable()
-	must(t, err)
-	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
-	t.Cleanup(func() { a.end() })
-	p := a.all()[0]
-	greet := func() *websocket.Conn {
-		t.Helper()
-		conn, err := a.dial(t.Context(), joined.Opening{Agent: "codex"})
-		must(t, err)
-		ws, err := handshake(conn)
-		must(t, err)
-		t.Cleanup(func() { _ = ws.Close() })
-		if got := told(t, ws, "initialize"); got != `{"id":1,"result":{"userAgent":"codex/0.169.0"}}` {
-			t.Errorf("greeted by %s", got)
-		}
-		must(t, ws.WriteMessage(websocket.TextMessage, []byte(`{"method":"initialized"}`)))
-		return ws
-	}
-	ws := greet()
+	a, p := playing(t)
+	ws := a.greet(t)
 	first := told(t, ws, "thread/start")
 	used := time.Now()
 	told(t, ws, "thread/list")
@@ -212,7 +210,7 @@ func TestCodexRests(t *testing.T) {
 	if got := told(t, ws, "thread/start"); got != "" {
 		t.Errorf("one that was ended says %s", got)
 	}
-	ws = greet()
+	ws = a.greet(t)
 	if conn, err := connect(t.Context(), p.socket); err == nil {
 		_ = conn.Close()
 		t.Error("it runs although nobody needs it")
@@ -249,22 +247,13 @@ func TestGivenBackBesideAFork(t *testing.T) {
 // TestCodexWorksOn: an app-server in which a turn runs is not ended, however long it is silent, with or without a
 // connection. After the end of the turn it is.
 func TestCodexWorksOn(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("CODEX_HOME", filepath.Join(dir, "never", "used"))
-	own, err := os.Executable()
-	must(t, err)
-	a := installed(t, dir, agentEnv+"=1 exec "+own+` "$@"`)
-	t.Cleanup(func() { a.end() })
-	p := a.all()[0]
+	a, p := playing(t)
 	first := asked(t, a)
-	must(t, os.WriteFile(filepath.Join(dir, "works"), nil, 0o600))
-	conn, err := a.dial(t.Context(), joined.Opening{Agent: "codex"})
-	must(t, err)
-	ws, err := handshake(conn)
-	must(t, err)
-	told(t, ws, "initialize")
+	must(t, os.WriteFile(filepath.Join(p.dir, "works"), nil, 0o600))
+	ws := a.greet(t)
+	told(t, ws, "thread/list")
 	p.endUnused(t.Context(), time.Now().Add(2*unusedFor))
-	if again := told(t, ws, "thread/list"); !strings.Contains(again, `"asked":1`) {
+	if again := told(t, ws, "thread/list"); !strings.Contains(again, `"asked":2`) {
 		t.Errorf("it does not go on: %q", again)
 	}
 	must(t, ws.Close())
@@ -272,7 +261,7 @@ func TestCodexWorksOn(t *testing.T) {
 	if again := asked(t, a); again != first {
 		t.Errorf("it was ended in the middle of its work: %s after %s", again, first)
 	}
-	must(t, os.Remove(filepath.Join(dir, "works")))
+	must(t, os.Remove(filepath.Join(p.dir, "works")))
 	p.endUnused(t.Context(), time.Now().Add(6*unusedFor))
 	if again := asked(t, a); again == first {
 		t.Error("it was not ended although nobody used it")
@@ -280,10 +269,10 @@ func TestCodexWorksOn(t *testing.T) {
 }
 
 // told returns a connection's answer to a method; "": the connection has ended.
-func told(t *testing.T, ws *websocket.Conn, method string) string {
+func told(t *testing.T, ws *socket, method string) string {
 	t.Helper()
-	_ = ws.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":1,"method":%q,"params":{}}`, method)) // it may be over
-	_, data, err := ws.ReadMessage()
+	_ = ws.Write(fmt.Appendf(nil, `{"id":1,"method":%q,"params":{}}`, method)) // it may be over
+	data, err := ws.Read()
 	if err != nil {
 		return ""
 	}
@@ -307,5 +296,34 @@ func TestAgentThatEnds(t *testing.T) {
 	}
 	if _, err := a.dial(t.Context(), joined.Opening{Agent: "/etc/passwd"}); err == nil {
 		t.Error("something was reached that is no agent")
+	}
+}
+
+// TestPipe: a client by ssh reaches an agent once it is told so. Pipe returns when the client has gone, and the agent
+// goes on.
+func TestPipe(t *testing.T) {
+	a, p := playing(t)
+	ours, theirs := net.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Pipe(t.Context(), a.cfg, Wanted{Agent: "codex"}, theirs, theirs, func() error {
+			_, err := theirs.Write([]byte("!"))
+			return err
+		})
+	}()
+	mark := make([]byte, 1)
+	if _, err := ours.Read(mark); err != nil || mark[0] != '!' {
+		t.Fatalf("told %q", mark)
+	}
+	ws, err := open(t.Context(), ours)
+	must(t, err)
+	told(t, ws, "initialize")
+	if got := told(t, ws, "thread/list"); !strings.Contains(got, `"pid"`) {
+		t.Errorf("answered %q", got)
+	}
+	must(t, ws.Close())
+	must(t, <-ended)
+	if !p.listens() {
+		t.Error("the agent has ended with its client")
 	}
 }

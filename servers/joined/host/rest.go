@@ -3,20 +3,15 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"slices"
-	"strings"
+	"strconv"
 	"syscall"
 	"time"
 
-	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
-
-	"switchboard/handoff"
-	"switchboard/servers"
 )
 
 // An app-server that nobody used for a day, and in which no turn runs, is ended, even while the service is connected.
@@ -43,6 +38,9 @@ func (p *process) noteUse(method string) bool {
 
 // keepGreeting stores the app-server's answer to initialize.
 func (p *process) keepGreeting(result json.RawMessage) {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.greeting = slices.Clone(result)
@@ -137,13 +135,24 @@ func (p *process) works(ctx context.Context) bool {
 // anyActive asks an app-server whether a turn runs in any of its loaded threads, also those that thread/list omits.
 func anyActive(ctx context.Context, conn net.Conn) (bool, error) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // ends a read that waits for an answer
-	agent, err := handshake(conn)
+	agent, err := open(ctx, conn)
 	if err != nil {
-		return false, errors.Join(err, conn.Close())
+		return false, err
 	}
 	defer func() { _ = agent.Close() }() // nothing more is sent
+	ask := func(method string, params map[string]any, into any) error {
+		request, err := json.Marshal(map[string]any{"id": method, "method": method, "params": params})
+		if err != nil {
+			return err
+		}
+		is, err := agent.call(json.RawMessage(strconv.Quote(method)), request)
+		if err != nil {
+			return fmt.Errorf("%s: %w", method, err)
+		}
+		return json.Unmarshal(is, into)
+	}
 	us := map[string]string{"name": "switchboard", "version": "1"}
-	if err := call(agent, "initialize", map[string]any{"clientInfo": us}, new(struct{})); err != nil {
+	if err := ask("initialize", map[string]any{"clientInfo": us}, new(struct{})); err != nil {
 		return false, err
 	}
 	var loaded struct {
@@ -153,14 +162,14 @@ func anyActive(ctx context.Context, conn net.Conn) (bool, error) {
 	for more := true; more; more = loaded.NextCursor != nil {
 		params := map[string]any{"cursor": loaded.NextCursor}
 		loaded.Data, loaded.NextCursor = nil, nil
-		if err := call(agent, "thread/loaded/list", params, &loaded); err != nil {
+		if err := ask("thread/loaded/list", params, &loaded); err != nil {
 			return false, err
 		}
 		for _, id := range loaded.Data {
 			var read struct {
 				Thread struct{ Status struct{ Type string } }
 			}
-			if err := call(agent, "thread/read", map[string]any{"threadId": id}, &read); err != nil {
+			if err := ask("thread/read", map[string]any{"threadId": id}, &read); err != nil {
 				return false, err
 			}
 			if read.Thread.Status.Type == "active" {
@@ -169,111 +178,4 @@ func anyActive(ctx context.Context, conn net.Conn) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// call sends a request to an app-server and decodes its result. It skips other messages of the app-server.
-func call(agent *websocket.Conn, method string, params map[string]any, result any) error {
-	message, err := json.Marshal(map[string]any{"id": method, "method": method, "params": params})
-	if err == nil {
-		err = writeMessage(agent, message, strings.NewReader(""))
-	}
-	for err == nil {
-		var f struct {
-			ID     string
-			Method string
-			Result json.RawMessage
-			Error  json.RawMessage
-		}
-		var data []byte
-		if _, data, err = agent.ReadMessage(); err != nil || json.Unmarshal(data, &f) != nil || f.ID != method {
-			continue
-		}
-		if f.Result == nil {
-			return fmt.Errorf("%s: %s", method, handoff.Clip(string(f.Error), 300))
-		}
-		return json.Unmarshal(f.Result, result)
-	}
-	return err
-}
-
-// wake answers initialize in place of an app-server that rests, and starts the app-server with the first message that
-// needs it.
-func (g *gate) wake(service *websocket.Conn) (agent *websocket.Conn, err error) {
-	service.SetReadLimit(servers.MaxFrame + 64<<10)
-	var hello, first frame
-	for first.method == "" {
-		kind, data, err := service.ReadMessage()
-		if err != nil || kind != websocket.TextMessage {
-			return nil, errors.Join(err, errMethod)
-		}
-		f, refused := g.fromService(data)
-		switch {
-		case errors.Is(refused, errFull):
-			return nil, refused
-		case refused != nil && len(f.id) > 0 && f.method != "":
-			err = writeMessage(service, refusal(f.id, refused), strings.NewReader(""))
-		case refused != nil || f.method == "initialized" || f.method == "": // it needs no answer
-		case f.method == "initialize":
-			hello = f
-			answer, _ := json.Marshal(map[string]json.RawMessage{"id": f.id, "result": g.greeting}) // both were decoded
-			err = writeMessage(service, g.fromAgent(answer), strings.NewReader(""))
-		default:
-			first = f
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*startWithin)
-	defer cancel()
-	conn, err := g.process.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if agent, err = handshake(conn); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	_ = agent.SetReadDeadline(time.Now().Add(startWithin)) // on a closed connection the read fails
-	err = errors.Join(g.introduce(agent, hello), agent.SetReadDeadline(time.Time{}))
-	if err == nil && g.process.noteUse(first.method) {
-		err = writeMessage(agent, first.passes, strings.NewReader(""))
-	}
-	if err != nil {
-		return nil, errors.Join(err, agent.Close())
-	}
-	return agent, nil
-}
-
-// introduce initializes an app-server that was started again, with the service's initialize. It fails if the answer is
-// not the one that the service has got.
-func (g *gate) introduce(agent *websocket.Conn, hello frame) error {
-	if hello.id == nil {
-		return nil // the service did not initialize: the app-server refuses its first request
-	}
-	if err := writeMessage(agent, hello.passes, strings.NewReader("")); err != nil {
-		return err
-	}
-	for {
-		_, data, err := agent.ReadMessage()
-		if err != nil {
-			return err
-		}
-		var f struct{ ID, Result json.RawMessage }
-		if json.Unmarshal(data, &f) != nil || string(f.ID) != string(hello.id) {
-			continue
-		}
-		if string(f.Result) != string(g.greeting) {
-			g.process.keepGreeting(f.Result)
-			return errors.New("another app-server answers than before")
-		}
-		return writeMessage(agent, []byte(`{"method":"initialized"}`), strings.NewReader(""))
-	}
-}
-
-// headBytes is how much of a message is searched for a method, in bytes.
-const headBytes = 256
-
-// hasMethod reports whether a message of the app-server is a notification or request, by its first bytes.
-func hasMethod(head []byte) bool {
-	return strings.Contains(string(head[:min(len(head), headBytes)]), `"method"`)
 }

@@ -1,90 +1,149 @@
 package host
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/transport"
 )
 
-// serveOne serves one WebSocket on a connection.
-func serveOne(conn net.Conn, serve func(*websocket.Conn)) {
-	l := &oneConn{conn: make(chan net.Conn, 1), done: make(chan struct{})}
-	l.conn <- conn
-	upgrader := websocket.Upgrader{ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10}
-	server := &http.Server{ReadHeaderTimeout: startWithin, Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			defer l.end()
-			service, err := upgrader.Upgrade(w, r, nil)
-			if err != nil {
-				return // Upgrade has answered
-			}
-			defer func() { _ = service.Close() }()
-			serve(service)
-		})}
-	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			l.end()
-		}
+const (
+	writeWithin = 30 * time.Second // for one message
+	bufferBytes = 32 << 10
+	maxRequest  = 64 << 10 // bytes of the request that opens a WebSocket
+)
+
+// A socket is a WebSocket as a wire.
+type socket struct {
+	*websocket.Conn
+	long io.Reader // Owned by the reader: the message for which Read has returned a LongFrame
+}
+
+// accept returns the service's end of a gate as a wire.
+func (g *gate) accept(conn net.Conn) (servers.Wire, error) {
+	if g.setting.Kind == kindACP {
+		return transport.LinesOver(conn), nil
 	}
-	_ = server.Serve(l) // until the one connection has ended
-}
-
-// oneConn is a listener that gives one connection, and then waits for its end.
-type oneConn struct {
-	conn chan net.Conn
-	done chan struct{}
-	once sync.Once
-}
-
-func (l *oneConn) end() { l.once.Do(func() { close(l.done) }) }
-
-// Accept implements [net.Listener].
-func (l *oneConn) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conn:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
+	s, err := upgrade(conn)
+	if err == nil {
+		s.SetReadLimit(servers.MaxFrame + 64<<10)
 	}
+	return s, err
 }
 
-// Close implements [net.Listener].
-func (l *oneConn) Close() error { l.end(); return nil }
+// upgrade has the other end open a WebSocket on a connection.
+func upgrade(conn net.Conn) (*socket, error) {
+	in := bufio.NewReader(io.LimitReader(conn, maxRequest))
+	w := &hijacked{bufio.NewReadWriter(in, bufio.NewWriter(conn)), conn, http.Header{}}
+	if err := conn.SetDeadline(time.Now().Add(startWithin)); err != nil {
+		return nil, err
+	}
+	r, err := http.ReadRequest(w.Reader)
+	if err != nil {
+		return nil, err
+	}
+	up := websocket.Upgrader{ReadBufferSize: bufferBytes, WriteBufferSize: bufferBytes}
+	ws, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &socket{Conn: ws}, nil // it has removed the deadline
+}
 
-// Addr implements [net.Listener].
-func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "line", Net: "unix"} }
+// hijacked is the answer to the one request of a connection.
+type hijacked struct {
+	*bufio.ReadWriter
+	conn   net.Conn
+	header http.Header
+}
 
-// handshake opens a WebSocket on a connection to an app-server.
-func handshake(conn net.Conn) (*websocket.Conn, error) {
+// Header implements [http.ResponseWriter].
+func (h *hijacked) Header() http.Header { return h.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (h *hijacked) WriteHeader(int) {}
+
+// Hijack implements [http.Hijacker].
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.conn, h.ReadWriter, nil }
+
+// open opens a WebSocket on a connection to an app-server.
+func open(ctx context.Context, conn net.Conn) (*socket, error) {
 	dialer := websocket.Dialer{
-		HandshakeTimeout: startWithin, ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
+		HandshakeTimeout: startWithin, ReadBufferSize: bufferBytes, WriteBufferSize: bufferBytes,
 		NetDial: func(string, string) (net.Conn, error) { return conn, nil },
 	}
-	agent, _, err := dialer.Dial("ws://localhost/", nil)
-	return agent, err
+	ws, _, err := dialer.DialContext(ctx, "ws://localhost/", nil)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &socket{Conn: ws}, nil
 }
 
-// writeWithin bounds the writing of one message.
-const writeWithin = 30 * time.Second
+// Read implements [servers.Wire]. A message that is too long can be passed on by copy, until the next Read.
+func (s *socket) Read() ([]byte, error) {
+	for {
+		kind, r, err := s.NextReader()
+		if err != nil {
+			return nil, err
+		}
+		if kind != websocket.TextMessage {
+			continue
+		}
+		data, err := io.ReadAll(io.LimitReader(r, servers.MaxFrame+1))
+		if err == nil && len(data) > servers.MaxFrame {
+			s.long = io.MultiReader(bytes.NewReader(data), r)
+			err = &servers.LongFrame{Head: data[:servers.LongHead], Size: len(data), Cause: servers.ErrLongFrame}
+		}
+		return data, err
+	}
+}
 
-// writeMessage writes a text message: data, and then the rest.
-func writeMessage(to *websocket.Conn, data []byte, rest io.Reader) error {
-	if err := to.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+// Write implements [servers.Wire].
+func (s *socket) Write(frame []byte) error { return s.copy(bytes.NewReader(frame)) }
+
+// copy writes a message.
+func (s *socket) copy(message io.Reader) error {
+	if err := s.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
 		return err
 	}
-	w, err := to.NextWriter(websocket.TextMessage)
+	w, err := s.NextWriter(websocket.TextMessage)
+	if err == nil {
+		_, err = io.Copy(w, message)
+	}
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(data); err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, rest); err != nil {
-		return err
-	}
 	return w.Close()
+}
+
+// call sends a request to an app-server and returns its result. It skips other messages of the app-server.
+func (s *socket) call(id json.RawMessage, request []byte) (json.RawMessage, error) {
+	err := s.Write(request)
+	for err == nil {
+		var data []byte
+		if data, err = s.Read(); err != nil {
+			break
+		}
+		var answer struct{ ID, Result, Error json.RawMessage }
+		switch {
+		case json.Unmarshal(data, &answer) != nil || string(answer.ID) != string(id):
+		case answer.Result == nil:
+			return nil, fmt.Errorf("%s", handoff.Clip(string(answer.Error), 300))
+		default:
+			return answer.Result, nil
+		}
+	}
+	return nil, err
 }

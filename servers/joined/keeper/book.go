@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 )
 
 // How long other requests wait for one that the agent has not answered.
@@ -26,22 +27,21 @@ const (
 )
 
 // A book is the state of a keeper. Its methods take one message or event each. They put into toAgent, toClients and
-// alarms what the keeper has to do. It is owned by one goroutine.
+// alarms what the keeper has to do. Calls must not overlap.
 type book struct {
-	clients      map[uint64]bool            // that are attached
-	initParams   json.RawMessage            // of the newest client's initialize: the agent is initialized with these
-	initResult   map[string]json.RawMessage // the agent's answer to initialize; nil: it has not answered yet
-	closes       bool                       // the agent can close sessions
-	running      bool                       // the agent was started and sent initialize
-	ready        bool                       // the agent has answered initialize
-	initFailed   bool                       // the agent has answered initialize with an error
-	leaving      bool                       // the agent is ended unused: new messages are for the next one
-	lastID       int64                      // of the newest request to the agent
-	waiting      map[int64]request          // requests to the agent that it has not answered
-	sessions     sessions
-	questions    map[string]agentRequest // requests of the agent that are not answered, by id
-	initializing []request               // initialize of clients, until the agent has answered its own
-	queued       []queued                // messages that the agent cannot take yet
+	clients    map[uint64]bool            // that are attached
+	initParams json.RawMessage            // of the newest client's initialize: the agent is initialized with these
+	initResult map[string]json.RawMessage // the agent's answer to initialize; nil: it has not answered yet
+	closes     bool                       // the agent can close sessions
+	running    bool                       // the agent was started and sent initialize
+	ready      bool                       // the agent has answered initialize
+	initFailed bool                       // the agent has answered initialize with an error
+	leaving    bool                       // the agent is ended unused: new messages are for the next one
+	lastID     int64                      // of the newest request to the agent
+	waiting    map[int64]request          // requests to the agent that it has not answered
+	sessions   sessions
+	questions  map[string]agentRequest // requests of the agent that are not answered, by id
+	queued     []queued                // messages that the agent cannot take yet
 
 	toAgent   [][]byte
 	toClients []clientMessage
@@ -79,7 +79,7 @@ type agentRequest struct{ method, session string }
 type queued struct {
 	request
 
-	agentID int64 // its id to the agent; 0: a notification
+	agentID int64 // its id to the agent; 0: it has none, as a notification
 	line    []byte
 }
 
@@ -107,7 +107,7 @@ func (b *book) unsend(h queued) {
 }
 
 // needsAgent reports whether the agent is needed and does not run.
-func (b *book) needsAgent() bool { return !b.running && len(b.initializing)+len(b.queued) > 0 }
+func (b *book) needsAgent() bool { return !b.running && len(b.queued) > 0 }
 
 // owesAnswer reports whether a client waits for an answer that the agent should give soon. Prompts do not count, since
 // they take long, nor late requests, nor lists: these are polled, also from an agent that answers no more.
@@ -117,7 +117,7 @@ func (b *book) owesAnswer() bool {
 			return true
 		}
 	}
-	return len(b.initializing) > 0
+	return slices.ContainsFunc(b.queued, func(h queued) bool { return h.method == doInitialize })
 }
 
 // started notes that the agent was started, and sends it initialize.
@@ -132,9 +132,6 @@ func (b *book) started() {
 
 // fail answers all requests that wait for the agent to start with an error.
 func (b *book) fail(why string) {
-	for _, r := range b.initializing {
-		b.answer(r, frame{Error: failure(codeFailed, why)})
-	}
 	for _, h := range b.queued {
 		f := frame{Error: failure(codeFailed, why)}
 		if s := b.sessions.all[h.session]; s != nil && s.turn != nil && h.method == doPrompt {
@@ -146,7 +143,7 @@ func (b *book) fail(why string) {
 			b.answer(h.request, f)
 		}
 	}
-	b.initializing, b.queued = nil, nil
+	b.queued = nil
 }
 
 // leave notes that the agent is being ended, since nobody used it. From here on it gets no requests.
@@ -219,7 +216,7 @@ func (b *book) fromAgent(line []byte) (works bool) {
 
 // tooLong handles an answer of the agent that was too long to be read: the client gets an error.
 func (b *book) tooLong(id []byte) {
-	b.response(frame{ID: id, Error: failure(codeFailed, "its answer was longer than 16 MiB")})
+	b.response(frame{ID: id, Error: failure(codeFailed, servers.ErrLongFrame.Error())})
 }
 
 // response handles the agent's answer to a request.
@@ -292,10 +289,6 @@ func (b *book) greet(f frame) {
 	_ = json.Unmarshal(f.Result, &can) // without the capability it closes none
 	does := string(can.Agent.Sessions.Close)
 	b.closes = does != "" && does != "null" && does != "false"
-	for _, r := range b.initializing {
-		b.answer(r, frame{Result: b.initAnswer()})
-	}
-	b.initializing = nil
 	b.release()
 }
 

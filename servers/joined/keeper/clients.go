@@ -19,7 +19,6 @@ func (b *book) detach(client uint64) {
 			delete(s.turn.clients, client)
 		}
 	}
-	b.initializing = slices.DeleteFunc(b.initializing, func(r request) bool { return r.client == client })
 	b.queued = slices.DeleteFunc(b.queued, func(h queued) bool {
 		if h.client != client || h.method == doPrompt && b.sessions.ensure(h.session).hasClient() {
 			return false // another client waits for the prompt
@@ -85,7 +84,7 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 		if b.initResult != nil {
 			b.answer(r, frame{Result: b.initAnswer()})
 		} else {
-			b.initializing = append(b.initializing, r)
+			b.enqueue(queued{request: r})
 		}
 		return false
 	case f.Method == doAdopt:
@@ -175,8 +174,12 @@ func (b *book) forward(r request, f frame) {
 	b.enqueue(h)
 }
 
-// sendAgent sends a message to the agent.
+// sendAgent sends a message to the agent, and answers initialize in its place.
 func (b *book) sendAgent(h queued) {
+	if h.method == doInitialize {
+		b.answer(h.request, frame{Result: b.initAnswer()})
+		return
+	}
 	b.toAgent = append(b.toAgent, h.line)
 	if h.reopens(h.session) {
 		b.alarms = append(b.alarms, alarm{h.agentID, openedBy})

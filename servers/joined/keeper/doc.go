@@ -36,5 +36,5 @@
 // # Layers
 //
 // The book is the state: the agent, its sessions, its clients and the requests that are not answered. It decides what
-// each message leads to, without I/O. The keeper is the loop that owns the book and does the I/O.
+// each message leads to, without I/O. The keeper owns the book and does the I/O.
 package keeper

@@ -52,45 +52,33 @@ type Config struct {
 	Log      *zap.Logger
 }
 
-// A keeper is the loop that owns a book. All but cfg and the channels is owned by run.
+// A keeper owns a book and does the I/O.
 type keeper struct {
-	cfg  Config // Set once
-	book *book
+	cfg  Config         // Set once
 	work sync.WaitGroup // readers and writers
 
+	mu           sync.Mutex // the fields below are guarded by it
+	book         *book
 	lastID       uint64             // of the newest client
 	clients      map[uint64]*client // that are connected
-	accepted     chan net.Conn
-	fromClients  chan clientMessage
-	disconnected chan uint64 // clients that have closed their connection
-
-	agent        *runningAgent // nil: it does not run
-	fromAgent    chan message
-	agentEnded   chan error
-	due          chan int64 // ids of requests to the agent whose alarm is due
-	lastUsed     time.Time  // when the agent was used last
-	lastLeft     time.Time  // when a client or an agent left last
-	agentStarted time.Time  // when the agent was started last
-	failures     int        // of the agent, in a row
-	retry        time.Time  // when the agent may be started again
-	gaps         uint64     // sessions.gaps when it was logged last
-}
-
-// A message is a line of the agent, or the id of the request that a line answered which was too long.
-type message struct {
-	line    []byte
-	answers []byte
+	agent        *runningAgent      // nil: it does not run
+	lastUsed     time.Time          // when the agent was used last
+	lastLeft     time.Time          // when a client or an agent left last
+	agentStarted time.Time          // when the agent was started last
+	failures     int                // of the agent, in a row
+	retry        time.Time          // when the agent may be started again
+	gaps         uint64             // sessions.gaps when it was logged last
+	over         bool               // Keep is about to return
 }
 
 // client is a connection. It is attached once its first message has named its instance.
 type client struct {
-	id         uint64
-	attached   bool
-	name       string // of its instance; "": the only one
-	conn       net.Conn
-	out        *outbox
-	dropped    chan struct{} // closed by drop
-	readerDone chan struct{} // closed when the reader of conn has ended
+	id   uint64
+	conn net.Conn
+	out  *outbox
+
+	attached bool   // Guarded by keeper.mu
+	name     string // Guarded by keeper.mu: of its instance; "": the only one
 }
 
 // runningAgent is an agent and the queue of its input.
@@ -115,93 +103,73 @@ func (r *runningAgent) end() {
 func Keep(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	k := &keeper{
-		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxRecorded)),
-		accepted: make(chan net.Conn), fromClients: make(chan clientMessage), disconnected: make(chan uint64),
-		clients: map[uint64]*client{}, fromAgent: make(chan message), agentEnded: make(chan error), due: make(chan int64),
-		lastUsed: time.Now(), lastLeft: time.Now(),
+		cfg: cfg, book: newBook(cmp.Or(cfg.Room, maxRecorded)), clients: map[uint64]*client{}, lastUsed: time.Now(),
+		lastLeft: time.Now(),
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	failed := make(chan error, 1)
-	k.work.Go(func() { failed <- k.accept(ctx) })
+	k.work.Go(func() { failed <- k.accept() })
 	err := k.run(ctx, failed)
-	cancel()
 	_ = cfg.Listener.Close()
-	k.dropAll()
-	k.quit()
+	k.handle(func() {
+		k.over = true
+		k.dropAll()
+		if k.agent != nil {
+			k.endAgent()
+		}
+	})
 	k.work.Wait()
 	return err
 }
 
-func (k *keeper) accept(ctx context.Context) error {
+func (k *keeper) accept() error {
 	for {
 		conn, err := k.cfg.Listener.Accept()
 		if err != nil {
 			return err
 		}
-		select {
-		case k.accepted <- conn:
-		case <-ctx.Done():
-			_ = conn.Close()
-			return nil
-		}
+		k.handle(func() { k.connect(conn) })
 	}
 }
 
-// run handles one event after another.
+// run waits until the keeper is to end, and ends an agent that nobody uses.
 func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 	tick := time.NewTicker(min(time.Minute, k.cfg.Unused/4))
 	defer tick.Stop()
-	for {
+	for unused := false; !unused; { // for the next client another keeper is started
 		select {
 		case <-ctx.Done():
 			return nil
 		case err := <-failed:
 			return err
-		case conn := <-k.accepted:
-			k.connect(conn)
-		case id := <-k.disconnected:
-			k.drop(k.clients[id])
-		case m := <-k.fromClients:
-			if k.attach(k.clients[m.client], m.line) && k.book.fromClient(m.client, m.line) {
-				k.lastUsed = time.Now()
-			}
-		case m := <-k.fromAgent:
-			if m.answers != nil {
-				k.book.tooLong(m.answers)
-			} else if k.book.fromAgent(m.line) {
-				k.lastUsed = time.Now()
-			}
-		case err := <-k.agentEnded:
-			k.onAgentEnd(err)
-		case id := <-k.due:
-			k.book.due(id)
 		case <-tick.C:
-			switch {
-			case k.agent != nil && time.Since(k.lastUsed) > k.cfg.Unused && !k.book.owesAnswer() && !k.book.sessions.works():
-				k.cfg.Log.Info("agent is ended: it is not used")
-				k.endAgent()
-				k.book.leave()
-			case k.agent == nil && len(k.clients) == 0 && time.Since(k.lastLeft) > k.cfg.Unused &&
-				!k.book.sessions.owesOutcome():
-				return nil // for the next client another keeper is started
-			}
+			k.handle(func() { unused = k.rest() })
 		}
-		k.start()
-		k.flush()
-		k.alarm(ctx)
 	}
+	return nil
 }
 
-// alarm sets the alarms that the book asks for.
-func (k *keeper) alarm(ctx context.Context) {
+// rest ends an agent that nobody uses, and reports whether nobody uses the keeper either.
+func (k *keeper) rest() bool {
+	switch {
+	case k.agent == nil:
+		return len(k.clients) == 0 && time.Since(k.lastLeft) > k.cfg.Unused && !k.book.sessions.owesOutcome()
+	case time.Since(k.lastUsed) > k.cfg.Unused && !k.book.owesAnswer() && !k.book.sessions.works():
+		k.cfg.Log.Info("agent is ended: it is not used")
+		k.endAgent()
+		k.book.leave()
+	}
+	return false
+}
+
+// handle takes a step, and does what the book asks for then.
+func (k *keeper) handle(step func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	step()
+	k.start()
+	k.flush()
 	for _, a := range k.book.alarms {
-		time.AfterFunc(a.after, func() {
-			select {
-			case k.due <- a.id:
-			case <-ctx.Done():
-			}
-		})
+		time.AfterFunc(a.after, func() { k.handle(func() { k.book.due(a.id) }) })
 	}
 	k.book.alarms = nil
 }
@@ -212,8 +180,7 @@ func (k *keeper) connect(conn net.Conn) {
 		k.drop(k.clients[slices.Min(slices.Collect(maps.Keys(k.clients)))])
 	}
 	k.lastID++
-	c := &client{id: k.lastID, conn: conn, out: newOutbox(), dropped: make(chan struct{}),
-		readerDone: make(chan struct{})}
+	c := &client{id: k.lastID, conn: conn, out: newOutbox()}
 	k.clients[c.id] = c
 	lines := transport.NewLines(conn, conn)
 	k.work.Go(func() {
@@ -221,7 +188,6 @@ func (k *keeper) connect(conn net.Conn) {
 		_ = conn.Close() // its reader sees that
 	})
 	k.work.Go(func() {
-		defer close(c.readerDone)
 		for {
 			line, err := lines.Read()
 			if _, long := errors.AsType[*servers.LongFrame](err); long {
@@ -230,25 +196,25 @@ func (k *keeper) connect(conn net.Conn) {
 			if err != nil {
 				break
 			}
-			select {
-			case k.fromClients <- clientMessage{c.id, line}:
-			case <-c.dropped:
-				return
-			}
+			k.handle(func() {
+				if k.attach(c, line) && k.book.fromClient(c.id, line) {
+					k.lastUsed = time.Now()
+				}
+			})
 		}
-		select {
-		case k.disconnected <- c.id:
-		case <-c.dropped:
-		}
+		k.handle(func() { k.drop(c) })
 	})
+	if k.over {
+		k.drop(c)
+	}
 }
 
 // attach attaches a client at its first message. It drops the earlier client of the same instance, and all earlier ones
 // where either has no name, before the message is handled: what these have sent and is not read yet is lost. It returns
 // false, and drops this client, if a later client has already replaced it.
 func (k *keeper) attach(c *client, first []byte) bool {
-	if c.attached {
-		return true
+	if k.clients[c.id] == nil || c.attached {
+		return c.attached
 	}
 	c.name = nameOf(first)
 	var before []*client
@@ -270,15 +236,17 @@ func (k *keeper) attach(c *client, first []byte) bool {
 	return true
 }
 
-// drop ends a client. What it has sent and is not read yet is lost.
+// drop ends a client, unless it is dropped already. What it has sent and is not read yet is lost.
 func (k *keeper) drop(c *client) {
-	close(c.dropped)
+	if k.clients[c.id] == nil {
+		return
+	}
 	c.out.end()
 	_ = c.conn.Close() // it may be gone
-	<-c.readerDone
 	delete(k.clients, c.id)
 	k.lastLeft = time.Now()
 	if c.attached {
+		c.attached = false
 		k.book.detach(c.id)
 	}
 }
@@ -294,7 +262,7 @@ func (k *keeper) start() {
 	if k.agent != nil && k.book.initFailed {
 		k.endAgent()
 	}
-	if !k.book.needsAgent() || k.agent != nil {
+	if !k.book.needsAgent() || k.agent != nil || k.over {
 		return
 	}
 	if wait := time.Until(k.retry); wait > 0 {
@@ -323,19 +291,24 @@ func (k *keeper) start() {
 		lines := transport.NewLines(r.Out, nil)
 		for {
 			line, err := lines.Read()
-			if long, ok := errors.AsType[*servers.LongFrame](err); ok {
-				k.fromAgent <- message{answers: long.Answers()}
-				continue
-			}
-			if err != nil {
+			long, is := errors.AsType[*servers.LongFrame](err)
+			if err != nil && !is {
 				break
 			}
-			k.fromAgent <- message{line: line}
+			k.handle(func() {
+				switch {
+				case is && long.Answers() == nil: // it is lost
+				case is:
+					k.book.tooLong(long.Answers())
+				case k.book.fromAgent(line):
+					k.lastUsed = time.Now()
+				}
+			})
 		}
 		r.end()
 		err := r.Wait()
 		r.kill.Stop()
-		k.agentEnded <- err
+		k.handle(func() { k.onAgentEnd(err) })
 	})
 	k.book.started()
 }
@@ -399,19 +372,5 @@ func (k *keeper) flush() {
 	}
 	if len(full) > 0 {
 		k.flush() // dropping clients has closed sessions and refused questions
-	}
-}
-
-// quit ends the agent, and waits for its end. No client may be attached.
-func (k *keeper) quit() {
-	if k.agent != nil {
-		k.endAgent()
-	}
-	for k.agent != nil {
-		select {
-		case <-k.fromAgent: // dropped
-		case err := <-k.agentEnded:
-			k.onAgentEnd(err)
-		}
 	}
 }

@@ -67,17 +67,21 @@ func (b *rootBuilder) overlay(c Command) {
 		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
 		}
-		err := unix.Mount("overlay", to, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "userxattr,index=off,lowerdir="+
-			lowerName+":"+privateName+",upperdir="+upperName+",workdir="+workName)
-		switch err {
-		case unix.EINVAL, unix.ELOOP:
-			return fmt.Errorf("%w; the directory for temporary files (TMPDIR) must be on a file system such as ext4, XFS, "+
-				"Btrfs or tmpfs, and outside of the workspace", err)
-		case unix.EPERM, unix.ENODEV:
-			return errors.New("the kernel lets no user mount overlayfs; it needs Linux 5.11 and the module overlay")
-		}
-		return err
+		return noOverlay(unix.Mount("overlay", to, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "userxattr,index=off,lowerdir="+
+			lowerName+":"+privateName+",upperdir="+upperName+",workdir="+workName))
 	})
+}
+
+// noOverlay adds to an error of mounting overlayfs what to do about it.
+func noOverlay(err error) error {
+	switch err {
+	case unix.EINVAL, unix.ELOOP:
+		return fmt.Errorf("%w; the directory for temporary files (TMPDIR) must be on a file system such as ext4, XFS, "+
+			"Btrfs or tmpfs, and outside of the workspace", err)
+	case unix.EPERM, unix.ENODEV:
+		return errors.New("the kernel lets no user mount overlayfs; it needs Linux 5.11 and the module overlay")
+	}
+	return err
 }
 
 // targets returns the hidden paths without links. What the command cannot reach is left out.

@@ -328,6 +328,25 @@ func TestNowhere(t *testing.T) {
 		!strings.Contains(out, "user.max_user_namespaces") {
 		t.Errorf("in a sandbox there is a sandbox: %q", out)
 	}
+	for err, want := range map[error]string{unix.ENODEV: "Linux 5.11", unix.EPERM: "Linux 5.11", unix.EINVAL: "TMPDIR"} {
+		if got := noOverlay(err); !strings.Contains(got.Error(), want) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	outside := s.Scratch
+	s.Scratch = filepath.Join(s.Workspace, "scratch") // no overlay can write below what it shows
+	for _, name := range []string{"tmp", "layer", "root"} {
+		must(t, os.MkdirAll(filepath.Join(s.Scratch, name), 0o755))
+	}
+	give(t, s.Scratch)
+	s.Line, s.Output = "echo ran > ran; echo ran > /tmp/ran", &bytes.Buffer{}
+	if _, err := Run(t.Context(), s.Command); err == nil || !strings.Contains(err.Error(), "outside of the workspace") {
+		t.Errorf("without an overlay: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.Scratch, "tmp/ran")); err == nil {
+		t.Error("a command ran without an overlay")
+	}
+	s.Scratch = outside
 	s.Workspace = filepath.Join(s.out, "nowhere")
 	s.Dir = s.Workspace
 	if err := Probe(t.Context(), s.Command); err == nil || !strings.Contains(err.Error(), "no such file") {

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"switchboard/servers/responses/wire"
@@ -19,7 +18,8 @@ const (
 // the history in the request, so it can go on with any history.
 func Actor(m machines.Machine) func(Request) Reply {
 	return func(req Request) Reply {
-		p := &actorState{Session: machines.NewSession(m), seeds: machines.Seeds(m.Name)}
+		session := machines.NewSession(m)
+		p := &actorState{session: session, work: machines.NewWork(session.Plan, session.Learn), seeds: machines.Seeds(m.Name)}
 		for _, raw := range req.History {
 			p.see(wire.Read(raw))
 		}
@@ -30,11 +30,10 @@ func Actor(m machines.Machine) func(Request) Reply {
 
 // An actorState is the state of a session after its history.
 type actorState struct {
-	*machines.Session
-	seeds  []machines.Seed
-	prompt string                                 // new words that are not planned yet
-	steps  []machines.Step                        // steps that are left of the prompt before
-	awaits func(answers []string) []machines.Step // plans for the answer to an open question; nil for none
+	session *machines.Session
+	work    *machines.Work
+	seeds   []machines.Seed
+	prompt  string // new words that are not planned yet
 }
 
 // see takes in one item of the history.
@@ -51,72 +50,48 @@ func (p *actorState) see(it wire.Item) {
 	}
 }
 
-// hear plans for new words, if there are any.
+// hear plans for new words, if there are any. If the work before them has ended with a question, they may answer it.
 func (p *actorState) hear() {
 	if p.prompt == "" {
 		return
 	}
-	steered := slices.ContainsFunc(p.steps, acts)
-	if !steered {
-		p.learn(p.steps)
+	words, steered, asked := p.prompt, p.work.Acts(), false
+	p.prompt = ""
+	if !steered { // what it said is said
+		for step, more := p.work.Step(); more; step, more = p.work.Step() {
+			_, asked = step.(machines.Input)
+		}
 	}
-	prompt, awaits := p.prompt, p.awaits
-	p.prompt, p.steps, p.awaits = "", nil, nil
 	for _, s := range p.seeds {
-		if s.Turns[len(s.Turns)-1].Prompt == prompt {
-			p.Recall(s.Done...)
+		if s.Turns[len(s.Turns)-1].Prompt == words {
+			p.work.Leave()
+			p.session.Recall(s.Done...)
 			return
 		}
 	}
-	if awaits != nil {
-		if p.steps = awaits([]string{prompt}); slices.ContainsFunc(p.steps, acts) {
+	if asked {
+		if p.work.Answer(true, words); p.work.Acts() {
 			return
 		}
 	}
-	p.steps = p.Plan(prompt, steered)
+	p.work.Hear(machines.Prompt{Text: words, Steered: steered})
 }
 
 // given takes in the output of the next call.
 func (p *actorState) given(output string) {
-	i := slices.IndexFunc(p.steps, acts)
-	if i < 0 {
+	for step, more := p.work.Step(); more; step, more = p.work.Step() {
+		switch step.(type) {
+		case machines.Ask:
+			p.work.Answer(!strings.HasPrefix(output, declined))
+		case machines.Run, machines.Edit:
+		default:
+			continue
+		}
+		if strings.HasPrefix(output, interrupted) {
+			p.work.Leave()
+		}
 		return
 	}
-	step := p.steps[i]
-	p.learn(p.steps[:i])
-	p.steps = p.steps[i+1:]
-	if strings.HasPrefix(output, interrupted) {
-		p.steps = nil
-		return
-	}
-	if ask, ok := step.(machines.Ask); ok {
-		then := ask.Accepted
-		if strings.HasPrefix(output, declined) {
-			then = ask.Declined
-		}
-		p.steps = slices.Concat(then, p.steps)
-	}
-}
-
-// learn applies steps that are done. If they end with a question, it is open.
-func (p *actorState) learn(steps []machines.Step) {
-	for _, s := range steps {
-		switch s := s.(type) {
-		case machines.Effect:
-			p.Learn(s.Fact)
-		case machines.Input:
-			p.awaits = s.Answered
-		}
-	}
-}
-
-// acts reports whether a step is a tool call.
-func acts(s machines.Step) bool {
-	switch s.(type) {
-	case machines.Run, machines.Edit, machines.Ask:
-		return true
-	}
-	return false
 }
 
 // reply returns the steps up to and including the next tool call.
@@ -125,7 +100,7 @@ func (p *actorState) reply(req Request) Reply {
 	call := func(name string, args object) {
 		r.Items = append(r.Items, Call(fmt.Sprintf("call_%d_%d", len(req.History), len(r.Items)), name, args))
 	}
-	for _, step := range p.steps {
+	for step, more := p.work.Step(); more; step, more = p.work.Step() {
 		switch s := step.(type) {
 		case machines.Think:
 			it := Think(s.Text)

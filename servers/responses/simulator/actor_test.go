@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -58,15 +59,13 @@ func (s *scene) say(prompt string) string {
 
 // use runs a call and returns its output.
 func (s *scene) use(call object) json.RawMessage {
-	out := workspace.NewOutput()
 	result := s.tools.Run(s.Context(), call["name"].(string), json.RawMessage(call["arguments"].(string)), workspace.Call{
-		Out: out,
+		Out: io.Discard,
 		Ask: func(_ context.Context, q handoff.Question) (bool, error) {
 			s.asked = append(s.asked, q)
 			return s.allow, nil
 		},
 	})
-	out.Close()
 	s.changes = append(s.changes, result.Changes...)
 	return wire.Encode(object{"type": wire.Output, "call_id": call["call_id"], "output": result.Text})
 }

@@ -89,7 +89,7 @@ func (t *Tools) ask(ctx context.Context, call workspace.Call, command, reason st
 }
 
 // command prints the simulated output of a command, with its delays.
-func (t *Tools) command(ctx context.Context, run machines.Run, out *workspace.Output) workspace.Result {
+func (t *Tools) command(ctx context.Context, run machines.Run, out io.Writer) workspace.Result {
 	var all strings.Builder
 	for _, line := range run.Lines {
 		select {

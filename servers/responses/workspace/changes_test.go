@@ -230,15 +230,13 @@ func TestMeanwhile(t *testing.T) {
 		w := place(t, true)
 		needExec(t, w)
 		put(t, w, map[string]string{"mine.txt": "old\n", "dir/a.txt": "old\n"})
-		out := NewOutput()
-		ended := make(chan Result, 1)
+		ended, begun := make(chan Result, 1), make(chan struct{})
 		go func() {
+			out := &printer{on: func() { close(begun) }}
 			line = "echo theirs > new.txt; echo on; until test -e /tmp/go; do sleep 0.01; done; " + line
 			ended <- w.Run(t.Context(), "exec", encoded(t, args{"command": line}), Call{Out: out})
 		}()
-		for range out.All() {
-			break
-		}
+		<-begun
 		for _, name := range []string{"mine.txt", "new.txt", "dir/new.txt"} {
 			must(t, os.WriteFile(filepath.Join(w.dir, name), []byte("mine\n"), 0o644))
 		}

@@ -5,9 +5,9 @@ package workspace
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -62,20 +62,6 @@ func TestNotMade(t *testing.T) {
 	}
 }
 
-// TestCommitFails: a change that fails undoes the changes before it.
-func TestCommitFails(t *testing.T) {
-	w := place(t, true)
-	before, after := "package a\n", "package b\n"
-	must(t, os.WriteFile(filepath.Join(w.dir, "first.go"), []byte(before), 0o600))
-	err := w.commit([]change{{path: "first.go", old: &before, new: &after, mode: newFile}, {path: "gone.go"}})
-	if text, _ := os.ReadFile(filepath.Join(w.dir, "first.go")); err == nil || string(text) != before {
-		t.Errorf("%v: it is %q", err, text)
-	}
-	if err != nil && !strings.HasPrefix(err.Error(), "nothing was changed: ") {
-		t.Error(err)
-	}
-}
-
 // TestTurns: an edit and a command wait for the running command, and a stop ends the wait. Those of an overlapping
 // workspace do not wait.
 func TestTurns(t *testing.T) {
@@ -85,19 +71,17 @@ func TestTurns(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = over.Close() })
 	ctx, cancel := context.WithCancel(t.Context())
-	out := NewOutput()
-	ended := make(chan Result, 1)
+	ended, begun := make(chan Result, 1), make(chan struct{})
 	go func() {
+		out := &printer{on: func() { close(begun) }}
 		ended <- w.Run(ctx, "exec", encoded(t, args{"command": "echo on; sleep 600"}), Call{Out: out})
 	}()
-	for range out.All() {
-		break
-	}
+	<-begun
 	why := errors.New("stopped")
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(why)
 	for name, a := range map[string]args{"exec": {"command": "echo x > x.txt"}, "write_file": {"path": "x.txt", "content": "x"}} {
-		if got := w.Run(stopped, name, encoded(t, a), Call{Out: NewOutput()}); got.Text != "Error: stopped" {
+		if got := w.Run(stopped, name, encoded(t, a), Call{Out: io.Discard}); got.Text != "Error: stopped" {
 			t.Errorf("%s: %q", name, got.Text)
 		}
 		if got := use(t, over, name, string(encoded(t, a))); got.Failed {

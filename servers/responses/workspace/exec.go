@@ -99,9 +99,7 @@ func execute(ctx context.Context, w *Workspace, args execArgs, call Call) (Resul
 	began := time.Now()
 	code, err := sandbox.Run(ctx, c)
 	note := w.take(began) // however it ended
-	if call.Out != nil {
-		_, _ = io.WriteString(call.Out, note)
-	}
+	_, _ = io.WriteString(call.Out, note)
 	if errors.Is(err, sandbox.ErrTime) || errors.Is(err, sandbox.ErrTmp) {
 		return Result{Text: fmt.Sprintf("Error: %v\n%s%s", err, out, note), Failed: true}, nil
 	}
@@ -178,7 +176,7 @@ func programs(env []string) []string {
 
 // ends keeps the beginning and the end of the output.
 type ends struct {
-	also *Output // Set once; gets everything; may be nil
+	also io.Writer // Set once; gets everything
 
 	mu   sync.Mutex
 	kept []byte // Guarded by mu, like below: maxEnd bytes from the beginning, and at least as many from the end
@@ -187,9 +185,7 @@ type ends struct {
 
 // Write implements [io.Writer]. It never fails.
 func (e *ends) Write(p []byte) (int, error) {
-	if e.also != nil {
-		_, _ = e.also.Write(p)
-	}
+	_, _ = e.also.Write(p)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.kept = append(e.kept, p...); len(e.kept) > 4*maxEnd {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,7 @@ func (p *person) ask(_ context.Context, q handoff.Question) (bool, error) {
 
 func (p *person) use(t *testing.T, w *Workspace, name string, args any) Result {
 	t.Helper()
-	return w.Run(t.Context(), name, encoded(t, args), Call{Out: NewOutput(), Ask: p.ask})
+	return w.Run(t.Context(), name, encoded(t, args), Call{Out: io.Discard, Ask: p.ask})
 }
 
 // needExec skips the test without a sandbox. In CI that is a failure.
@@ -56,6 +57,20 @@ func needExec(t *testing.T, w *Workspace) {
 }
 
 type args = map[string]any
+
+// A printer keeps what a tool prints, and calls on at the first of it, if there is one.
+type printer struct {
+	strings.Builder
+	on func()
+}
+
+func (p *printer) Write(text []byte) (int, error) {
+	if p.on != nil {
+		p.on()
+	}
+	p.on = nil
+	return p.Builder.Write(text)
+}
 
 // TestWhoIsAsked: whether a person is asked depends on the policy and the act.
 func TestWhoIsAsked(t *testing.T) {
@@ -128,8 +143,7 @@ func TestAsked(t *testing.T) {
 	}
 	w.cfg.Approval = Untrusted
 	patch := args{"patch": patchOf(updateFile+"a.go", "@@", "-package a", "+package z", deleteFile+"sub/b.go")}
-	out := NewOutput()
-	looked := ""
+	out, looked := &printer{}, ""
 	got := w.Run(t.Context(), "apply_patch", encoded(t, patch),
 		Call{Out: out, Ask: func(_ context.Context, q handoff.Question) (bool, error) {
 			if q.Kind != handoff.QuestionFileChange || !slices.Equal(q.Changes,
@@ -140,8 +154,7 @@ func TestAsked(t *testing.T) {
 			looked = string(text)
 			return true, err
 		}})
-	out.Close()
-	shown := strings.Join(slices.Collect(out.All()), "")
+	shown := out.String()
 	if got.Failed || !strings.HasPrefix(looked, "package a") || !strings.Contains(shown, "-package a\n+package z\n") ||
 		!strings.Contains(shown, "+++ /dev/null\n") {
 		t.Errorf("%+v, shown %q", got, shown)
@@ -249,16 +262,33 @@ func TestExecStopped(t *testing.T) {
 	w := place(t, true)
 	needExec(t, w)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	out := NewOutput()
-	go func() {
-		for range out.All() {
-			cancel(errors.New("interrupted"))
-		}
-	}()
+	out := &printer{on: func() { cancel(errors.New("interrupted")) }}
 	got := w.Run(ctx, "exec", encoded(t, args{"command": "echo on; trap '' TERM INT; sleep 600 & sleep 600"}),
 		Call{Out: out})
-	out.Close()
 	if got.Text != "Error: interrupted" {
 		t.Errorf("%q", got.Text)
+	}
+}
+
+// TestEnds: of a long output the beginning and the end are kept.
+func TestEnds(t *testing.T) {
+	for _, n := range []int{0, 1, maxEnd, 2 * maxEnd, 2*maxEnd + 1, 10 * maxEnd} {
+		for _, step := range []int{1 << 10, 3 * maxEnd} {
+			e := &ends{also: io.Discard}
+			text := strings.Repeat("0123456789abcdef", n/16+1)[:n]
+			for at := 0; at < n; at += step {
+				_, _ = e.Write([]byte(text[at:min(at+step, n)]))
+			}
+			want := text
+			if n > 2*maxEnd {
+				want = bounded(text, 2*maxEnd)
+			}
+			if got := e.String(); got != want {
+				t.Errorf("of %d bytes by %d there are %d, want %d", n, step, len(got), len(want))
+			}
+			if len(e.kept) > 3*maxEnd {
+				t.Errorf("%d bytes are kept", len(e.kept))
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package workspace
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,7 +66,7 @@ func give(t *testing.T, dir string) {
 
 func use(t *testing.T, w *Workspace, name, args string) Result {
 	t.Helper()
-	return w.Run(t.Context(), name, json.RawMessage(args), Call{Out: NewOutput()})
+	return w.Run(t.Context(), name, json.RawMessage(args), Call{Out: io.Discard})
 }
 
 func TestReading(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,7 +36,7 @@ type Tool struct {
 
 // A Call is what a tool may use during a call.
 type Call struct {
-	Out *Output // for what the tool prints
+	Out io.Writer // for what the tool prints; it never blocks
 	// Ask asks a person and waits. It fails if nobody can answer any more.
 	Ask func(ctx context.Context, q handoff.Question) (yes bool, err error)
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"switchboard/cmd/switchboard/cli"
+)
+
+// keyVerb is the verb that makes a key and prints it, or revokes the made keys of a principal.
+func keyVerb(c *console) *cli.Verb {
+	var name string
+	var revoke bool
+	return &cli.Verb{
+		Name: "key", Help: "Make a key for programs and print it; only its SHA-256 is kept.", Uses: onlyConfig,
+		Args: []cli.Arg{{Name: "name", Into: &name, Help: "Who the holder is."}},
+		Flags: []cli.Flag{{Name: "revoke", Into: &revoke,
+			Help: "Revoke the keys that were made for this name instead."}},
+		Run: func(ctx context.Context) error {
+			s, state, err := c.here()
+			if err != nil {
+				return err
+			}
+			return changeKeys(ctx, s, state, name, revoke, c.stdout)
+		},
+	}
+}
+
+// changeKeys makes a key and prints it, or revokes the made keys of a principal. A service that runs here learns it at
+// once, other instances within seconds.
+func changeKeys(
+	ctx context.Context, s *settings, state, principal string, revoke bool, stdout io.Writer,
+) error {
+	keys, done, err := openMadeKeys(ctx, s, state)
+	if err != nil {
+		return err
+	}
+	defer done()
+	change := makeKey
+	if revoke {
+		change = revokeKeys
+	}
+	line, err := change(ctx, keys, principal)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(stdout, line); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, controlWithin)
+	defer cancel()
+	if err := orNobody(hereClient(state, "").ReadKeys(ctx)); !errors.Is(err, errNobody) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package work
+
+import (
+	"testing"
+	"time"
+
+	"switchboard/handoff"
+	"switchboard/handoff/ledger"
+)
+
+// pausedBehind is a call with work that was paused: what it waited for was stopped.
+func pausedBehind(t *testing.T) (w *world, l *life, id string) {
+	t.Helper()
+	w, l, _ = opened()
+	first := string(l.asks("a", handoff.ModeNow).ID)
+	id = string(l.asks("b", handoff.ModeNext).ID)
+	l.goes(first, Attach)
+	l.done(l.jobs[id], Done{Target: thread})
+	l.looks(l.jobs[id])
+	l.step(&Stop{Grant: owner, ID: first})
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	if h := l.find(id); !h.Paused {
+		t.Fatalf("what waited: %+v", h.Record)
+	}
+	return w, l, id
+}
+
+// TestPausedOnce: what waits for work that is stopped is paused, and is begun once or dropped.
+func TestPausedOnce(t *testing.T) {
+	for _, drop := range []bool{false, true} {
+		w, l, second := pausedBehind(t)
+		if h := l.find(second); h.Outcome != handoff.OutcomeCancelled || codeOf(h.Fault) != handoff.CodePaused {
+			t.Fatalf("what waited: %+v", h.Record)
+		}
+		instead := handoff.Request{Key: "page", Instead: handoff.ID(second), Input: handoff.TextInput("")}
+		if drop {
+			stop := &Stop{Grant: owner, ID: second}
+			if l.step(stop); stop.Err != nil {
+				t.Fatal(stop.Err)
+			}
+		} else if a := l.asksFor(instead); a.Err != nil || l.find(string(a.ID)).Prompt != "do b" {
+			t.Fatalf("begun: %+v", a)
+		}
+		instead.Key = "again"
+		if a := l.asksFor(instead); a.Err == nil || handoff.CodeOf(a.Err) == handoff.CodeInternal {
+			t.Errorf("begun twice: %+v", a)
+		}
+		stop := &Stop{Grant: owner, ID: second}
+		if l.step(stop); handoff.CodeOf(stop.Err) != handoff.CodeWorkEnded || w.bad != "" {
+			t.Errorf("dropped twice: %v; %s", stop.Err, w.bad)
+		}
+	}
+}
+
+// TestPausedAgain: when the store is away, paused work is not begun, and stays paused with all its words, also for the
+// next life.
+func TestPausedAgain(t *testing.T) {
+	w, l, id := pausedBehind(t)
+	l.w.ear().hangsUp() // nobody waits for a quick result
+	a := l.asksFor(handoff.Request{Key: "go on", Instead: handoff.ID(id), Input: handoff.TextInput("")})
+	if a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	l.done(l.jobs[string(a.ID)], Done{Target: thread})
+	for range 20 {
+		if l.sent != nil {
+			l.commits(fails)
+		}
+		w.now = w.now.Add(time.Second)
+		l.step(&Due{})
+	}
+	if h := l.find(string(a.ID)); h.Outcome != handoff.OutcomeFailed || codeOf(h.Fault) != handoff.CodeStoreDown {
+		t.Fatalf("what was begun: %+v", h.Record)
+	}
+	if h := l.find(id); !h.Paused || h.WentOn || !h.NotBegun() || h.request == "" {
+		t.Errorf("what was paused: %+v", h.Record)
+	}
+	if !l.keep.again.IsZero() {
+		w.now = l.keep.again
+		l.step(&Due{})
+	}
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	if l.calls(); w.bad != "" {
+		t.Error(w.bad)
+	}
+	next := w.life()
+	next.read(nil)
+	h := next.find(next.byKey[l.find(id).key])
+	if h == nil || !h.Paused || h.request == "" {
+		t.Fatalf("for the next life: %+v", h)
+	}
+	if a := next.asksFor(handoff.Request{Key: "now", Instead: handoff.ID(h.ID), Input: handoff.TextInput("")}); a.Err != nil {
+		t.Error(a.Err)
+	}
+}
+
+// TestPausedIsNotIdle: a home stays as long as the caller is to be asked about paused work, though it was heard.
+func TestPausedIsNotIdle(t *testing.T) {
+	_, l, id := pausedBehind(t)
+	for _, h := range l.all {
+		l.step(&Heard{Grant: owner, ID: h.ID})
+	}
+	l.w.ear().hangsUp()
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	if l.Idle() || !l.find(id).Paused {
+		t.Error("nobody would be asked any more")
+	}
+	l.step(&Stop{Grant: owner, ID: id})
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	if !l.Idle() {
+		t.Error("a home stays for what was dropped")
+	}
+}
+
+// TestStandsInQueue: words stand in the queue of their thread from when the thread is known, whatever looks first.
+func TestStandsInQueue(t *testing.T) {
+	_, l, _ := opened()
+	l.goes(string(l.asks("a", handoff.ModeNow).ID), Follow)
+	second, third := string(l.asks("b", handoff.ModeNext).ID), string(l.asks("c", handoff.ModeNext).ID)
+	l.done(l.jobs[second], Done{Target: thread})
+	l.done(l.jobs[third], Done{Target: thread})
+	l.looks(l.jobs[third])
+	l.looks(l.jobs[second])
+	if got := l.cfg.Threads.(*lines).at(threadKey(thread)).waiting; len(got) != 2 || got[0] != second || got[1] != third {
+		t.Errorf("%q wait; want %q", got, []string{second, third})
+	}
+}
+
+// TestWholeWordsGo: the store keeps the whole words no longer than they wait, also if it took them and its answer was
+// lost.
+func TestWholeWordsGo(t *testing.T) {
+	w, l, _ := opened()
+	id := string(l.asks("k", handoff.ModeNow).ID)
+	l.done(l.jobs[id], Done{Target: thread})
+	w.ear().hangsUp() // they are promised now
+	l.step(&Due{})
+	if l.sent == nil {
+		t.Fatal("nothing is written")
+	}
+	key := l.find(id).key
+	if l.commits(forget); w.store.Texts[key][ledger.PartRequest] == "" {
+		t.Fatal("the store does not have the words")
+	}
+	l.done(l.jobs[id], Done{Attached: w.attached()})
+	w.now = l.keep.again
+	l.step(&Due{})
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	if e := entriesIn(w)[id]; e.Status == handoff.StatusAccepted || w.store.Texts[key][ledger.PartRequest] != "" || w.bad != "" {
+		t.Errorf("%s, and its words are still there; %s", e.Status, w.bad)
+	}
+}

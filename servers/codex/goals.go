@@ -1,0 +1,258 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"switchboard/handoff"
+)
+
+// A thread may have a goal. While it is active, Codex begins the next turn by itself, some 0.1 s after one has
+// completed, without a message of a user. Such turns are the same piece of work: they are followed as the turn that was
+// started, under its id, and more words and a stop reach the one that runs. Codex tells the goal just after a resume:
+// so after a loss of the connection and a restart, all turns that were missed are followed, too.
+
+// The statuses of a goal that matter here. With any other one, no further turn begins.
+const (
+	goalActive = "active"
+	goalPaused = "paused"
+)
+
+// goalEnds are the statuses of a goal for which no further turn begins. Set once.
+var goalEnds = map[string]handoff.Goal{
+	"complete": handoff.GoalComplete, "blocked": handoff.GoalBlocked, goalPaused: handoff.GoalPaused,
+	"usageLimited": handoff.GoalLimited, "budgetLimited": handoff.GoalLimited,
+}
+
+// goalGrace is how long after the end of a turn the next one for its goal may begin, and show who began it.
+const goalGrace = 10 * time.Second
+
+// wireGoal: thread/goal/updated.
+type wireGoal struct {
+	Objective string `json:"objective"`
+	Status    string `json:"status"`
+}
+
+// goalSetParams: thread/goal/set.
+type goalSetParams struct {
+	ThreadID string `json:"threadId"`
+	Status   string `json:"status"`
+}
+
+// goalPause pauses the goal of a thread, so that no further turn begins for it.
+func (c client) goalPause(ctx context.Context, thread string) error {
+	return c.ask(ctx, "thread/goal/set", goalSetParams{thread, goalPaused}, controlTimeout, &struct{}{}, nil)
+}
+
+// goalLocked notes the goal of the thread, and the turn that has worked for it; nil: it has none.
+func (t *thread) goalLocked(g *wireGoal, during handoff.TurnID) {
+	if k := t.findLocked(during); k != nil {
+		k.pursues = true
+	}
+	if t.goal = (wireGoal{}); g != nil {
+		t.goal = *g
+	}
+	if t.goal.Status != goalActive && t.goal.Status != goalPaused { // it was reached before it could be stopped
+		t.halted = ""
+	}
+	t.moveLocked()
+}
+
+// moveLocked wakes whoever waits for the next turn of a goal.
+func (t *thread) moveLocked() {
+	if t.moved != nil {
+		close(t.moved)
+		t.moved = nil
+	}
+}
+
+// awaitMoveLocked returns a channel that is closed when there may be a next turn, or no goal any more.
+func (t *thread) awaitMoveLocked() <-chan struct{} {
+	if t.moved == nil {
+		t.moved = make(chan struct{})
+	}
+	return t.moved
+}
+
+// closeGapLocked notes that no turn of a goal is waited for any more.
+func (t *thread) closeGapLocked() {
+	t.between = false
+	t.moveLocked()
+}
+
+// openedLocked notes who began a turn: its first item is a message of a user, or else the turn is for a goal.
+func (t *thread) openedLocked(k *turn, w *wireItem) {
+	if w != nil && !k.opened && k.complete {
+		k.opened, k.byUser = true, w.fromUser()
+		t.moveLocked()
+	}
+}
+
+// goOn waits for the turn that goes on with the goal of a completed one, and follows it from here on. It returns false
+// if there is none, and an error if the thread cannot be heard any more.
+func (f *follower) goOn(ctx context.Context) (bool, error) {
+	t := f.agent.thread
+	t.mu.Lock()
+	unheard := t.goal != (wireGoal{}) && f.after != ""
+	t.between = t.goal.Status == goalActive || unheard
+	may := t.between
+	t.mu.Unlock()
+	if !may {
+		return false, nil
+	}
+	timer := time.NewTimer(goalGrace)
+	defer timer.Stop()
+	for {
+		f.readOpening(ctx)
+		done, moved := f.adopt()
+		if done {
+			return f.turn.followed, nil
+		}
+		select {
+		case <-moved:
+		case <-timer.C:
+			t.mu.Lock()
+			t.closeGapLocked()
+			t.mu.Unlock()
+			return false, nil
+		case <-ctx.Done():
+			return false, handoff.AsError(context.Cause(ctx))
+		case <-f.agent.closed:
+			return false, f.agent.name().fault(errDetached, handoff.CodeAgentGone, handoff.CodeAgentGone)
+		case <-f.agent.conn.peer.Done():
+			return false, f.agent.name().fault(f.agent.conn.peer.Lost(), handoff.CodeAgentGone, handoff.CodeAgentGone)
+		}
+	}
+}
+
+// adopt looks for the turn that goes on after the follower's, and makes it the follower's. done: it is there, or will
+// not come; then the follower's turn is followed, or not. moved is closed when it may have changed.
+func (f *follower) adopt() (done bool, moved <-chan struct{}) {
+	t := f.agent.thread
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := t.findLocked(cmp.Or(f.after, t.newest))
+	switch {
+	case next == nil || next == f.turn || !next.opened && !next.reducer.Ended():
+		if (next == nil || next == f.turn) && t.goal.Status != goalActive { // it was reached, blocked or paused
+			f.turn.followed = false
+			t.closeGapLocked()
+			return true, nil
+		}
+		return false, t.awaitMoveLocked()
+	case next.byUser || next.startID != "" || next.followed: // somebody else goes on here
+		f.turn.followed = false
+		t.closeGapLocked()
+		return true, nil
+	}
+	f.turn.updates.Clear()
+	f.turn.followed = false
+	next.ours, next.followed, next.first, next.pursues = true, true, f.first, true
+	if t.goes == nil {
+		t.goes = map[handoff.TurnID]handoff.TurnID{}
+	}
+	t.goes[f.first] = next.id
+	t.questions.Move(f.turn.id, next.id) // those of its subagents
+	f.turn, f.after = next, ""
+	if t.announceLocked(next) {
+		t.changed()
+	}
+	t.closeGapLocked()
+	return true, nil
+}
+
+// readOpening reads who began the next turn, if its beginning was not heard.
+func (f *follower) readOpening(ctx context.Context) {
+	t := f.agent.thread
+	t.mu.Lock()
+	id := cmp.Or(f.after, t.newest)
+	k := t.findLocked(id)
+	heard := id == f.turn.id || k != nil && (k.complete || k.opened)
+	t.mu.Unlock()
+	if heard {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, catchUpTimeout, errTimeout)
+	defer cancel()
+	items, err := f.agent.conn.client.itemsList(ctx, t.id, string(id))
+	if err != nil || len(items) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k = t.turnLocked(id)
+	k.opened, k.byUser, k.resting = true, items[0].fromUser(), t.running != id
+}
+
+// now returns the turn that runs for one that was started: the same, or the one that goes on with its goal. Between two
+// of them it waits for the next.
+func (a *agent) now(ctx context.Context, turn handoff.TurnID) handoff.TurnID {
+	t := a.thread
+	for {
+		t.mu.Lock()
+		next, between, moved := cmp.Or(t.goes[turn], turn), t.between, t.awaitMoveLocked()
+		t.mu.Unlock()
+		if !between {
+			return next
+		}
+		if ok, err := a.await(ctx, moved, goalGrace); !ok || err != nil {
+			return turn
+		}
+	}
+}
+
+// work returns the turn with whose goal a turn goes on, or the turn itself.
+func (t *thread) work(id handoff.TurnID) handoff.TurnID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.findLocked(id); k != nil {
+		return cmp.Or(k.first, id)
+	}
+	return id
+}
+
+// current returns the newest turn that goes on with the goal of a turn, or the turn itself.
+func (t *thread) current(id handoff.TurnID) handoff.TurnID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return cmp.Or(t.goes[id], id)
+}
+
+// halt returns the end of the last turn for a goal, with how the goal ended: if the work was stopped, and that turn
+// completed all the same, the work was interrupted. first is the turn that the work was started with.
+func (t *thread) halt(first handoff.TurnID, last *turn, end handoff.TurnEnded) handoff.TurnEnded {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.halted == first:
+		end.Status = handoff.TurnInterrupted
+	case last.pursues:
+		end.Goal = goalEnds[t.goal.Status]
+	}
+	t.between = false
+	return end
+}
+
+// pause pauses an active goal of the thread before its turn is interrupted: in the other order, Codex would begin the
+// next turn between the two. halted: there was one, so the work that began with the turn first ends here.
+func (a *agent) pause(ctx context.Context, first handoff.TurnID) (halted bool, err error) {
+	t := a.thread
+	t.mu.Lock()
+	if t.goal.Status != goalActive {
+		t.mu.Unlock()
+		return false, nil
+	}
+	t.halted = first // the end of its turn may come before the answer
+	t.mu.Unlock()
+	err = a.conn.client.goalPause(ctx, t.id)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		t.halted = ""
+	} else if t.goal.Status == goalActive {
+		t.goal.Status = goalPaused
+		t.moveLocked()
+	}
+	return t.halted != "", err
+}

@@ -1,0 +1,71 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"switchboard/servers"
+	"switchboard/servers/trees"
+)
+
+// maxGits is how many commands of git run at once for one connection. More are refused.
+const maxGits = 4
+
+// gitArgs allows the few commands of git by which worktrees are made and removed: where the owner lets agents change
+// files, and in the directories that they allow.
+func gitArgs(g *gate, c *call, name string) error {
+	var args []string
+	cwd := c.params.text("cwd")
+	if json.Unmarshal(c.params[name], &args) != nil || trees.Check(cwd, args) != nil {
+		return errMethod
+	}
+	if !trees.Writes(args) {
+		return nil
+	}
+	if g.policy.Ceiling == Ceilings[0] {
+		return errReads
+	}
+	return g.policy.mayHold(trees.Place(args))
+}
+
+// mayHold returns why a worktree may not be at a place; nil: it may. The directory of the worktrees need not exist yet;
+// then the one that it will be in decides.
+func (p Policy) mayHold(place string) error {
+	if place == "" {
+		return nil
+	}
+	all := filepath.Dir(place)
+	for _, at := range []string{place, all} {
+		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+			return p.mayBeIn(at)
+		}
+	}
+	return p.mayBeIn(filepath.Dir(all))
+}
+
+// runGit runs a command of git that was judged, and returns the answer.
+func (g *gate) runGit(ctx context.Context, m message) []byte {
+	g.mu.Lock()
+	g.pending.take(string(m.id))
+	g.mu.Unlock()
+	select {
+	case g.gits <- struct{}{}:
+		defer func() { <-g.gits }()
+	default:
+		return refusal(m.id, errGits)
+	}
+	var request struct {
+		Params trees.Request `json:"params"`
+	}
+	_ = json.Unmarshal(m.passes, &request) // it was judged
+	git := trees.Here(servers.ChildEnv(os.Environ(), nil))
+	ran, err := git(ctx, request.Params.Cwd, request.Params.Args)
+	if err != nil {
+		return refusal(m.id, err)
+	}
+	return result(m.id, ran)
+}

@@ -1,0 +1,123 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchboard/handoff"
+	"switchboard/servers/trees"
+)
+
+// A gitLink is a connection to a machine that has git.
+type gitLink struct{ *fakeLink }
+
+func (gitLink) Git(ctx context.Context, dir string, args []string) (trees.Ran, error) {
+	return trees.Here(ChildEnv(os.Environ(), nil))(ctx, dir, args)
+}
+
+// withGit makes a repository, and a server with git that has it as project api.
+func withGit(t *testing.T) (dir string, s *fakeServer, spec Spec) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "api")
+	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "-c", "user.name=Ann", "-c", "user.email=a@b", "commit",
+		"-q", "--allow-empty", "-m", "begin"}} {
+		must(t, exec.CommandContext(t.Context(), "git", args...).Run())
+	}
+	s = &fakeServer{}
+	s.onAttach = func(_ *fakeLink, id string) (handoff.Attached, error) {
+		at := handoff.Attached{Agent: &fakeAgent{}, Target: handoff.Target{Thread: id}}
+		for _, t := range s.threads {
+			if t.ID == id {
+				at.Workspace, at.Title = t.Dir, t.Title
+			}
+		}
+		return at, nil
+	}
+	return dir, s, Spec{Name: "bigpc", Projects: map[string]string{"api": dir, "none": t.TempDir()}, Worktrees: map[string]bool{"api": true},
+		Dial: func(ctx context.Context) (*Link, error) {
+			l, err := s.dial(ctx)
+			if err == nil {
+				l.Conn = gitLink{l.Conn.(*fakeLink)}
+			}
+			return l, err
+		}}
+}
+
+// TestWorktrees: a session gets a worktree where its project says so or the request does, once for each name, and it
+// is one of the project's; when it is removed, the session is gone.
+func TestWorktrees(t *testing.T) {
+	dir, s, spec := withGit(t)
+	f := run(t, spec)
+	name := handoff.WorktreeName("fix the login", "1")
+	root := dir + handoff.WorktreeDirs + "/" + name
+	in := func(project string, always bool) error {
+		_, err := f.CreateIn(t.Context(), handoff.Target{Server: "bigpc", Project: project, Thread: handoff.NewThread}, name, always)
+		return err
+	}
+	must(t, in("api", false))
+	must(t, in("api", true)) // as after a lost connection
+	must(t, in("none", false))
+	if err := in("none", true); code(err) != handoff.CodeUnsupported || !strings.Contains(err.Error(), "bigpc: ") ||
+		!strings.Contains(err.Error(), "no repository") {
+		t.Errorf("without a repository: %v", err)
+	}
+	if got := strings.Join(s.dirs, " "); got != root+" "+root+" "+spec.Projects["none"] {
+		t.Errorf("sessions began in %s", got)
+	}
+	s.set(func() {
+		s.threads = []Thread{{ID: idAPI, Title: "Fix the login", Dir: root, Status: handoff.SessionRunning}}
+	})
+	at := handoff.Target{Server: "bigpc", Project: "api", Thread: idAPI}
+	a, err := f.Attach(t.Context(), at)
+	if err != nil || a.Worktree == nil || a.Worktree.Branch != "switchboard/"+name || a.Worktree.Directory != root {
+		t.Fatalf("attached %+v, %v", a.Worktree, err)
+	}
+	found, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Server: "bigpc/api"})
+	if err != nil || len(found.Items) != 1 || found.Items[0].Worktree == nil {
+		t.Errorf("the sessions of the project are %+v, %v", found, err)
+	}
+	if err := f.RemoveWorktree(t.Context(), nobody, at); code(err) != handoff.CodeBusy {
+		t.Errorf("removed under a running session: %v", err)
+	}
+	s.set(func() { s.threads[0].Status = handoff.SessionIdle })
+	must(t, os.WriteFile(root+"/new", nil, 0o600))
+	if err := f.RemoveWorktree(t.Context(), nobody, at); code(err) != handoff.CodeRefused {
+		t.Errorf("removed with a new file: %v", err)
+	}
+	must(t, os.Remove(root+"/new"))
+	must(t, f.RemoveWorktree(t.Context(), nobody, at))
+	if _, err := f.Attach(t.Context(), at); code(err) != handoff.CodeSessionGone {
+		t.Errorf("attached a session without its worktree: %v", err)
+	}
+	s.set(func() { s.threads[0].Dir = dir })
+	if err := f.RemoveWorktree(t.Context(), nobody, at); code(err) != handoff.CodeNotFound {
+		t.Errorf("removed what is none: %v", err)
+	}
+}
+
+// TestWorktreeWithoutSession: a worktree whose session is not made is removed again.
+func TestWorktreeWithoutSession(t *testing.T) {
+	dir, s, spec := withGit(t)
+	f := run(t, spec)
+	s.onCreate = func(*fakeLink) error { return handoff.Fault(handoff.CodeRefused, "bigpc", "no") }
+	at := handoff.Target{Server: "bigpc", Project: "api", Thread: handoff.NewThread}
+	name := handoff.WorktreeName("fix the login", "1")
+	if _, err := f.CreateIn(t.Context(), at, name, false); code(err) != handoff.CodeRefused {
+		t.Errorf("created: %v", err)
+	}
+	if s.dirs[0] == dir {
+		t.Error("it was not in a worktree: the test shows nothing")
+	}
+	if _, err := os.Stat(dir + handoff.WorktreeDirs + "/" + name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the worktree stayed: %v", err)
+	}
+	plain := run(t, Spec{Name: "bigpc", Projects: spec.Projects, Dial: s.dial})
+	if _, err := plain.CreateIn(t.Context(), at, name, true); code(err) != handoff.CodeUnsupported {
+		t.Errorf("without git: %v", err)
+	}
+}
