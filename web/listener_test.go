@@ -133,8 +133,10 @@ func TestListenerMakesRoom(t *testing.T) {
 	idle := make([]net.Conn, 3)
 	for i := range idle {
 		idle[i] = knock(t, addr, "")
-		must(t, ask(idle[i]))
 		l.until(t, func() bool { return len(l.waiting) == i+1 })
+		came := time.Now()
+		must(t, ask(idle[i]))
+		l.until(t, func() bool { return l.waitsSince(came) }) // an answer is read before its connection waits again
 	}
 	late := knock(t, addr, "")
 	if err := ask(late); err != nil {
@@ -215,6 +217,16 @@ func serveLimited(t *testing.T, most int, unkeyed time.Duration) (addr string, l
 	s.times.unkeyed = unkeyed
 	serveOn(t, s.HTTPServer(), l)
 	return inner.Addr().String(), l
+}
+
+// waitsSince reports whether a connection began to wait after t. The caller holds l.mu.
+func (l *Listener) waitsSince(t time.Time) bool {
+	for _, since := range l.waiting {
+		if since.After(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // until waits for a state of the listener.
