@@ -20,7 +20,7 @@ const roomSlack = 150
 // rooms are all rooms of the house.
 var rooms = []room{
 	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 9955, 8335, "a caller is one loop over one state"},
-	{"sessions", 9650, 4250, "two stores, their suite, and the conversions of older ones"},
+	{"sessions", 9880, 4340, "two stores, their suite, and the conversions of older ones"},
 	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8175, 4905, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2860, 2000, "the gates that protect people"},
 	{"handoff", 4060, 1420, "words that more than one room uses, what a terminal would obey, and the life of threads"},

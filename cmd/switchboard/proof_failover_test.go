@@ -87,7 +87,8 @@ func (r *sentinelled) followed() {
 	})
 }
 
-// fail kills the primary, waits until the replica has become it, and brings the former one back as its replica.
+// fail kills the primary, waits until the replica has become it, and brings the former one back, which does not know
+// that it was replaced: the Sentinels make it a replica after some seconds.
 func (r *sentinelled) fail() (took time.Duration) {
 	r.t.Helper()
 	began := time.Now()
@@ -98,7 +99,7 @@ func (r *sentinelled) fail() (took time.Duration) {
 		return strings.Contains(r.ask(fmt.Sprintf("127.0.0.1:%d", r.ports[r.first]), "ROLE"), "master")
 	})
 	took = time.Since(began)
-	r.begin(former, "--replicaof", "127.0.0.1", fmt.Sprint(r.ports[r.first]))
+	r.begin(former)
 	r.followed()
 	return took
 }

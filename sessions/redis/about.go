@@ -31,7 +31,7 @@ func Inspect(ctx context.Context, cfg Config) (About, error) {
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return About{}, err
 	}
-	defer func() { _ = s.client.Close() }() // nothing was written
+	defer func() { _ = s.hangUp() }() // nothing was written
 	var mu sync.Mutex
 	var all []About
 	err := s.masters(ctx, func(ctx context.Context, master *goredis.Client) error {
@@ -80,7 +80,7 @@ func Instances(ctx context.Context, cfg Config) ([]ledger.Beat, error) {
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return nil, err
 	}
-	defer func() { _ = s.client.Close() }() // nothing was written
+	defer func() { _ = s.hangUp() }() // nothing was written
 	before, err := s.Homes().Beats(ctx)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,8 @@ type engine struct {
 	leaseFor   time.Duration           // Set once; how long a lease lives
 	within     time.Duration           // Set once; bounds a commit, and one round trip
 	log        *zap.Logger             // Set once
-	client     goredis.UniversalClient // Set once
+	client     goredis.UniversalClient // Set once; closed by hangUp
+	sentinels  *sentinels              // Set once; nil where none name the Redis
 	lease      *lease                  // Set once; only the holder of the lease token calls tick
 	id         string                  // Set once; of this life of the service
 	shared     bool                    // Set once; whether several instances use the store
@@ -160,18 +161,6 @@ func options(o *goredis.Options) *goredis.Options {
 	return o
 }
 
-// failoverOptions is [options] for a Redis that Sentinels name.
-func failoverOptions(o *goredis.FailoverOptions) *goredis.FailoverOptions {
-	o.Protocol = 2
-	o.MaxRetries = -1
-	o.DialerRetries = 1
-	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialWithin, replyWithin, replyWithin
-	o.PoolSize, o.PoolTimeout = poolSize, replyWithin
-	o.DisableIdentity = true
-	return o
-}
-
 // errNoURL says how to write the address of a Redis. It does not quote the wrong one, which may have a password.
 var errNoURL = errors.New("the URL is not one of a Redis: " +
 	"write redis://[user:password@]host:port/db, and @ : / # ? in a password as %40 %3A %2F %23 %3F")
@@ -182,6 +171,14 @@ func CheckURL(address string) error {
 	if e.dial(address) != nil {
 		return errNoURL
 	}
+	return e.hangUp()
+}
+
+// hangUp closes all connections.
+func (e *engine) hangUp() error {
+	if e.sentinels != nil {
+		e.sentinels.close()
+	}
 	return e.client.Close()
 }
 
@@ -191,7 +188,7 @@ func (e *engine) connect(ctx context.Context, address string) error {
 		return handoff.Fault(handoff.CodeUnreachable, "Redis"+plainHost(address), errNoURL.Error())
 	}
 	if err := e.greet(ctx); err != nil {
-		_ = e.client.Close() // nothing was written yet
+		_ = e.hangUp() // nothing was written yet
 		return err
 	}
 	return nil
@@ -203,7 +200,8 @@ func (e *engine) dial(address string) error {
 	switch {
 	case err == nil && sentinels.MasterName != "":
 		e.where = "Redis " + sentinels.MasterName + " of the Sentinels at " + strings.Join(sentinels.SentinelAddrs, ", ")
-		e.client = goredis.NewFailoverClient(failoverOptions(sentinels))
+		e.sentinels = newSentinels(sentinels)
+		e.client = goredis.NewClient(e.sentinels.options(sentinels))
 	case isCluster(address):
 		o, err := clusterOptions(address)
 		if err != nil {
@@ -332,7 +330,7 @@ func Look(ctx context.Context, cfg Config) (holder string, err error) {
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return "", err
 	}
-	defer func() { _ = s.client.Close() }() // nothing was written
+	defer func() { _ = s.hangUp() }() // nothing was written
 	if err := s.needsPeers(); err != nil {
 		return "", err
 	}
@@ -352,5 +350,5 @@ func OpenRecords(ctx context.Context, cfg Config) (_ sessions.Records, close fun
 	if err := s.connect(ctx, cfg.URL); err != nil {
 		return nil, nil, err
 	}
-	return s.Keyed, func() { _ = s.client.Close() }, nil // each write has been answered
+	return s.Keyed, func() { _ = s.hangUp() }, nil // each write has been answered
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"errors"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -37,6 +38,28 @@ func TestRefusalsThatPass(t *testing.T) {
 		s := &engine{where: "Redis"}
 		if err := s.fault(replyError(text)); handoff.CodeOf(err) != want {
 			t.Errorf("%q gives %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestNewest: which Redis counts is said by the newest failover that a Sentinel knows, if more than half answer.
+func TestNewest(t *testing.T) {
+	former, next, gone := view{at: "a", epoch: 3}, view{at: "b", epoch: 4}, view{err: errors.New("gone")}
+	deciding := view{at: "a", epoch: 3, deciding: true}
+	for _, c := range []struct {
+		all  []view
+		want string // "": none is agreed on
+	}{
+		{[]view{former, former, former}, "a"},
+		{[]view{former, former, next}, "b"},
+		{[]view{next, former, gone}, "b"},
+		{[]view{former, deciding, former}, ""},
+		{[]view{deciding, former, next}, "b"}, // that one is over
+		{[]view{next, gone, gone}, ""},
+		{[]view{next}, ""}, // the others have not answered in time
+	} {
+		if at, err := newest(c.all, 3); at != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%+v: %q, %v", c.all, at, err)
 		}
 	}
 }

@@ -175,6 +175,7 @@ func (e *engine) first(ctx context.Context, key string, do func(goredis.Pipeline
 // use one connection, since WAIT covers only the writes of its own connection.
 func (e *engine) replicated(ctx context.Context, key string, do func(goredis.Pipeliner)) error {
 	for tries := 0; ; tries++ {
+		at := e.sentinels.last()
 		master, err := e.master(ctx, key)
 		if err != nil {
 			return err
@@ -195,7 +196,7 @@ func (e *engine) replicated(ctx context.Context, key string, do func(goredis.Pip
 			_ = e.masters(ctx, func(context.Context, *goredis.Client) error { return nil })
 			continue
 		case err == nil && replicas.Val() == int64(0):
-			if has, err := e.hasReplicas(ctx, master); err == nil && !has {
+			if has, err := e.hasReplicas(ctx, master); err == nil && !has && e.sentinels.still(ctx, at) {
 				return nil // the replicas are gone
 			}
 			e.counts.unconfirmed.Add(1)

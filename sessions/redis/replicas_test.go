@@ -1,11 +1,7 @@
 package redis_test
 
 import (
-	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -113,27 +109,5 @@ func TestSilentReplicaCountsAsGone(t *testing.T) {
 		if len(about) != 1 || about[0] != replica.Addr {
 			t.Errorf("the log says %q of %v", words, about)
 		}
-	}
-}
-
-// TestSentinel: the store uses the Redis that the Sentinels name.
-func TestSentinel(t *testing.T) {
-	t.Parallel()
-	server, port := sessionstest.StartRedis(t), sessionstest.FreePort(t)
-	host, at, err := net.SplitHostPort(server.Addr)
-	must(t, err)
-	conf := filepath.Join(t.TempDir(), "sentinel.conf")
-	must(t, os.WriteFile(conf, fmt.Appendf(nil, "bind 127.0.0.1\nport %d\nsentinel monitor main %s %s 1\n", port, host, at), 0o600))
-	sentinel := exec.Command("redis-server", conf, "--sentinel")
-	sentinel.Dir = filepath.Dir(conf)
-	must(t, sentinel.Start())
-	t.Cleanup(func() { _, _ = sentinel.Process.Kill(), sentinel.Wait() })
-	url := fmt.Sprintf("redis://127.0.0.1:%d/0?master_name=", port)
-	s := open(t, redis.Config{URL: url + "main"})
-	must(t, put(t, s, "key"))
-	sessionstest.WantOpen(t, s, "key")
-	if _, err := redis.Open(t.Context(), redis.Config{URL: url + "other"}); err == nil ||
-		!strings.Contains(err.Error(), "Redis other of the Sentinels at 127.0.0.1") {
-		t.Errorf("one that no Sentinel knows: %v", err)
 	}
 }

@@ -45,8 +45,8 @@ const closeWithin = 2 * time.Second
 // Config configures a [Store].
 type Config struct {
 	// URL of the Redis: "redis://[user:password@]host:port/db". With Sentinels it has the address of one Sentinel,
-	// "?master_name=NAME", and "&addr=host:port" for each other one. For a Cluster it has the address of one node and
-	// "?addr=host:port" for at least one other.
+	// "?master_name=NAME", and "&addr=host:port" for each other one; more than half of these have to answer. For a
+	// Cluster it has the address of one node and "?addr=host:port" for at least one other.
 	URL string
 	// Prefix begins every key; the default is "switchboard".
 	Prefix string
@@ -105,7 +105,7 @@ func newStore(cfg Config) *Store {
 		ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 		defer cancel()
 		err := s.lease.end(ctx)
-		_ = s.client.Close() // the error of end says what matters
+		_ = s.hangUp() // the error of end says what matters
 		<-s.leaseToken
 		return err
 	})
@@ -122,7 +122,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	if err := s.needsPeers(); err != nil {
-		return nil, errors.Join(err, s.client.Close())
+		return nil, errors.Join(err, s.hangUp())
 	}
 	err := s.upgrade(ctx)
 	if err == nil {
@@ -130,7 +130,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		err = s.lease.acquire(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(s.needsCluster(err), s.client.Close())
+		return nil, errors.Join(s.needsCluster(err), s.hangUp())
 	}
 	if err := s.index(ctx, true); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -153,6 +153,7 @@ func (s *Store) Run(ctx context.Context) error {
 		if err := s.lease.tick(ctx); err != nil {
 			return err
 		}
+		s.sentinels.leave(ctx)
 		switch all := time.Since(indexed) >= indexEvery; {
 		case s.lease.silent: // the index waits until the Redis answers
 		case s.shared:
