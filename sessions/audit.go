@@ -24,8 +24,9 @@ const (
 	maxAuditLine = 64 << 10
 )
 
-// An Audit keeps decisions in a file that lines are only appended to. Each line holds the hash of the line before, so
-// that a line that was changed, lost or moved is noticed. A full file is renamed, and the chain goes on in a new one.
+// An Audit keeps decisions in a file that lines are only appended to. Each line holds the hash of the line before it, so
+// that a changed, missing or moved line is detected. The hash has no key: whoever can write the file can also rewrite
+// the whole chain. A full file is renamed, and the chain goes on in a new one.
 // An Audit is safe for concurrent use; one process at a time has it open.
 type Audit struct {
 	dir *auditDir // Set once
@@ -81,12 +82,12 @@ func OpenAudit(dir string) (*Audit, error) {
 
 // auditEnd is the state of a chain after its last line.
 type auditEnd struct {
-	size  int64  // bytes of complete lines in the newest file
-	first uint64 // number of the first line that was read; 0 before
-	n     uint64 // number of the last line
-	sum   string // hash of the last line
-	torn  bool   // an incomplete line follows
-	any   bool   // the chain may begin with any line: the next one is not checked against n and sum
+	size     int64  // bytes of complete lines in the newest file
+	first    uint64 // number of the first line that was read; 0 before
+	n        uint64 // number of the last line
+	sum      string // hash of the last line
+	torn     bool   // an incomplete line follows
+	anyStart bool   // the next line is not checked against n and sum: the chain may begin with any line
 
 	each func(auditLine) // called for each line that was read; nil for none
 }
@@ -103,14 +104,12 @@ func readAudit(r io.Reader, end auditEnd) (auditEnd, error) {
 		if err != nil {
 			return end, fmt.Errorf("line %d cannot be read: %w", end.n+1, err)
 		}
-		var l auditLine
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&l); err != nil {
+		l, ok := parseAuditLine(bytes.TrimSuffix(line, []byte("\n")))
+		if !ok {
 			return end, fmt.Errorf("line %d is no record", end.n+1)
 		}
-		if end.any {
-			end.n, end.sum, end.any = l.N-1, l.Prev, false
+		if end.anyStart {
+			end.n, end.sum, end.anyStart = l.N-1, l.Prev, false
 		}
 		if l.N != end.n+1 || l.Prev != end.sum || l.Sum != auditSum(l.N, l.Prev, l.Record) {
 			return end, fmt.Errorf("line %d was changed, or a line before it is missing", end.n+1)
@@ -125,11 +124,22 @@ func readAudit(r io.Reader, end auditEnd) (auditEnd, error) {
 	}
 }
 
-// Audit appends a record and returns once it is on the disk. After an error the record is not in the file, and the
-// decision must not be carried out; a later call may succeed.
+// parseAuditLine reads a line, and reports whether it is exactly what [Audit.Audit] writes: nothing more, and nothing
+// written differently.
+func parseAuditLine(line []byte) (l auditLine, ok bool) {
+	if json.Unmarshal(line, &l) != nil {
+		return auditLine{}, false
+	}
+	written, err := json.Marshal(l)
+	return l, err == nil && bytes.Equal(written, line)
+}
+
+// Audit appends a record and returns once it is on the disk. After an error the decision must not be carried out; a
+// later call may succeed. The record was cut off the file again. If that failed too, the next call tries it once more,
+// but a restart before it may keep the record.
 func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 	if err := ctx.Err(); err != nil {
-		return auditFault("given up", err)
+		return auditFault("canceled", err)
 	}
 	record, err := json.Marshal(rec)
 	if err != nil {
@@ -141,7 +151,7 @@ func (a *Audit) Audit(ctx context.Context, rec handoff.AuditRecord) error {
 		return auditFault("closed", os.ErrClosed)
 	}
 	if err := a.mend(); err != nil {
-		return auditFault("mend", err)
+		return auditFault("remove an incomplete line", err)
 	}
 	next := auditLine{N: a.n + 1, Prev: a.sum, Record: record, Sum: auditSum(a.n+1, a.sum, record)}
 	line, err := json.Marshal(next)
@@ -213,25 +223,33 @@ func (a *Audit) Close() error {
 // Decisions returns at most limit answers of a caller to agents, the newest first. It reads the newest file and the
 // full one before it, and may be used while others append.
 func (a *Audit) Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error) {
-	full, err := a.dir.full()
-	if err != nil {
-		return nil, auditFault("read", err)
-	}
-	names := append(full[max(len(full)-1, 0):], auditName)
-	var all []handoff.AuditRecord
-	for _, name := range names {
-		found, err := a.decisionsIn(name, c.String())
+	for {
+		full, err := a.dir.full()
 		if err != nil {
 			return nil, auditFault("read", err)
 		}
-		all = append(all, found...)
+		var all []handoff.AuditRecord
+		for _, name := range append(slices.Clone(full[max(len(full)-1, 0):]), auditName) {
+			found, err := a.decisionsIn(name, c.String())
+			if err != nil {
+				return nil, auditFault("read", err)
+			}
+			all = append(all, found...)
+		}
+		now, err := a.dir.full()
+		if err != nil {
+			return nil, auditFault("read", err)
+		}
+		if !slices.Equal(now, full) { // a file was renamed while we read, so its decisions may be missing
+			continue
+		}
+		all = all[max(len(all)-limit, 0):]
+		slices.Reverse(all)
+		return all, nil
 	}
-	all = all[max(len(all)-limit, 0):]
-	slices.Reverse(all)
-	return all, nil
 }
 
-// decisionsIn returns the decisions of a caller in one file. A line that is not a complete record is skipped.
+// decisionsIn returns the decisions of a caller in one file. A line that [Audit.Audit] did not write is skipped.
 func (a *Audit) decisionsIn(name, caller string) ([]handoff.AuditRecord, error) {
 	file, err := a.dir.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -245,10 +263,9 @@ func (a *Audit) decisionsIn(name, caller string) ([]handoff.AuditRecord, error) 
 	in := bufio.NewScanner(file)
 	in.Buffer(nil, maxAuditLine)
 	for in.Scan() {
-		var line auditLine
 		var rec handoff.AuditRecord
-		if json.Unmarshal(in.Bytes(), &line) == nil && json.Unmarshal(line.Record, &rec) == nil && rec.Who == caller &&
-			rec.Act == "" {
+		if line, ok := parseAuditLine(in.Bytes()); ok && json.Unmarshal(line.Record, &rec) == nil &&
+			rec.Who == caller && rec.Act == "" {
 			found = append(found, rec)
 		}
 	}

@@ -95,7 +95,7 @@ func (d *auditDir) beforeLast() (auditEnd, error) {
 		return auditEnd{}, err
 	}
 	defer func() { _ = file.Close() }() // only read from
-	end, err := tailAudit(file, auditEnd{any: true})
+	end, err := tailAudit(file, auditEnd{anyStart: true})
 	if err == nil && (end.torn || fullAudit(end.n) != name) {
 		err = fmt.Errorf("it does not end with the line of its name")
 	}
@@ -127,7 +127,7 @@ func tailAudit(file *os.File, before auditEnd) (auditEnd, error) {
 	if err != nil {
 		return auditEnd{}, fmt.Errorf("a line near its end cannot be read: %w", err)
 	}
-	return readAudit(io.NewSectionReader(file, from, size-from), auditEnd{any: true, size: from})
+	return readAudit(io.NewSectionReader(file, from, size-from), auditEnd{anyStart: true, size: from})
 }
 
 // toLineEnd reads from an offset to the end of that line, and returns the offset after it.
@@ -217,7 +217,7 @@ func ReadAuditDir(path string) (lines []AuditLine, err error) {
 // read reads the full files with these names, oldest first, and then the newest file.
 func (d *auditDir) read(names []string) (lines []AuditLine, err error) {
 	var odd error
-	end := auditEnd{any: len(names) > 0, each: func(l auditLine) { // older files than the oldest may be gone
+	end := auditEnd{anyStart: len(names) > 0, each: func(l auditLine) { // older files than the oldest may be gone
 		one := AuditLine{N: l.N}
 		if err := json.Unmarshal(l.Record, &one.Record); err != nil && odd == nil {
 			odd = fmt.Errorf("line %d is no decision: %w", l.N, err)

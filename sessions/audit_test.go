@@ -93,6 +93,8 @@ func TestAuditChanged(t *testing.T) {
 		"twice": lines[0] + lines[0], "no record": lines[0] + "{}\n", "not even JSON": "x\n",
 		"too long":       lines[0] + strings.Repeat("x", 1<<17) + "\n",
 		"one more field": strings.Replace(lines[0], `"n":1`, `"n":1,"m":2`, 1),
+		"more after it":  strings.Replace(lines[0], "\n", ` {"n":1}`+"\n", 1),
+		"spaces":         strings.Replace(lines[0], `"n":1`, `"n": 1`, 1),
 	}
 	for i, b := range data {
 		if b == '\n' {

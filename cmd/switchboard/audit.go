@@ -16,22 +16,22 @@ import (
 	"switchboard/sessions"
 )
 
-// auditVerb is the verb that checks the audits of state directories, and shows their decisions.
+// auditVerb is the verb that verifies the audits of state directories, and shows their decisions.
 func auditVerb(c *console) *cli.Verb {
 	var dirs []string
 	var show bool
 	return &cli.Verb{
-		Name: "audit", Help: "Check that nobody has changed the audit of decisions, and show it.", Uses: onlyConfig,
+		Name: "audit", Help: "Verify the audit of decisions, and show it.", Uses: onlyConfig,
 		Args: []cli.Arg{{Name: "dir", Into: &dirs, Optional: true,
 			Help: "State directories of several instances. Usually this machine's."}},
 		Flags: []cli.Flag{{Name: "show", Into: &show,
 			Help: "Show the decisions of all of them, oldest first, with the instance that took each."}},
 		Run: func(context.Context) error {
-			_, state, err := c.here()
-			if err != nil {
-				return err
-			}
 			if len(dirs) == 0 {
+				_, state, err := c.here()
+				if err != nil {
+					return err
+				}
 				dirs = []string{state}
 			}
 			return audit(dirs, show, c.stdout)
@@ -39,26 +39,26 @@ func auditVerb(c *console) *cli.Verb {
 	}
 }
 
-// audit checks the audits of directories, each of which is a chain of its own. It reads all of them before it fails.
+// audit verifies the audit of each directory. A failure in one does not stop the others.
 func audit(dirs []string, show bool, stdout io.Writer) error {
 	var all []handoff.AuditRecord
 	var wrong error
 	for _, dir := range dirs {
 		lines, err := sessions.ReadAuditDir(dir)
-		if err != nil { // the error says which line of which file was changed
-			wrong = errors.Join(wrong, fmt.Errorf("the audit in %s is not as it was written: %w", dir, err))
+		if err != nil { // the error says which line of which file was changed, or what cannot be read
+			wrong = errors.Join(wrong, fmt.Errorf("cannot verify the audit in %s: %w", dir, err))
 			continue
 		}
-		in := ""
+		prefix := ""
 		if len(dirs) > 1 {
-			in = dir + ": "
+			prefix = dir + ": "
 		}
-		line := in + "no decisions yet"
+		line := prefix + "no decisions yet"
 		if n := len(lines); n > 0 {
-			line = fmt.Sprintf("%sdecisions %d to %d are as they were written", in, lines[0].N, lines[n-1].N)
+			line = fmt.Sprintf("%sdecisions %d to %d are as they were written", prefix, lines[0].N, lines[n-1].N)
 		}
 		if _, err := fmt.Fprintln(stdout, line); err != nil {
-			return err
+			return errors.Join(wrong, err)
 		}
 		for _, l := range lines {
 			all = append(all, l.Record)
@@ -71,7 +71,7 @@ func audit(dirs []string, show bool, stdout io.Writer) error {
 	return errors.Join(wrong, showAudit(all, stdout))
 }
 
-// showAudit prints decisions. Those of an instance without peers name no instance.
+// showAudit prints decisions as a table. A decision of an instance without peers has no instance, shown as "-".
 func showAudit(all []handoff.AuditRecord, stdout io.Writer) error {
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "WHEN\tINSTANCE\tEPOCH\tWHO\tSERVER\tWHAT\tBY") // Flush returns the error

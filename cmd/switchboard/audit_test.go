@@ -88,7 +88,7 @@ func TestAuditsOfSeveral(t *testing.T) {
 	data, err := os.ReadFile(file)
 	must(t, err)
 	write(t, file, strings.Replace(string(data), `"epoch":7`, `"epoch":8`, 1))
-	if code, text := verb(); code != exitFailed || !strings.Contains(text, dirs[0]+" is not as it was written") ||
+	if code, text := verb(); code != exitFailed || !strings.Contains(text, "cannot verify the audit in "+dirs[0]) ||
 		!strings.Contains(text, "line 1 was changed") || strings.Count(text, "instance-b") != 2 {
 		t.Errorf("%d, %q", code, text)
 	}
