@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,9 @@ type stage struct {
 	run  func(context.Context) error
 }
 
-// runStages runs all stages until ctx or one of them ends. Then it ends them in order, each when the one before it has
-// returned: a stage comes before the stages that it uses. It returns the error of the stage that failed first.
+// runStages runs all stages until ctx or one of them ends. Then it stops the stages in order, each after the one before
+// it has returned. A stage must therefore be listed before the stages that it uses. runStages returns the error of the
+// stage that failed first. A stage that ends before it is told to has failed, whatever it returns.
 func runStages(ctx context.Context, log *zap.Logger, stages []stage) error {
 	type end struct {
 		index int
@@ -26,7 +28,7 @@ func runStages(ctx context.Context, log *zap.Logger, stages []stage) error {
 	for i, s := range stages {
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		cancels[i] = cancel
-		go func() { ends <- end{i, s.run(own)} }() // awaited below
+		go func() { ends <- end{i, s.run(own)} }() // the loop below takes each end
 	}
 	ended := make([]bool, len(stages))
 	var first error
@@ -39,7 +41,8 @@ func runStages(ctx context.Context, log *zap.Logger, stages []stage) error {
 	select {
 	case <-ctx.Done():
 	case e := <-ends:
-		take(e)
+		ended[e.index] = true
+		first = fmt.Errorf("%s: %w", stages[e.index].name, cmp.Or(e.err, errors.New("it ended by itself")))
 	}
 	for i, s := range stages {
 		log.Debug("stopping", zap.String("stage", s.name))
