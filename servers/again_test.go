@@ -65,13 +65,17 @@ func (l *forkingLink) Fork(_ context.Context, thread string, _ handoff.TurnID) (
 	if thread == idAuth2 {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeSessionGone, "", "no rollout")
 	}
-	return handoff.Attached{Agent: l.agent, Target: handoff.Target{Thread: l.id}}, nil
+	at := handoff.Attached{Agent: l.agent, Target: handoff.Target{Thread: l.id}, Workspace: "/src/shop"}
+	if thread == idLost { // in no list
+		at.Workspace = "/src/apiary"
+	}
+	return at, nil
 }
 
 func TestFork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, agent, id := &fakeServer{}, &fakeAgent{}, "copy"
-		f := run(t, Spec{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
+		f := run(t, Spec{Name: "bigpc", Projects: map[string]string{"shop": "/src/shop"}, Dial: func(ctx context.Context) (*Link, error) {
 			link, err := s.dial(ctx)
 			link.Conn = &forkingLink{link.Conn.(*fakeLink), id, agent}
 			return link, err
@@ -94,13 +98,14 @@ func TestFork(t *testing.T) {
 			{handoff.Target{Server: "bigpc", Thread: handoff.NewThread}, handoff.CodeMalformed},
 			{handoff.Target{Server: "nope", Thread: idAuth}, handoff.CodeUnknownServer},
 			{handoff.Target{Server: "bigpc", Thread: "copy"}, handoff.CodeSessionMismatch},
+			{handoff.Target{Server: "bigpc", Project: "shop", Thread: idLost}, handoff.CodeSessionElsewhere},
 		} {
 			if _, err := f.Fork(t.Context(), c.target, ""); err == nil || handoff.AsError(err).Code != c.code {
 				t.Errorf("%+v: %v, want %s", c.target, err, c.code)
 			}
 		}
-		if agent.closed != 1 {
-			t.Errorf("the copy that is none was given back %d times", agent.closed)
+		if agent.closed != 2 {
+			t.Errorf("%d of the two copies that were refused are closed", agent.closed)
 		}
 	})
 }

@@ -84,7 +84,8 @@ func (f *Fleet) listChanged(server string) {
 	f.change()
 }
 
-func (f *Fleet) tell(stop <-chan struct{}) {
+// runCallbacks calls onChange after changes, until stop is closed.
+func (f *Fleet) runCallbacks(stop <-chan struct{}) {
 	for {
 		select {
 		case <-f.changes:
@@ -98,8 +99,8 @@ func (f *Fleet) tell(stop <-chan struct{}) {
 }
 
 // Resolve implements [handoff.Fleet]. If a project is named, it finds only the project's threads. It returns a full
-// thread id as it is, also while the server is down. If that thread is of another project, attaching it fails at the
-// latest.
+// thread id as it is, also while the server is down. If that thread is of another project, attaching or copying it fails
+// where its server tells the directory.
 func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
 	now := f.now.Load()
 	at, fault := now.place(g, t)
@@ -145,8 +146,7 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 		return handoff.Attached{},
 			handoff.Fault(handoff.CodeSessionMismatch, t.Server, "asked for "+t.Thread+", got "+a.Target.Thread)
 	}
-	if fault := k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.lists.title(t))); fault != nil &&
-		a.Workspace != "" {
+	if fault := f.checkPlace(k, t, a); fault != nil {
 		detach(f.log, a.Agent)
 		return handoff.Attached{}, fault
 	}
@@ -156,6 +156,15 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	}
 	a.Target = t
 	return k.describe(a), nil
+}
+
+// checkPlace returns an error for a thread that lies outside of the target's project. A thread whose server tells no
+// directory is let through.
+func (f *Fleet) checkPlace(k *connector, t handoff.Target, a handoff.Attached) *handoff.Error {
+	if a.Workspace == "" {
+		return nil
+	}
+	return k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.lists.title(t)))
 }
 
 // replaced reports whether a server's error only means that [Fleet.Change] has replaced it. Then the caller asks the
@@ -283,6 +292,10 @@ func (f *Fleet) fork(
 		return handoff.Attached{},
 			handoff.Fault(handoff.CodeSessionMismatch, t.Server, "the copy of "+t.Thread+" is "+a.Target.Thread)
 	}
+	if fault := f.checkPlace(k, t, a); fault != nil { // the lists did not know the thread
+		detach(f.log, a.Agent)
+		return handoff.Attached{}, fault
+	}
 	a.Target.Server, a.Target.Project = t.Server, t.Project
 	return k.describe(a), nil
 }
@@ -322,12 +335,13 @@ func detach(log *zap.Logger, a handoff.Agent) {
 
 // Registered implements [handoff.Registrar].
 func (f *Fleet) Registered(server string) handoff.Registered {
-	k := f.now.Load().byName[server]
+	now := f.now.Load()
+	k := now.byName[server]
 	if k == nil {
 		return handoff.Registered{Names: []string{server}}
 	}
 	var others []string
-	for _, other := range f.now.Load().byName {
+	for _, other := range now.connectors {
 		if other != k {
 			others = append(append(others, other.spec.Name), other.spec.Aliases...)
 		}

@@ -192,7 +192,7 @@ func (f *Fleet) Retry(server string) {
 func (f *Fleet) Run(ctx context.Context) error {
 	var work, tell sync.WaitGroup
 	stop := make(chan struct{})
-	tell.Go(func() { f.tell(stop) })
+	tell.Go(func() { f.runCallbacks(stop) })
 	f.lists.setOpen(true)
 	f.mu.Lock()
 	f.start = func(k *connector) {
