@@ -51,7 +51,7 @@ type Record struct {
 	ThreadID   string       `json:"thread_id,omitempty"`
 	TurnID     TurnID       `json:"-"` // once the agent has acknowledged it
 	Title      string       `json:"title,omitempty"`
-	Why        string       `json:"why,omitempty"`      // named, continued or new
+	Why        string       `json:"why,omitempty"`      // [WhyNamed] or another of the reasons above
 	Into       string       `json:"into,omitempty"`     // with [WhyAdded]: the work that took the words
 	Worktree   *Worktree    `json:"worktree,omitempty"` // that its session is in; nil: none of its own
 	From       *RecordFrom  `json:"from,omitempty"`     // with [WhyNew]: the session elsewhere that goes on in this one
@@ -141,13 +141,11 @@ func (r Record) Declined() bool {
 	return n > 0 && (r.Answers[n-1].Decision == DecisionDecline || r.Answers[n-1].Decision == DecisionStop)
 }
 
-// Clone returns a copy that shares no mutable part with the record.
+// Clone returns a copy of the record with its own Items and Answers, which grow. Everything else is shared: it may be
+// replaced, and is never changed in place.
 func (r *Record) Clone() Record {
 	c := *r
 	c.Items, c.Answers = slices.Clone(r.Items), slices.Clone(r.Answers)
-	if r.EndedAt != nil {
-		c.EndedAt = new(*r.EndedAt)
-	}
 	return c
 }
 

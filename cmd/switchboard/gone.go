@@ -17,7 +17,7 @@ const goneAfter = time.Hour
 type absenceWatch struct {
 	after   time.Duration                                              // Set once: how long is too long
 	known   func() []handoff.ServerInfo                                // Set once
-	waiting func(server string, lost time.Time) map[handoff.Caller]int // Set once
+	waiting func(server string, lost time.Time) map[handoff.Caller]int // Set once: how much work waits for a lost server
 	notify  func(handoff.Notice)                                       // Set once
 	away    map[string]*absence                                        // by the server's name
 }
@@ -32,12 +32,17 @@ func newAbsenceWatch(
 	after time.Duration, known func() []handoff.ServerInfo, waiting func(string, time.Time) map[handoff.Caller]int,
 	notify func(handoff.Notice),
 ) *absenceWatch {
-	return &absenceWatch{cmp.Or(after, goneAfter), known, waiting, notify, map[string]*absence{}}
+	return &absenceWatch{
+		after: cmp.Or(after, goneAfter), known: known, waiting: waiting, notify: notify, away: map[string]*absence{},
+	}
 }
 
-// run calls look until ctx ends, at intervals of a sixtieth of a.after, so that an absence is seen that late at most.
+// interval is how often look is called, and so how late it may see an absence.
+func (a *absenceWatch) interval() time.Duration { return a.after / 60 }
+
+// run calls look until ctx ends.
 func (a *absenceWatch) run(ctx context.Context) error {
-	tick := time.NewTicker(a.after / 60)
+	tick := time.NewTicker(a.interval())
 	defer tick.Stop()
 	for {
 		a.look(time.Now())
@@ -51,7 +56,7 @@ func (a *absenceWatch) run(ctx context.Context) error {
 
 // look records which machines are away now, and notifies the callers for whom that is news.
 func (a *absenceWatch) look(now time.Time) {
-	away := map[string]*absence{} // servers that were removed since are not in it
+	away := map[string]*absence{} // becomes a.away, so that removed servers are forgotten
 	for _, s := range a.known() {
 		was := a.away[s.Name]
 		switch {
@@ -70,7 +75,7 @@ func (a *absenceWatch) look(now time.Time) {
 		if gone < a.after {
 			continue
 		}
-		for c, n := range a.waiting(s.Name, was.since.Add(-a.after/60)) { // look sees it that late
+		for c, n := range a.waiting(s.Name, was.since.Add(-a.interval())) { // it may have gone before look saw it
 			if !was.notified[c] {
 				was.notified[c] = true
 				a.notify(handoff.Notice{Caller: c, Kind: handoff.NoticeMachine, Server: s.Name,

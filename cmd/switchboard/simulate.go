@@ -20,10 +20,10 @@ import (
 func simulateVerb(c *console) *cli.Verb {
 	port, speed := 0, 1.0
 	return &cli.Verb{
-		Name: "simulate", Help: "Run the simulated voice and machines alone, for other people's tests.", Uses: []string{},
+		Name: "simulate", Help: "Run the simulated voice and machines alone, to test other programs with.", Uses: []string{},
 		Flags: []cli.Flag{
 			{Name: "port", Value: "N", Into: &port,
-				Help: "The first port; each simulator has the next one. Else any that are free."},
+				Help: "The first port. Each simulator has the next one. Without it, any free ports."},
 			{Name: "speed", Value: "X", Into: &speed, Help: "How many times faster than usual they are."},
 		},
 		Examples: []string{"switchboard simulate --port 4500",
@@ -31,8 +31,8 @@ func simulateVerb(c *console) *cli.Verb {
 		More: "What it prints is a configuration with which Switchboard uses them: a Realtime server, and machines that are " +
 			"Codex app-servers.",
 		Run: func(ctx context.Context) error {
-			if port < 0 || port > 65535 || speed <= 0 {
-				return cli.Mistyped("--port is a port and --speed is above 0")
+			if port < 0 || port > 65535 || !(speed > 0) { // which is also false of what is not a number
+				return cli.Mistyped("--port is 0 to 65535, and --speed is above 0")
 			}
 			return simulate(ctx, port, speed, c.stdout, newLog(c.stderr))
 		},
@@ -55,15 +55,16 @@ func simulate(ctx context.Context, port int, speed float64, stdout io.Writer, lo
 	fmt.Fprintf(&text, "model: {url: \"ws://%s/v1/realtime\", name: %s}\nservers:\n", voice, simulator.Name)
 	world := machines.NewWorld(machines.Config{Speed: speed, Log: log})
 	for _, m := range world.Machines() {
-		at := nobodyThere
+		url := nobodyThere
 		if !m.Down {
-			if at, err = s.serve("simulated "+m.Name,
-				func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) }); err != nil {
+			address, err := s.serve("simulated "+m.Name,
+				func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
+			if err != nil {
 				return err
 			}
-			at = "ws://" + at
+			url = "ws://" + address
 		}
-		fmt.Fprintf(&text, "  - {name: %s, kind: %s, url: %q}\n", m.Name, codex.Name, at)
+		fmt.Fprintf(&text, "  - {name: %s, kind: %s, url: %q}\n", m.Name, codex.Name, url)
 	}
 	if _, err := io.WriteString(stdout, text.String()); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"switchboard/handoff/work"
 )
 
-// do does a job, and returns what is done in the end: it posts what came of it.
+// do runs a job. It returns a function that posts the result; nil: the state has it already.
 func (r *Router) do(ctx context.Context, l *life, j work.Job) (then func()) {
 	ctx, span := handoff.BeginSpan(ctx, string(j.Kind))
 	d := &work.Done{ID: j.ID, N: j.N}
@@ -49,7 +49,7 @@ func (r *Router) do(ctx context.Context, l *life, j work.Job) (then func()) {
 	case work.Reconnect:
 		r.reconnect(ctx, l, j, d)
 	}
-	if j.Kind == work.Join || d.Fact != "" { // the state has it already
+	if j.Kind == work.Join || d.Fact != "" {
 		span.End(handoff.CodeOf(d.Err), "fact", d.Fact)
 		return nil
 	}
@@ -126,8 +126,8 @@ func (r *Router) join(ctx context.Context, j work.Job) {
 	}
 }
 
-// attach attaches the thread, and asks for its gate at the same time, unless the lease is fresh. If the gate's newest
-// turn is missing in the attachment, it attaches once more. The lease is set also if attach fails.
+// attach attaches the thread. Unless the lease is fresh, it takes the gate at the same time. If the gate's newest turn is
+// missing from the attachment, it attaches once more. It sets d.Gate even if attaching fails.
 func (r *Router) attach(ctx context.Context, l *life, j work.Job, d *work.Done) {
 	ctx, cancel := context.WithTimeout(ctx, work.SendTakes)
 	defer cancel()
@@ -150,7 +150,8 @@ func (r *Router) attach(ctx context.Context, l *life, j work.Job, d *work.Done) 
 	if refused := <-taken; refused != nil {
 		d.Err = refused
 	}
-	if d.Gate = &lease; d.Err == nil && lease.Missed(d.Attached) {
+	d.Gate = &lease
+	if d.Err == nil && lease.Missed(d.Attached) {
 		d.Attached, d.Err = l.agents.again(ctx, j.Target)
 	}
 }
@@ -233,6 +234,7 @@ func (r *Router) follow(ctx context.Context, j work.Job, d *work.Done) {
 // reconnect tries to attach the thread until it succeeds or Patience is over. It never starts a turn.
 func (r *Router) reconnect(ctx context.Context, l *life, j work.Job, d *work.Done) {
 	until := j.Lost.Add(r.cfg.Patience)
+	d.Err = handoff.Fault(handoff.CodeAgentGone, j.Target.Server, "it was not looked for")
 	for try := j.Tries; r.cfg.Pause(ctx, try); try++ {
 		d.Attached, d.Err = l.agents.again(ctx, j.Target)
 		late := !time.Now().Before(until)
@@ -344,13 +346,18 @@ func (r *Router) lease(ctx context.Context, j work.Job) (*work.GateLease, error)
 	return &lease, err
 }
 
-// awaitLease asks for the gate, which another instance holds, until the handoff has it.
+// awaitLease asks for the gate, which another instance holds, until the handoff has it. While the store fails, it asks
+// less and less often.
 func (r *Router) awaitLease(ctx context.Context, j work.Job) *work.GateLease {
 	lease := j.Gate
-	for lease.Elsewhere && r.cfg.Pause(ctx, 0) {
-		if now, err := r.takeGate(ctx, j); err == nil {
-			lease = now
+	for failed := 0; lease.Elsewhere && r.cfg.Pause(ctx, failed); {
+		now, err := r.takeGate(ctx, j)
+		if err != nil {
+			failed++
+			r.cfg.Log.Debug("start gate not asked for", zap.Int("failed", failed), zap.Error(err))
+			continue
 		}
+		lease, failed = now, 0
 	}
 	return &lease
 }

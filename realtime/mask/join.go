@@ -61,19 +61,20 @@ func (m *Mask) Leave() []byte {
 }
 
 // Reclaim handles a session.updated of a session that we joined. It returns the update that puts our tools back after
-// another program has set its own; nil: ours are in force.
+// another program has set its own. It returns nil if ours are in force or belong to no such session, while an update of
+// ours is unanswered, and after maxReclaims.
 func (m *Mask) Reclaim(event []byte) []byte {
 	s := &m.session
 	r := gjson.GetBytes(event, "session")
 	tools := r.Get("tools")
-	off := !s.joined || !s.created || s.transcriptionOnly || s.withoutOurs
-	if off || !tools.IsArray() || !m.Confirmed() || s.reclaims >= maxReclaims {
+	ours := s.joined && s.created && !s.transcriptionOnly && !s.withoutOurs
+	if !ours || !tools.IsArray() || !m.Confirmed() || s.reclaims >= maxReclaims {
 		return nil
 	}
-	theirs, ours := s.clientTools(tools)
+	theirs, there := s.clientTools(tools)
 	s.base.tools, s.base.forced = theirs, forces(r.Get("tool_choice"))
 	s.rebase()
-	if slices.Equal(ours, s.allowed(theirs, s.base.forced)) {
+	if slices.Equal(there, s.allowed(theirs, s.base.forced)) {
 		return nil
 	}
 	s.reclaims++

@@ -210,7 +210,7 @@ func (l *Leg) Close(reason *handoff.Error) {
 // ended. It passes the events of the client to take, in order, its sound among them; take must not wait.
 func (l *Leg) Run(take func(event []byte)) {
 	defer close(l.done)
-	r := run{Leg: l, take: take, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line},
+	r := run{Leg: l, toCall: take, player: newPlayer(l.offer.line), reorder: reorderBuffer{line: l.offer.line},
 		session: l.offer.Session}
 	if l.offer.opus != 0 {
 		r.player.formats.opus, r.reorder.decoder = true, newDecoder()
@@ -218,7 +218,7 @@ func (l *Leg) Run(take func(event []byte)) {
 	r.player.formats.updateID = r.player.ids.Next()
 	r.pass(formatsEvent(r.player.formats.updateID, l.offer.line))
 	r.loop()
-	r.take = func([]byte) {} // the call takes no more events
+	r.toCall = func([]byte) {} // the call takes no more events
 	l.End(nil)
 	r.farewell()
 	l.closePeer(r.readers.Wait)

@@ -89,7 +89,7 @@ func TestLegHearsOnAfterWhatItDoesNotKnow(t *testing.T) {
 // TestLegKeepsOrder: sound before an event is passed on before it, however short it is.
 func TestLegKeepsOrder(t *testing.T) {
 	var up [][]byte
-	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
+	r := run{Leg: &Leg{}, player: newPlayer(narrow), toCall: func(event []byte) { up = append(up, event) }}
 	r.player.formats.known = true
 	r.packet(&rtp.Packet{Payload: []byte{1, 2, 3}})
 	r.message([]byte(`{"type":"input_audio_buffer.commit"}`))
@@ -105,7 +105,7 @@ func TestLegKeepsOrder(t *testing.T) {
 // waiting for more.
 func TestLegPassesWhatItHeldBack(t *testing.T) {
 	var up [][]byte
-	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
+	r := run{Leg: &Leg{}, player: newPlayer(narrow), toCall: func(event []byte) { up = append(up, event) }}
 	for i := range uint16(2) {
 		r.packet(&rtp.Packet{Header: rtp.Header{SequenceNumber: i, Timestamp: uint32(i) * frameBytes},
 			Payload: make([]byte, frameBytes)})
@@ -126,7 +126,7 @@ func TestLegPassesWhatItHeldBack(t *testing.T) {
 // reachable only after that, since until then none of its events are read, such as its session.update.
 func TestClientHasItsTimeWhenItIsListenedTo(t *testing.T) {
 	var up [][]byte
-	r := run{Leg: &Leg{}, player: newPlayer(narrow), take: func(event []byte) { up = append(up, event) }}
+	r := run{Leg: &Leg{}, player: newPlayer(narrow), toCall: func(event []byte) { up = append(up, event) }}
 	r.open(&webrtc.DataChannel{})
 	if r.passOpening(); len(up) != 0 {
 		t.Fatalf("passed %s", up)

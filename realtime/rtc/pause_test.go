@@ -30,7 +30,7 @@ func playRun(t *testing.T, l line, settled bool, do func(s *stillRun)) {
 		leg := &Leg{Queue: outbound.New(outbound.MaxBytes, nil), log: zap.NewNop(), packets: make(chan *rtp.Packet)}
 		s := &stillRun{run: run{Leg: leg, player: newPlayer(l), reorder: reorderBuffer{line: l}}}
 		s.player.formats.known = settled
-		s.take = func(event []byte) {
+		s.toCall = func(event []byte) {
 			if events.PeekType(event) == events.TypeAppend {
 				sound, err := base64.StdEncoding.DecodeString(gjson.GetBytes(event, "audio").String())
 				if err != nil {

@@ -15,7 +15,7 @@ import (
 // A run is the state of a leg that Run owns. Its loop waits for nothing but the next event.
 type run struct {
 	*Leg
-	take    func(event []byte) // gives the call an event; does nothing once the leg has ended
+	toCall  func(event []byte) // passes an event to the call; does nothing once the leg has ended
 	readers sync.WaitGroup
 
 	player     player
@@ -26,13 +26,14 @@ type run struct {
 	heldBytes  int                 // bytes in held
 	microphone *webrtc.TrackRemote // nil until the client sends sound
 	state      webrtc.PeerConnectionState
+	connected  bool // the connection has been up; it may be interrupted now
 	ticker     *time.Ticker
 	ticking    bool
 	pauses     int // pieces of silence inserted since the last packet
 
 	reached bool   // the client can be reached: its channel is open, or without one it is connected
 	begun   bool   // the formats are known, and passOpening was done
-	session []byte // session.update of the client's offer, until it is passed on; or nil
+	session []byte // session.update of the client's offer, until it is passed on; then nil
 
 	counts legCounts // without those that the player and the reorder buffer count
 }
@@ -51,7 +52,7 @@ func (r *run) loop() {
 		r.setTicker()
 		messages := r.messages
 		if !r.player.formats.known {
-			messages = nil // they may set formats; this takes at most formatLimit
+			messages = nil // they may change the formats; those are known after formatLimit at the latest
 		}
 		select {
 		case p := <-r.packets:
@@ -83,7 +84,7 @@ func (r *run) loop() {
 		case <-answered:
 			answered, late = nil, time.After(r.connectLimit)
 		case <-late:
-			if r.state != webrtc.PeerConnectionStateConnected {
+			if !r.connected {
 				r.log.Info("webrtc client did not connect", zap.Duration("took", r.connectLimit))
 				return
 			}
@@ -129,7 +130,8 @@ func (r *run) readState() {
 		r.log.Debug("webrtc connection", zap.Stringer("state", state))
 	}
 	r.state = state
-	if !r.offer.channel && !r.reached && state == webrtc.PeerConnectionStateConnected {
+	r.connected = r.connected || state == webrtc.PeerConnectionStateConnected
+	if !r.offer.channel && !r.reached && r.connected {
 		r.reach()
 	}
 }
@@ -222,7 +224,7 @@ func (r *run) message(event []byte) {
 // pass gives the call events.
 func (r *run) pass(events ...[]byte) {
 	for _, event := range events {
-		r.take(event)
+		r.toCall(event)
 	}
 }
 
@@ -233,7 +235,7 @@ func (r *run) apply(t effects) {
 		r.deliver(event)
 	}
 	if t.end != nil {
-		r.log.Warn("the sound of the voice model cannot be had", zap.String("format", t.end.Subject))
+		r.log.Warn("cannot convert the format of the model's sound", zap.String("format", t.end.Subject))
 		r.End(t.end)
 	}
 }

@@ -38,7 +38,7 @@ const (
 const codeOverloaded = -32001
 
 // refusals maps parts of error messages, in lower case, to their meaning. The first match counts. The wording is that
-// of Codex 0.169.0; six other projects are known to have matched too little of it.
+// of Codex 0.169.0 and 0.171.0: add a row when a release changes it.
 var refusals = []struct {
 	text string
 	is   refusal
@@ -51,8 +51,8 @@ var refusals = []struct {
 	{"already has an active writer", refusedInUse},
 	{"invalid thread id", refusedBadID},
 	{"invalid session id", refusedBadID},
-	{"thread not found", refusedUnloaded},
-	{"thread not loaded", refusedGone},
+	{"thread not found", refusedUnloaded}, // turn/start and turn/steer, of a thread that is not loaded
+	{"thread not loaded", refusedGone},    // thread/read, of a thread that is nowhere
 	{"list_turns is not supported", refusedNeverRan},
 	{"thread/items/list is not supported", refusedItems},
 	{"is not materialized yet", refusedNeverRan},
@@ -107,7 +107,7 @@ func holderOf(e *jsonrpc.Error) string {
 // programName matches a program's name that may be spoken.
 var programName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ]{0,29}$`)
 
-// codes are the codes of refusals.
+// codes maps each refusal to the code of its error.
 var codes = map[refusal]handoff.Code{
 	refusedOther:      handoff.CodeRefused,
 	refusedUnloaded:   handoff.CodeSessionGone,

@@ -23,26 +23,27 @@ func Backup(ctx context.Context, dir, to string) (err error) {
 	}
 	defer func() {
 		if err = errors.Join(err, made.Close()); err != nil {
-			_ = os.Remove(to) // half a copy is none
+			_ = os.Remove(to) // so that no partial copy is left
 		}
 	}()
-	if err := pragma(ctx, path, "VACUUM INTO ?", to); err != nil {
+	if err := execOn(ctx, path, "VACUUM INTO ?", to); err != nil {
 		return fmt.Errorf("copy %s: %w", path, err)
 	}
-	if err := pragma(ctx, to, "PRAGMA quick_check(1)"); err != nil {
+	if err := execOn(ctx, to, "PRAGMA quick_check(1)"); err != nil {
 		return fmt.Errorf("check the copy of %s: %w", path, err)
 	}
 	return made.Sync()
 }
 
-// pragma runs one statement on a connection of its own to a file. A row that it returns must be "ok".
-func pragma(ctx context.Context, path, text string, args ...any) error {
-	q := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds())}}
+// execOn runs one statement on a connection of its own to a file that is there. If it returns a row, the row must be
+// "ok".
+func execOn(ctx context.Context, path, text string, args ...any) error {
+	q := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyFor.Milliseconds())}, "mode": {"rw"}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // nothing was written to the file
+	defer func() { _ = db.Close() }() // any error of the statement was reported already
 	result := "ok"
 	if err := db.QueryRowContext(ctx, text, args...).Scan(&result); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err

@@ -84,7 +84,7 @@ func TestOlderFile(t *testing.T) {
 			must(t, s.Close())
 		}
 		former := filepath.Join(dir, formerName(version)) // what a Switchboard of that version can read
-		if err := pragma(t.Context(), former, fmt.Sprintf("SELECT iif(user_version = %d, 'ok', 'no') "+
+		if err := execOn(t.Context(), former, fmt.Sprintf("SELECT iif(user_version = %d, 'ok', 'no') "+
 			"FROM pragma_user_version", version)); err != nil {
 			t.Errorf("the copy from before: %v", err)
 		}

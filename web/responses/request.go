@@ -54,10 +54,11 @@ type request struct {
 	input        parsedInput // the parsed input
 }
 
-// A piece is a part of a JSON body. Unlike a [json.RawMessage] it is no copy, so the body must not change.
+// A piece is a part of a JSON body. Unlike a [json.RawMessage] it is no copy, which saves one of large pictures. So the
+// body must not change.
 type piece []byte
 
-// UnmarshalJSON implements [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler]. [json.Unmarshal] passes a part of its input.
 func (p *piece) UnmarshalJSON(data []byte) error {
 	*p = data
 	return nil
@@ -83,14 +84,15 @@ func readRequest(body []byte) (*request, *fault) {
 		return nil, f
 	}
 	for _, check := range []func(*request) *fault{
-		(*request).complete, (*request).consistent, (*request).supported, (*request).readText,
+		(*request).checkRequired, (*request).readConversation, (*request).checkExclusive, (*request).checkSupported,
+		(*request).readText,
 		func(r *request) *fault { return r.read(r.Input) },
 	} {
 		if f := check(&r); f != nil {
 			return nil, f
 		}
 	}
-	if len(r.input.mentions) > 0 { // the input is checked when the mentioned items were found
+	if len(r.input.mentions) > 0 { // the input is checked once the mentioned items have been found
 		return &r, nil
 	}
 	return &r, r.input.check()
@@ -114,7 +116,8 @@ func decodeAt(place string, body []byte, v any) *fault {
 	}
 	err := json.Unmarshal(body, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return mistyped(strings.Trim(place+"."+wrong.Field, "."), kindOf(wrong.Type), wrong.Value)
+		is, _, _ := strings.Cut(wrong.Value, " ") // of a number it has the digits, too
+		return mistyped(strings.Trim(place+"."+wrong.Field, "."), kindOf(wrong.Type), is)
 	}
 	if err != nil {
 		return bad("", "", "We could not parse the JSON body of your request.")
@@ -149,6 +152,8 @@ func kindOf(t reflect.Type) string {
 		return "an array"
 	case reflect.Struct, reflect.Map:
 		return "an object"
+	case reflect.Int:
+		return "an integer"
 	}
 	return "a number"
 }
@@ -164,8 +169,8 @@ func required(param string) *fault {
 	return bad("missing_required_parameter", param, "Missing required parameter: '"+param+"'.")
 }
 
-// complete checks the required fields, and reads the conversation.
-func (r *request) complete() *fault {
+// checkRequired checks the required fields.
+func (r *request) checkRequired() *fault {
 	switch {
 	case r.Model == "":
 		f := required("model")
@@ -177,7 +182,13 @@ func (r *request) complete() *fault {
 		return mistyped("reasoning", "an object", "")
 	case max(len(r.Reasoning), len(r.Text)) > 2*maxSchema: // they are stored with the response
 		return bad("", "", fmt.Sprintf("'reasoning' and 'text' have at most %d bytes each.", 2*maxSchema))
-	case absent(r.Conversation) || json.Unmarshal(r.Conversation, &r.conversation) == nil:
+	}
+	return nil
+}
+
+// readConversation reads the conversation: an id, or an object with one.
+func (r *request) readConversation() *fault {
+	if absent(r.Conversation) || json.Unmarshal(r.Conversation, &r.conversation) == nil {
 		return nil
 	}
 	var ref reference
@@ -188,8 +199,8 @@ func (r *request) complete() *fault {
 	return nil
 }
 
-// consistent checks fields that exclude each other.
-func (r *request) consistent() *fault {
+// checkExclusive checks fields that exclude each other, and the metadata.
+func (r *request) checkExclusive() *fault {
 	switch {
 	case r.Previous != nil && r.conversation != "":
 		return bad("mutually_exclusive_parameters", "conversation",
@@ -214,16 +225,16 @@ func checkMetadata(m map[string]string) *fault {
 	return nil
 }
 
-// supported refuses parameters that no agent of the fleet can follow, unless it does no harm to ignore them.
-func (r *request) supported() *fault {
+// checkSupported refuses parameters that no agent of the fleet can follow, unless it does no harm to ignore them.
+func (r *request) checkSupported() *fault {
 	for _, raw := range r.Tools { // SDKs show approval requests of an MCP server only if the request has it as a tool
 		var tool struct {
 			Type  string `json:"type"`
 			Label string `json:"server_label"`
 		}
 		if json.Unmarshal(raw, &tool) != nil || tool.Type != "mcp" || tool.Label != serverOf(r.Model) {
-			return bad("unsupported_tool", "tools", "The agents of this fleet use their own tools; a request cannot bring any. "+
-				"It may name its machine, for its questions, by the tool 'mcp' with the 'server_label' '"+
+			return bad("unsupported_tool", "tools", "The agents of this fleet use their own tools, so a request cannot bring any. "+
+				"To receive their questions, it has one tool of the type 'mcp' with the 'server_label' '"+
 				handoff.Clip(serverOf(r.Model), 80)+"'.")
 		}
 	}

@@ -129,6 +129,7 @@ func TestWrongTypes(t *testing.T) {
 		`[]`:                          "Invalid type for the body: expected an object, but got an array instead.",
 		`{"model":7}`:                 "Invalid type for 'model': expected a string, but got a number instead.",
 		`{"stream":"yes"}`:            "Invalid type for 'stream': expected a boolean, but got a string instead.",
+		`{"max_output_tokens":1.5}`:   "Invalid type for 'max_output_tokens': expected an integer, but got a number instead.",
 		`{"temperature":{}}`:          "Invalid type for 'temperature': expected a number, but got an object instead.",
 		`{"metadata":[]}`:             "Invalid type for 'metadata': expected an object, but got an array instead.",
 		`{"model":"m","input":7}`:     "Invalid type for 'input': expected a string or an array of items.",
