@@ -253,8 +253,7 @@ func (k *connector) pause(ctx context.Context, wait time.Duration, lost bool, fa
 // a server that is down, unless hurry is set: then it causes an attempt at once, and more within waitConnecting if the
 // connection was lost recently, as by a restart. While the server is held (see [Fleet.Hold]) it waits for the release.
 func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error) {
-	timer := time.NewTimer(waitConnecting)
-	defer timer.Stop()
+	late := time.After(waitConnecting)
 	before := k.now.Load().attempts
 	for {
 		v := k.now.Load()
@@ -275,7 +274,7 @@ func (k *connector) link(ctx context.Context, hurry bool) (*Link, *handoff.Error
 		select {
 		case <-v.next:
 		case <-released:
-		case <-timer.C:
+		case <-late:
 			return nil, k.unreachable(v, "it did not answer in time")
 		case <-ctx.Done():
 			return nil, k.unreachable(v, "nobody waited for it any longer")

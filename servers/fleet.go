@@ -99,8 +99,8 @@ func (f *Fleet) runCallbacks(stop <-chan struct{}) {
 }
 
 // Resolve implements [handoff.Fleet]. If a project is named, it finds only the project's threads. It returns a full
-// thread id as it is, also while the server is down. If that thread is of another project, attaching or copying it fails
-// where its server tells the directory.
+// thread id as it is, also while the server is down. If that thread is of another project, attaching or copying it
+// fails where its server tells the directory.
 func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
 	now := f.now.Load()
 	at, fault := now.place(g, t)
@@ -146,11 +146,7 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 		return handoff.Attached{},
 			handoff.Fault(handoff.CodeSessionMismatch, t.Server, "asked for "+t.Thread+", got "+a.Target.Thread)
 	}
-	if fault := f.checkPlace(k, t, a); fault != nil {
-		detach(f.log, a.Agent)
-		return handoff.Attached{}, fault
-	}
-	if fault := f.checkTree(ctx, k, a); fault != nil {
+	if fault := f.checkPlace(ctx, k, t, a); fault != nil {
 		detach(f.log, a.Agent)
 		return handoff.Attached{}, fault
 	}
@@ -158,13 +154,16 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	return k.describe(a), nil
 }
 
-// checkPlace returns an error for a thread that lies outside of the target's project. A thread whose server tells no
-// directory is let through.
-func (f *Fleet) checkPlace(k *connector, t handoff.Target, a handoff.Attached) *handoff.Error {
+// checkPlace returns an error for a thread that lies outside of the target's project, or whose worktree was removed. A
+// thread whose server tells no directory is let through.
+func (f *Fleet) checkPlace(ctx context.Context, k *connector, t handoff.Target, a handoff.Attached) *handoff.Error {
 	if a.Workspace == "" {
 		return nil
 	}
-	return k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.lists.title(t)))
+	if fault := k.checkWithin(t.Project, a.Workspace, cmp.Or(sayable(a.Title), f.lists.title(t))); fault != nil {
+		return fault
+	}
+	return f.checkTree(ctx, k, a)
 }
 
 // replaced reports whether a server's error only means that [Fleet.Change] has replaced it. Then the caller asks the
@@ -292,7 +291,7 @@ func (f *Fleet) fork(
 		return handoff.Attached{},
 			handoff.Fault(handoff.CodeSessionMismatch, t.Server, "the copy of "+t.Thread+" is "+a.Target.Thread)
 	}
-	if fault := f.checkPlace(k, t, a); fault != nil { // the lists did not know the thread
+	if fault := f.checkPlace(ctx, k, t, a); fault != nil { // the lists did not know the thread
 		detach(f.log, a.Agent)
 		return handoff.Attached{}, fault
 	}
@@ -312,12 +311,10 @@ const lostGrace = 100 * time.Millisecond
 
 // lost reports whether the connection is lost.
 func lost(ctx context.Context, link *Link) bool {
-	timer := time.NewTimer(lostGrace)
-	defer timer.Stop()
 	select {
 	case <-link.Done:
 		return true
-	case <-timer.C:
+	case <-time.After(lostGrace):
 	case <-ctx.Done():
 	}
 	return false

@@ -24,8 +24,8 @@ const (
 	maxAuditLine = 64 << 10
 )
 
-// An Audit keeps decisions in a file that lines are only appended to. Each line holds the hash of the line before it, so
-// that a changed, missing or moved line is detected. The hash has no key: whoever can write the file can also rewrite
+// An Audit keeps decisions in a file that lines are only appended to. Each line holds the hash of the line before it,
+// so that a changed, missing or moved line is detected. The hash has no key: whoever can write the file can also rewrite
 // the whole chain. A full file is renamed, and the chain goes on in a new one.
 // An Audit is safe for concurrent use; one process at a time has it open.
 type Audit struct {
@@ -223,30 +223,24 @@ func (a *Audit) Close() error {
 // Decisions returns at most limit answers of a caller to agents, the newest first. It reads the newest file and the
 // full one before it, and may be used while others append.
 func (a *Audit) Decisions(c handoff.Caller, limit int) ([]handoff.AuditRecord, error) {
-	for {
-		full, err := a.dir.full()
-		if err != nil {
-			return nil, auditFault("read", err)
-		}
-		var all []handoff.AuditRecord
-		for _, name := range append(slices.Clone(full[max(len(full)-1, 0):]), auditName) {
+	var all []handoff.AuditRecord
+	err := a.dir.reading(func(names []string) error {
+		all = nil
+		for _, name := range names[max(len(names)-2, 0):] {
 			found, err := a.decisionsIn(name, c.String())
 			if err != nil {
-				return nil, auditFault("read", err)
+				return err
 			}
 			all = append(all, found...)
 		}
-		now, err := a.dir.full()
-		if err != nil {
-			return nil, auditFault("read", err)
-		}
-		if !slices.Equal(now, full) { // a file was renamed while we read, so its decisions may be missing
-			continue
-		}
-		all = all[max(len(all)-limit, 0):]
-		slices.Reverse(all)
-		return all, nil
+		return nil
+	})
+	if err != nil {
+		return nil, auditFault("read", err)
 	}
+	all = all[max(len(all)-limit, 0):]
+	slices.Reverse(all)
+	return all, nil
 }
 
 // decisionsIn returns the decisions of a caller in one file. A line that [Audit.Audit] did not write is skipped.

@@ -198,33 +198,35 @@ func ReadAuditDir(path string) (lines []AuditLine, err error) {
 	}
 	defer func() { _ = root.Close() }() // only read from
 	d := &auditDir{root: root}
+	err = d.reading(func(names []string) (err error) { lines, err = d.read(names); return err })
+	return lines, err
+}
+
+// reading calls read with the names of all files, oldest first, and again if a file was renamed meanwhile.
+func (d *auditDir) reading(read func(names []string) error) error {
 	for {
-		names, err := d.full()
+		full, err := d.full()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		lines, wrong := d.read(names)
-		if wrong == nil {
-			return lines, nil
+		err = read(append(slices.Clone(full), auditName))
+		if now, wrong := d.full(); wrong != nil || slices.Equal(now, full) {
+			return errors.Join(err, wrong)
 		}
-		now, err := d.full()
-		if err != nil || slices.Equal(now, names) {
-			return nil, errors.Join(wrong, err)
-		} // else a file was renamed while we read: try again
 	}
 }
 
-// read reads the full files with these names, oldest first, and then the newest file.
+// read reads the files with these names, oldest first.
 func (d *auditDir) read(names []string) (lines []AuditLine, err error) {
 	var odd error
-	end := auditEnd{anyStart: len(names) > 0, each: func(l auditLine) { // older files than the oldest may be gone
+	end := auditEnd{anyStart: len(names) > 1, each: func(l auditLine) { // older files than the oldest may be gone
 		one := AuditLine{N: l.N}
 		if err := json.Unmarshal(l.Record, &one.Record); err != nil && odd == nil {
 			odd = fmt.Errorf("line %d is no decision: %w", l.N, err)
 		}
 		lines = append(lines, one)
 	}}
-	for _, name := range append(slices.Clip(names), auditName) {
+	for _, name := range names {
 		file, err := d.root.Open(name)
 		if errors.Is(err, fs.ErrNotExist) && name == auditName {
 			continue

@@ -32,17 +32,13 @@ func newAbsenceWatch(
 	after time.Duration, known func() []handoff.ServerInfo, waiting func(string, time.Time) map[handoff.Caller]int,
 	notify func(handoff.Notice),
 ) *absenceWatch {
-	return &absenceWatch{
-		after: cmp.Or(after, goneAfter), known: known, waiting: waiting, notify: notify, away: map[string]*absence{},
-	}
+	return &absenceWatch{after: cmp.Or(after, goneAfter), known: known, waiting: waiting, notify: notify,
+		away: map[string]*absence{}}
 }
 
-// interval is how often look is called, and so how late it may see an absence.
-func (a *absenceWatch) interval() time.Duration { return a.after / 60 }
-
-// run calls look until ctx ends.
+// run calls look until ctx ends, sixty times in a.after. So look may see an absence by a sixtieth too late.
 func (a *absenceWatch) run(ctx context.Context) error {
-	tick := time.NewTicker(a.interval())
+	tick := time.NewTicker(a.after / 60)
 	defer tick.Stop()
 	for {
 		a.look(time.Now())
@@ -75,7 +71,7 @@ func (a *absenceWatch) look(now time.Time) {
 		if gone < a.after {
 			continue
 		}
-		for c, n := range a.waiting(s.Name, was.since.Add(-a.interval())) { // it may have gone before look saw it
+		for c, n := range a.waiting(s.Name, was.since.Add(-a.after/60)) { // look may have seen it late
 			if !was.notified[c] {
 				was.notified[c] = true
 				a.notify(handoff.Notice{Caller: c, Kind: handoff.NoticeMachine, Server: s.Name,

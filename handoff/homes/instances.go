@@ -228,11 +228,9 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 	leaving := in.leaving[c]
 	s.mu.Unlock()
 	if leaving != nil { // the earlier router of this caller still writes
-		late := time.NewTimer(leavesWithin)
-		defer late.Stop()
 		select {
 		case <-leaving:
-		case <-late.C:
+		case <-time.After(leavesWithin):
 			return Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "the caller's earlier router has not ended here")
 		}
 	}

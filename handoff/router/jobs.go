@@ -126,8 +126,8 @@ func (r *Router) join(ctx context.Context, j work.Job) {
 	}
 }
 
-// attach attaches the thread. Unless the lease is fresh, it takes the gate at the same time. If the gate's newest turn is
-// missing from the attachment, it attaches once more. It sets d.Gate even if attaching fails.
+// attach attaches the thread. Unless the lease is fresh, it takes the gate at the same time. If the gate's newest turn
+// is missing from the attachment, it attaches once more. It sets d.Gate even if attaching fails.
 func (r *Router) attach(ctx context.Context, l *life, j work.Job, d *work.Done) {
 	ctx, cancel := context.WithTimeout(ctx, work.SendTakes)
 	defer cancel()

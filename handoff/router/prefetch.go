@@ -112,10 +112,8 @@ func (r *Router) attachAhead(ctx context.Context, g handoff.Grant, key string, p
 	r.resolveAndAttach(limited, g, p)
 	cancel()
 	if p.at.Agent != nil {
-		wait := time.NewTimer(prefetchKept)
-		defer wait.Stop()
 		select {
-		case <-wait.C:
+		case <-time.After(prefetchKept):
 		case <-ctx.Done():
 		}
 	}

@@ -405,10 +405,8 @@ var retries = handoff.Backoff{First: 250 * time.Millisecond, Longest: 10 * time.
 
 // Pause waits before try number n (from 0) to reach a lost agent or the store. It returns false when ctx ends first.
 func (cfg Config) Pause(ctx context.Context, n int) bool {
-	t := time.NewTimer(cfg.Jitter(retries.Step(n)))
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(cfg.Jitter(retries.Step(n))):
 		return true
 	case <-ctx.Done():
 		return false

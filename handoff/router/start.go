@@ -261,11 +261,9 @@ func await(ctx context.Context, kept <-chan struct{}) {
 	if kept == nil {
 		return
 	}
-	t := time.NewTimer(keptWithin)
-	defer t.Stop()
 	select {
 	case <-kept:
-	case <-t.C:
+	case <-time.After(keptWithin):
 	case <-ctx.Done():
 	}
 }

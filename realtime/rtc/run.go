@@ -317,9 +317,8 @@ func (r *run) farewell() {
 	for event, ok := r.Next(); ok; event, ok = r.Next() {
 		r.apply(r.player.fromModel(event))
 	}
-	limit := time.NewTimer(r.grace)
-	defer limit.Stop()
-	r.awaitChannel(limit.C)
+	limit := time.After(r.grace)
+	r.awaitChannel(limit)
 	if r.events == nil || r.Behind() {
 		return
 	}
@@ -337,7 +336,7 @@ func (r *run) farewell() {
 			if r.readState(); r.gone() {
 				return
 			}
-		case <-limit.C:
+		case <-limit:
 			return
 		}
 	}
