@@ -105,8 +105,7 @@ func (k *connector) publish(v view) {
 func needsSomebody(reason handoff.Reason) bool {
 	switch reason {
 	case handoff.ReasonTokenRefused, handoff.ReasonTokenUnread, handoff.ReasonWorkspace, handoff.ReasonOutdated,
-		handoff.ReasonCertificate,
-		handoff.ReasonPlaintextRefused, handoff.ReasonNoTLS, handoff.ReasonNotAllowed, handoff.ReasonProgramMissing,
+		handoff.ReasonCertificate, handoff.ReasonPlaintextRefused, handoff.ReasonNoTLS, handoff.ReasonNotAllowed, handoff.ReasonProgramMissing,
 		handoff.ReasonAgentMissing, handoff.ReasonSwitchboardMissing, handoff.ReasonSSHMissing, handoff.ReasonSSHKeyRefused,
 		handoff.ReasonHostKeyUnknown, handoff.ReasonHostKeyChanged, handoff.ReasonSSHSettings:
 		return true
@@ -129,10 +128,8 @@ func (k *connector) run(ctx context.Context) {
 				work.Go(func() { k.check(ctx, link) })
 			}
 			if k.watch(ctx, link) {
-				fault = &handoff.Error{
-					Code: handoff.CodeUnreachable, Subject: k.spec.Name,
-					Detail: "the connection was lost", Reason: handoff.ReasonLost,
-				}
+				fault = &handoff.Error{Code: handoff.CodeUnreachable, Subject: k.spec.Name,
+					Detail: "the connection was lost", Reason: handoff.ReasonLost}
 				k.losses.Add(1)
 			}
 			k.lost, k.ending = time.Now(), ctx.Err() != nil

@@ -48,7 +48,7 @@ func New(c Config) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{
-		log: c.Log, onChange: c.Changed, changes: make(chan struct{}, 1), hidden: c.Hidden, byAPI: c.ByAPI,
+		log: cmp.Or(c.Log, zap.NewNop()), onChange: c.Changed, changes: make(chan struct{}, 1), hidden: c.Hidden, byAPI: c.ByAPI,
 		lists: lists{newest: map[string]listing{}, wider: map[string]listing{}, underway: map[listKey]*listRequest{}},
 	}
 	if f.byAPI == nil {
@@ -58,9 +58,6 @@ func New(c Config) (*Fleet, error) {
 	}
 	if f.hidden == nil {
 		f.hidden = func(handoff.Caller, string, string) bool { return false }
-	}
-	if f.log == nil {
-		f.log = zap.NewNop()
 	}
 	var connectors []*connector
 	for _, s := range c.Specs {
@@ -99,8 +96,7 @@ func (f *Fleet) runCallbacks(stop <-chan struct{}) {
 }
 
 // Resolve implements [handoff.Fleet]. If a project is named, it finds only the project's threads. It returns a full
-// thread id as it is, also while the server is down. If that thread is of another project, attaching or copying it
-// fails where its server tells the directory.
+// thread id as it is, also while the server is down. Attaching or copying a thread of another project fails.
 func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) (handoff.Target, error) {
 	now := f.now.Load()
 	at, fault := now.place(g, t)

@@ -24,9 +24,9 @@ const (
 	maxAuditLine = 64 << 10
 )
 
-// An Audit keeps decisions in a file that lines are only appended to. Each line holds the hash of the line before it,
-// so that a changed, missing or moved line is detected. The hash has no key: whoever can write the file can also rewrite
-// the whole chain. A full file is renamed, and the chain goes on in a new one.
+// An Audit keeps decisions in a file that lines are only appended to. Each line holds the hash of the line before it:
+// a changed, missing or moved line is detected. The hash has no key, so who can write the file can rewrite the chain.
+// A full file is renamed, and the chain goes on in a new one.
 // An Audit is safe for concurrent use; one process at a time has it open.
 type Audit struct {
 	dir *auditDir // Set once
@@ -124,8 +124,7 @@ func readAudit(r io.Reader, end auditEnd) (auditEnd, error) {
 	}
 }
 
-// parseAuditLine reads a line, and reports whether it is exactly what [Audit.Audit] writes: nothing more, and nothing
-// written differently.
+// parseAuditLine reads a line, and reports whether it is exactly what [Audit.Audit] writes.
 func parseAuditLine(line []byte) (l auditLine, ok bool) {
 	if json.Unmarshal(line, &l) != nil {
 		return auditLine{}, false

@@ -244,11 +244,9 @@ func (l *Leg) closePeer(wait func()) {
 		_ = l.peer.GracefulClose() // its error is about parts that were closed already
 		wait()
 	}()
-	limit := time.NewTimer(peerGrace)
-	defer limit.Stop()
 	select {
 	case <-closed:
-	case <-limit.C:
+	case <-time.After(peerGrace):
 		l.log.Error("webrtc connection cannot be closed")
 	}
 }
