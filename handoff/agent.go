@@ -65,6 +65,14 @@ type Controls interface {
 	Decide(ctx context.Context, id QuestionID, d Decision) error
 }
 
+// A Pursuer is an [Agent] whose thread can have a goal.
+type Pursuer interface {
+	// Pursue is [Agent.Start] of a turn whose words are the thread's goal, too: others follow until it is reached. If
+	// the thread can have no goal, or works for one, it starts nothing and returns [CodeNoGoal]. That a goal cannot be
+	// set once the turn has started is no error: the turn is then the only one.
+	Pursue(ctx context.Context, turn Turn) (TurnID, error)
+}
+
 // A Reconciler finds out what became of a start whose acknowledgement was lost. It waits until the old connection's
 // bytes are resolved (two equal looks). Then it returns the turn that carries our id or, failing that, a turn that is
 // newer than after and is not known to be somebody else's; "" means that there is none, and that the start never ran

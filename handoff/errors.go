@@ -32,6 +32,7 @@ const (
 	CodeIdle             Code = "idle"
 	CodeRefused          Code = "refused"
 	CodeUnsupported      Code = "unsupported"
+	CodeNoGoal           Code = "no_goal"
 	CodeJoined           Code = "joined"
 	CodeUnknownStart     Code = "unknown_start"
 	CodeStoreDown        Code = "store_down"
@@ -86,7 +87,7 @@ func (c Code) Unbegun() bool {
 	switch c {
 	case CodeUnknownServer, CodeAmbiguousServer, CodeUnknownSession, CodeAmbiguousSession, CodeSessionGone,
 		CodeSessionArchived, CodeSessionInUse, CodeSessionMismatch, CodeSessionElsewhere, CodeTokenRefused, CodeOutdated,
-		CodeUnreachable, CodeUnsupported, CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed,
+		CodeUnreachable, CodeUnsupported, CodeNoGoal, CodeStoreDown, CodeOverloaded, CodeNotGranted, CodeLimited, CodeMalformed,
 		CodeTooLarge, CodeConflict, CodeTooDeep, CodeIdle:
 		return true
 	}
@@ -152,6 +153,9 @@ var Vocabulary = map[Code]Meaning{
 	},
 	CodeRefused:     {"%s refused that.", "What it said is shown with the work.", http.StatusForbidden, 0},
 	CodeUnsupported: {"%s can't do that.", "Do without it; nothing was run.", http.StatusNotImplemented, 0},
+	CodeNoGoal: {
+		"The work on %s can't have a goal of its own.", "Ask for it without a goal; nothing was run.", http.StatusConflict, 0,
+	},
 	CodeJoined: {
 		"Somebody else's work had just begun on %s, so it went into that.", "Its result comes with theirs.",
 		http.StatusConflict, 0,

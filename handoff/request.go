@@ -65,6 +65,9 @@ type Request struct {
 	From Target
 	// Worktree asks for a new session in a worktree of its own; see [Planter]. It needs a new session as Target.
 	Worktree bool
+	// Goal makes the words also the goal of the session, for which the agent goes on by itself until it is reached; see
+	// [Pursuer]. They are never added to running work. Without such a goal nothing is begun: [CodeNoGoal].
+	Goal bool
 	// Unkept handoffs are forgotten once their outcome was heard, and are not looked for after a restart. The store
 	// keeps nothing of them; with Again it keeps the key, the ids and the outcome, without words.
 	Unkept bool

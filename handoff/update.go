@@ -79,6 +79,7 @@ const (
 	GoalBlocked  Goal = "blocked"
 	GoalPaused   Goal = "paused"
 	GoalLimited  Goal = "limited" // what may be used for it is used up
+	GoalLeft     Goal = "left"    // it was asked for, and is not set, or not worked for any more
 )
 
 // TurnStatus is how a turn ended.

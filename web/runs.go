@@ -39,6 +39,7 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 		Prompt     string `json:"prompt"`
 		Mode       string `json:"mode"`
 		Worktree   bool   `json:"worktree"` // a new session begins in a worktree of its own
+		Goal       bool   `json:"goal"`     // the prompt is the goal of the session, too
 		Begin      string `json:"begin"`    // the id of paused work, whose prompt and session are used
 	}
 	if err := decode(r.Body, &body); err != nil {
@@ -46,7 +47,7 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	}
 	work := tools.CodexArguments{
 		Server: body.Server, Thread: body.Thread, FromServer: body.FromServer, FromThread: body.FromThread,
-		Prompt: body.Prompt, Worktree: body.Worktree, Begin: body.Begin,
+		Prompt: body.Prompt, Worktree: body.Worktree, Goal: body.Goal, Begin: body.Begin,
 	}
 	args, tool := tools.Arguments(work), tools.Codex
 	switch body.Mode { // where the session has running work: into it, after it, or beside it
@@ -56,7 +57,7 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	case "aside":
 		args, tool = tools.AsideArguments{CodexArguments: work}, tools.RunOnServer
 	case "watch":
-		if body.Prompt != "" || body.Begin != "" || body.FromServer != "" {
+		if body.Prompt != "" || body.Begin != "" || body.FromServer != "" || body.Goal {
 			return handoff.Fault(handoff.CodeMalformed, "to watch takes server and thread_id alone", "")
 		}
 		args, tool = tools.WatchArguments{Server: body.Server, Thread: body.Thread}, tools.Watch

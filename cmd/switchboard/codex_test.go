@@ -35,6 +35,16 @@ func startCodex(t testing.TB, more ...string) *realCodex {
 	return startCodexAt(t, fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t)), more...)
 }
 
+// startCodexOf starts one of another version.
+func startCodexOf(t testing.TB, program string, more ...string) *realCodex {
+	t.Helper()
+	c := &realCodex{t: t, provider: newProvider(t), work: t.TempDir(), program: program,
+		url: fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t))}
+	c.home = codexHome(t, c.provider, "thread_unload_delay_secs = 1", strings.Join(more, "\n"))
+	c.begin()
+	return c
+}
+
 // startCodexAt starts one that listens at an address, ws://… or unix://PATH.
 func startCodexAt(t testing.TB, address string, more ...string) *realCodex {
 	t.Helper()
@@ -263,12 +273,7 @@ func TestRealCodexApproval(t *testing.T) {
 // TestOldestCodex continues a session of the oldest codex that Switchboard works with, and answers what it asks.
 func TestOldestCodex(t *testing.T) {
 	t.Parallel()
-	c := &realCodex{
-		t: t, provider: newProvider(t), work: t.TempDir(), program: oldestCodex(t),
-		url: fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t)),
-	}
-	c.home = codexHome(t, c.provider, "", "")
-	c.begin()
+	c := startCodexOf(t, oldestCodex(t))
 	r := start(t, func(p *plan) { c.plan(p, "untrusted", "danger-full-access") })
 	r.up("bigpc")
 	first := r.hand(`{"server":"bigpc","prompt":"the first words"}`)

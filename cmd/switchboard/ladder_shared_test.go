@@ -80,7 +80,7 @@ var (
 		"move": noHeir, "restart": noHeir,
 	}
 	unplayedSteps = map[string]string{
-		"asks": noWords, "goes": "an agent of this kind has no goals",
+		"asks": noWords, "goes": noGoals, "goal": noGoals,
 		"form": noWords, "choose": noWords, "gone": noLoss, "asklost": noLoss, "missing": noLoss, "again": noLoss, "hidden": noLoss,
 		"drops": "its model takes back what it said", "begins": "its model takes back what it said", "unread": noLoss, "interrupted": "nobody else interrupts a turn here",
 		"long": "its answer is made by the other kit",
@@ -94,6 +94,7 @@ var (
 const (
 	noLoss  = "an agent of this kind runs in the same process: it cannot be lost while a turn runs"
 	noHeir  = "a turn of this kind ends with its process"
+	noGoals = "an agent of this kind has no goals"
 	noWords = "an agent of this kind asks for permissions alone, not in words"
 )
 

@@ -90,6 +90,18 @@ type fakeAgent struct {
 func (a *fakeAgent) name() string { return a.target.Server + " " + a.target.Thread }
 
 func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
+	return a.start(ctx, "start", turn)
+}
+
+// Pursue implements [handoff.Pursuer].
+func (a *fakeAgent) Pursue(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
+	if err := a.world.Failure("pursue "+a.target.Thread, a.target.Server); err != nil {
+		return "", err
+	}
+	return a.start(ctx, "pursue", turn)
+}
+
+func (a *fakeAgent) start(ctx context.Context, how string, turn handoff.Turn) (handoff.TurnID, error) {
 	w := a.world
 	var heard strings.Builder
 	for _, c := range turn.Context {
@@ -97,7 +109,7 @@ func (a *fakeAgent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnI
 			fmt.Fprintf(&heard, " [%s: %s]", c.Key, c.Value)
 		}
 	}
-	w.Record("agent", a.name(), fmt.Sprintf("start %s %q%s", turn.ID, handoff.InputText(turn.Input), heard.String()))
+	w.Record("agent", a.name(), fmt.Sprintf("%s %s %q%s", how, turn.ID, handoff.InputText(turn.Input), heard.String()))
 	if err := w.Wait(ctx, w.StartTakes); err != nil {
 		return "", err
 	}
@@ -242,13 +254,17 @@ func (a *fakeAgent) report(
 		w.Record("agent", a.name(), "does not hold the turn")
 		yield(nil, handoff.Fault(handoff.CodeTurnGone, a.target.Server, ""))
 		return false
-	case "completed", "failed", "interrupted", "unread":
+	case "completed", "failed", "interrupted", "unread", "goal": // GOAL TEXT: it completes, and its goal stands so
 		w.end(turn)
 		w.Record("agent", a.name(), "turn "+step)
 		end := handoff.TurnEnded{Status: map[string]handoff.TurnStatus{"failed": handoff.TurnFailed,
 			"interrupted": handoff.TurnInterrupted}[verb], Text: text}
-		if verb == "unread" {
+		switch verb {
+		case "unread":
 			end.Code = handoff.CodeUnread
+		case "goal":
+			stands, words, _ := strings.Cut(text, " ")
+			end.Goal, end.Text = handoff.Goal(stands), words
 		}
 		turn.final <- end
 		yield(end, nil)

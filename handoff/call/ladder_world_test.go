@@ -20,7 +20,7 @@ import (
 //	merges THREAD                     a turn of others is taken for over; a start gives its id back
 //
 // The steps of its turns are DURATION message TEXT | command TEXT | ask COMMAND | gone | asks TEXT |
-// goes on |
+// goes on | goal GOAL TEXT (it completes, and its goal stands so) |
 // form FIELD [ONE|TWO] many may / FIELD (a form) | choose COMMAND [ONE|TWO] (a permission that is a choice) |
 // asklost DURATION COMMAND (it is lost so long after it asked) | completed TEXT | failed TEXT | interrupted. A turn
 // whose first step is "hidden" does not show itself before the next one.

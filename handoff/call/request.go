@@ -312,7 +312,7 @@ func sameWords(a, b handoff.Request) bool {
 	return normalName(a.Target.Server) == normalName(b.Target.Server) &&
 		normalName(a.Target.Thread) == normalName(b.Target.Thread) &&
 		normalName(a.From.Server) == normalName(b.From.Server) && normalName(a.From.Thread) == normalName(b.From.Thread) &&
-		a.Mode == b.Mode && normalWords(a.Input) == normalWords(b.Input)
+		a.Mode == b.Mode && a.Goal == b.Goal && normalWords(a.Input) == normalWords(b.Input)
 }
 
 // backend returns what the tools of this call work on, for a function call whose words ended at asked. Its Work notes

@@ -211,7 +211,15 @@ func (r *Router) startTurn(ctx context.Context, j work.Job, d *work.Done) {
 			turn.Context = append(turn.Context, handoff.Context{Key: "worktree", Trusted: true, Value: "This session has a " +
 				"worktree of git and the branch " + w.Branch + " of its own. Commit your work on that branch."})
 		}
-		d.Turn, err = j.Attached.Agent.Start(ctx, turn)
+		start := j.Attached.Agent.Start
+		if j.Request.Goal {
+			pursuer, pursues := j.Attached.Agent.(handoff.Pursuer)
+			if !pursues {
+				return handoff.Fault(handoff.CodeNoGoal, j.Target.Server, "its agent has none")
+			}
+			start = pursuer.Pursue
+		}
+		d.Turn, err = start(ctx, turn)
 		return err
 	})
 }

@@ -39,6 +39,7 @@ type CodexArguments struct {
 	FromThread string `json:"from_thread_id,omitempty"`
 	Prompt     string `json:"prompt"`
 	Worktree   bool   `json:"worktree,omitempty"` // see [handoff.Request.Worktree]
+	Goal       bool   `json:"goal,omitempty"`     // see [handoff.Request.Goal]
 	Begin      string `json:"begin,omitempty"`    // id of work that was not begun, whose words and target are used instead
 }
 
@@ -134,7 +135,7 @@ func (a CodexArguments) give(ctx context.Context, f Front, g handoff.Grant, mode
 	from := handoff.Target{Server: a.FromServer, Thread: a.FromThread}
 	return f.Give(ctx, g, handoff.Request{
 		Target: a.Target(), From: from, Input: handoff.TextInput(a.Prompt), Mode: mode, Instead: handoff.ID(a.Begin),
-		Worktree: a.Worktree,
+		Worktree: a.Worktree, Goal: a.Goal,
 	})
 }
 

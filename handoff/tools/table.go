@@ -226,6 +226,8 @@ func workTools() []Tool {
 			prompt,
 			flag("worktree", "True only when the caller asks for a worktree of its own (\"in a worktree\", \"on a branch of "+
 				"its own\"): a new session then begins in one, beside work that runs in the same project."),
+			flag("goal", "True only when the caller asks to go on until something is reached (\"work until the tests pass\", "+
+				"\"do not stop before it builds\"): prompt is then the goal, too, for which the agent begins turn after turn."),
 			text("begin", "Only when the caller wants work now that you were told was not begun: the name that you were told "+
 				"for it. Its own words are used, whole."),
 		),

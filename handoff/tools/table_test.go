@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 		name, properties, required string
 		readOnly, inCall           bool
 	}{
-		{Codex, "server thread_id from_server from_thread_id prompt worktree begin", "server prompt", false, false},
+		{Codex, "server thread_id from_server from_thread_id prompt worktree goal begin", "server prompt", false, false},
 		{ListServers, "", "", true, false},
 		{ListSessions, "server query limit", "", true, false},
 		{ReadSession, "server thread_id limit", "server thread_id", true, false},

@@ -391,6 +391,8 @@ func (l Language) goal(rec handoff.Record) string {
 		return l.say("goal.paused")
 	case handoff.GoalLimited:
 		return l.say("goal.limited")
+	case handoff.GoalLeft:
+		return l.say("goal.left")
 	}
 	return ""
 }

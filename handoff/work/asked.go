@@ -30,6 +30,9 @@ func ArgsOf(req handoff.Request) string {
 	if req.Worktree {
 		words = append(words, "worktree")
 	}
+	if req.Goal {
+		words = append(words, "goal")
+	}
 	return ledger.Hash(handoff.Encode(words))
 }
 
@@ -171,6 +174,8 @@ func checkRequest(g handoff.Grant, req *handoff.Request) *handoff.Error {
 		return handoff.Fault(handoff.CodeMalformed, "only a new session can go on from another one", "")
 	case req.Worktree && (t.Thread != handoff.NewThread || req.Mode == handoff.ModeAside):
 		return handoff.Fault(handoff.CodeMalformed, "only a new session can have a worktree of its own", "")
+	case req.Goal && req.Mode != handoff.ModeNow && req.Mode != handoff.ModeNext:
+		return handoff.Fault(handoff.CodeMalformed, "only work can have a goal", "")
 	case max(len(t.Server), len(t.Thread), len(req.From.Server), len(req.From.Thread)) > maxName:
 		return handoff.Fault(handoff.CodeTooLarge, "a name", "")
 	case max(len(req.Key), len(req.Print)) > maxKey:

@@ -14,6 +14,7 @@ type keptRequest struct {
 	After   handoff.TurnID    `json:"after,omitempty"`
 	From    handoff.Target    `json:"from,omitzero"`
 	Tree    bool              `json:"worktree,omitempty"`
+	Goal    bool              `json:"goal,omitempty"`
 }
 
 // A keptPart is one [handoff.Part].
@@ -24,7 +25,7 @@ type keptPart struct {
 
 // encodeRequest returns a request as a [keptRequest].
 func encodeRequest(req handoff.Request) string {
-	w := keptRequest{Context: req.Context, After: req.After, From: req.From, Tree: req.Worktree}
+	w := keptRequest{Context: req.Context, After: req.After, From: req.From, Tree: req.Worktree, Goal: req.Goal}
 	for _, p := range req.Input {
 		switch p := p.(type) {
 		case handoff.Text:
@@ -49,7 +50,7 @@ func restoreRequest(req *handoff.Request, kept, prompt string) {
 		return slices.ContainsFunc(now, func(other handoff.Context) bool { return other.Key == c.Key })
 	})
 	req.Input, req.Context, req.After, req.From = nil, slices.Concat(before, now), w.After, w.From
-	req.Worktree = w.Tree
+	req.Worktree, req.Goal = w.Tree, w.Goal
 	for _, p := range w.Input {
 		if p.Image != "" {
 			req.Input = append(req.Input, handoff.Image{URL: p.Image})

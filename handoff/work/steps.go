@@ -305,7 +305,7 @@ func (s *State) join(h *Handoff) (changed <-chan struct{}) {
 		return nil
 	}
 	v := waiting.Look(h.awaited, h.ID, s.cfg.Caller)
-	joinable := v.Same && h.run.Request.Mode == handoff.ModeNow &&
+	joinable := v.Same && h.run.Request.Mode == handoff.ModeNow && !h.run.Request.Goal &&
 		(v.ID == "" || v.ID != h.wait.refused && v.Control != nil)
 	switch {
 	case v.Mine:

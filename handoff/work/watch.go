@@ -105,6 +105,9 @@ func (s *State) flushRemark(h *Handoff) {
 func (s *State) turnEnded(h *Handoff, u handoff.TurnEnded) (phase.Fact, *handoff.Error) {
 	h.watch.unseen, h.watch.silent = time.Time{}, time.Time{}
 	text := cmp.Or(u.Text, h.watch.lastMessage)
+	if h.run.Request.Goal && u.Status == handoff.TurnCompleted {
+		u.Goal = cmp.Or(u.Goal, handoff.GoalLeft)
+	}
 	s.show(h, func() { h.Text, h.Undelivered, h.Goal = text, u.Undelivered, u.Goal })
 	switch u.Status {
 	case handoff.TurnCompleted:

@@ -38,6 +38,11 @@ const joinGrace = 250 * time.Millisecond
 // Start starts a turn in the thread. It fails while a turn runs there, because the server would put the prompt into
 // that turn and drop the message that the agent is writing.
 func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
+	return a.begin(ctx, turn, false)
+}
+
+// begin starts a turn, whose words are the goal of the thread, too, if it pursues.
+func (a *agent) begin(ctx context.Context, turn handoff.Turn, pursues bool) (handoff.TurnID, error) {
 	if err := a.checkStart(turn.Input); err != nil {
 		return "", err
 	}
@@ -46,8 +51,14 @@ func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 	}
 	defer a.thread.unlock()
 	var id handoff.TurnID
+	goal := handoff.InputText(turn.Input)
 	err := a.withLoaded(ctx, func() (err error) {
-		id, err = a.start(ctx, turn)
+		if pursues {
+			err = a.checkGoal(ctx, goal)
+		}
+		if err == nil {
+			id, err = a.start(ctx, turn)
+		}
 		return err
 	})
 	if err != nil {
@@ -60,6 +71,9 @@ func (a *agent) Start(ctx context.Context, turn handoff.Turn) (handoff.TurnID, e
 	if foreign {
 		a.conn.log.Warn("start joined a running turn", zap.String("thread", a.thread.id), zap.String("turn", string(id)))
 		return id, handoff.Fault(handoff.CodeJoined, a.conn.cfg.Name, "turn "+string(id)+" ran already")
+	}
+	if pursues {
+		a.pursue(ctx, id, goal)
 	}
 	return id, nil
 }
@@ -243,6 +257,7 @@ func (a *agent) name() naming {
 var (
 	_ handoff.Agent      = (*agent)(nil)
 	_ handoff.Controls   = (*agent)(nil)
+	_ handoff.Pursuer    = (*agent)(nil)
 	_ handoff.Reconciler = (*agent)(nil)
 	_ handoff.Replier    = (*agent)(nil)
 )

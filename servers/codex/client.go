@@ -249,6 +249,20 @@ func (c client) turnInterrupt(ctx context.Context, thread, turn string) error {
 	return c.ask(ctx, "turn/interrupt", turnInterruptParams{thread, turn}, controlTimeout, nil, nil)
 }
 
+// goalGet returns the goal of a thread.
+func (c client) goalGet(ctx context.Context, thread string) (wireGoal, error) {
+	var result struct {
+		Goal wireGoal `json:"goal"`
+	}
+	err := c.ask(ctx, "thread/goal/get", threadParams{thread}, readTimeout, &result, nil)
+	return result.Goal, err
+}
+
+// goalSet sets or pauses the goal of a thread.
+func (c client) goalSet(ctx context.Context, p goalSetParams) error {
+	return c.ask(ctx, "thread/goal/set", p, controlTimeout, &struct{}{}, nil)
+}
+
 // answer responds to a request of the server.
 func (c client) answer(ctx context.Context, id json.RawMessage, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errTimeout)

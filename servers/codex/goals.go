@@ -3,9 +3,15 @@ package codex
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
+	"unicode/utf8"
+
+	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 )
 
 // A thread may have a goal. While it is active, Codex begins the next turn by itself, some 0.1 s after one has
@@ -34,15 +40,67 @@ type wireGoal struct {
 	Status    string `json:"status"`
 }
 
-// goalSetParams: thread/goal/set.
+// goalSetParams: thread/goal/set. 0.150 has no origin, and ignores it.
 type goalSetParams struct {
-	ThreadID string `json:"threadId"`
-	Status   string `json:"status"`
+	ThreadID  string `json:"threadId"`
+	Objective string `json:"objective,omitempty"` // "": as it is
+	Status    string `json:"status"`
+	Origin    string `json:"origin,omitempty"`
 }
 
-// goalPause pauses the goal of a thread, so that no further turn begins for it.
-func (c client) goalPause(ctx context.Context, thread string) error {
-	return c.ask(ctx, "thread/goal/set", goalSetParams{thread, goalPaused}, controlTimeout, &struct{}{}, nil)
+// maxObjective is how many characters a goal may have.
+const maxObjective = 4000
+
+// Pursue implements [handoff.Pursuer].
+func (a *agent) Pursue(ctx context.Context, turn handoff.Turn) (handoff.TurnID, error) {
+	return a.begin(ctx, turn, true)
+}
+
+// checkGoal returns an error if the thread cannot have a goal, or works for one. The caller holds the gate.
+func (a *agent) checkGoal(ctx context.Context, objective string) error {
+	has, err := a.conn.client.goalGet(ctx, a.thread.id)
+	why, size := "", utf8.RuneCountInString(objective)
+	switch refused, answered := errors.AsType[*jsonrpc.Error](err); {
+	case refusedAs(err, refusedOther), refusedAs(err, refusedUnknown):
+		why = handoff.ClipRunes(refused.Message, maxDetail)
+	case err != nil && !answered: // nothing was started
+		return a.name().fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
+	case err != nil:
+		return err
+	case has.Status == goalActive:
+		why = "its session works for another goal"
+	case size == 0 || size > maxObjective:
+		why = fmt.Sprintf("a goal has 1 to %d characters", maxObjective)
+	default:
+		return nil
+	}
+	return handoff.Fault(handoff.CodeNoGoal, a.conn.cfg.Name, why)
+}
+
+// pursue sets the goal for which a turn of ours works. It counts as set before it is: if the turn has completed by
+// then, Codex begins the next one at once, and that is followed. The caller holds the gate.
+func (a *agent) pursue(ctx context.Context, id handoff.TurnID, objective string) {
+	t, set := a.thread, goalSetParams{a.thread.id, objective, goalActive, "user"}
+	t.mu.Lock()
+	k, former := t.turnLocked(id), t.goal
+	t.goalLocked(&wireGoal{objective, goalActive}, id)
+	t.mu.Unlock()
+	ctx = context.WithoutCancel(ctx)
+	err := a.conn.client.goalSet(ctx, set)
+	t.mu.Lock()
+	_, refused := errors.AsType[*jsonrpc.Error](err) // else it may be set: Codex tells it then
+	if refused {
+		t.goalLocked(&former, "")
+		k.pursues = false
+	}
+	stopped := err == nil && k.stopped
+	t.mu.Unlock()
+	if stopped { // by somebody else: nobody would follow the next turn
+		err = a.conn.client.goalSet(ctx, goalSetParams{ThreadID: t.id, Status: goalPaused})
+	}
+	if err != nil {
+		a.conn.log.Warn("goal not set", zap.Error(err))
+	}
 }
 
 // goalLocked notes the goal of the thread, and the turn that has worked for it; nil: it has none.
@@ -94,7 +152,7 @@ func (t *thread) openedLocked(k *turn, w *wireItem) {
 func (f *follower) goOn(ctx context.Context) (bool, error) {
 	t := f.agent.thread
 	t.mu.Lock()
-	unheard := t.goal != (wireGoal{}) && f.after != ""
+	unheard := t.goal != (wireGoal{}) && (f.after != "" || f.turn.pursues && t.newest != f.turn.id)
 	t.between = t.goal.Status == goalActive || unheard
 	may := t.between
 	t.mu.Unlock()
@@ -153,13 +211,26 @@ func (f *follower) adopt() (done bool, moved <-chan struct{}) {
 		t.goes = map[handoff.TurnID]handoff.TurnID{}
 	}
 	t.goes[f.first] = next.id
-	t.questions.Move(f.turn.id, next.id) // those of its subagents
+	t.moveQuestionsLocked(f.turn.id, next)
 	f.turn, f.after = next, ""
-	if t.announceLocked(next) {
-		t.changed()
-	}
 	t.closeGapLocked()
 	return true, nil
+}
+
+// moveQuestionsLocked gives the questions of a turn, which are those of its subagents, to the one that goes on.
+func (t *thread) moveQuestionsLocked(from handoff.TurnID, to *turn) {
+	t.questions.Move(from, to.id)
+	if t.announceLocked(to) {
+		t.changed()
+	}
+}
+
+func (t *thread) moveQuestions(from, to handoff.TurnID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.findLocked(to); k != nil {
+		t.moveQuestionsLocked(from, k)
+	}
 }
 
 // readOpening reads who began the next turn, if its beginning was not heard.
@@ -238,6 +309,13 @@ func (t *thread) halt(first handoff.TurnID, last *turn, end handoff.TurnEnded) h
 // next turn between the two. halted: there was one, so the work that began with the turn first ends here.
 func (a *agent) pause(ctx context.Context, first handoff.TurnID) (halted bool, err error) {
 	t := a.thread
+	if first == "" {
+		return false, nil
+	}
+	if err := a.enter(ctx); err != nil { // a goal may be on its way
+		return false, err
+	}
+	defer t.unlock()
 	t.mu.Lock()
 	if t.goal.Status != goalActive {
 		t.mu.Unlock()
@@ -245,7 +323,7 @@ func (a *agent) pause(ctx context.Context, first handoff.TurnID) (halted bool, e
 	}
 	t.halted = first // the end of its turn may come before the answer
 	t.mu.Unlock()
-	err = a.conn.client.goalPause(ctx, t.id)
+	err = a.conn.client.goalSet(ctx, goalSetParams{ThreadID: t.id, Status: goalPaused})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {

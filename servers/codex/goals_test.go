@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/jsonrpc"
+	"switchboard/servers/trees"
 )
 
 const goalTurn = "01a22400-736a-7492-927d-f5ddb7bd5b1a"
@@ -254,4 +256,145 @@ func TestRecordedGoal(t *testing.T) {
 	if of[true] != 2 || of[false] < 4 || th.goal.Status != goalActive {
 		t.Errorf("of users, of the goal: %v, and the goal is %+v", of, th.goal)
 	}
+}
+
+// pursuing starts a turn whose words are a goal, and answers whether the thread has one.
+func pursuing(t *testing.T, f *fake, at handoff.Attached, has string) async[handoff.TurnID] {
+	s := call(func() (handoff.TurnID, error) {
+		return at.Agent.(handoff.Pursuer).Pursue(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("make the tests pass")})
+	})
+	f.reply(f.expect("thread/goal/get"), `{"goal":`+has+`}`)
+	return s
+}
+
+// TestPursue: a goal is set while the turn that has its words runs, and counts from before that: the next turn is
+// followed whenever it begins. What becomes of a goal that is refused then is told at the end, and nothing is started
+// twice. After a turn that somebody stopped meanwhile, none begins.
+func TestPursue(t *testing.T) {
+	const paused = `{"objective":"x","status":"paused"}`
+	for name, c := range map[string]struct {
+		has     string
+		before  func(f *fake) // the answer to thread/goal/set
+		refused bool
+		after   func(f *fake)
+		ends    string
+	}{
+		"it goes on": {"null", func(f *fake) { f.goal(goalActive) }, false, func(f *fake) {
+			f.turnCompleted(turn1, "completed")
+			f.turnStarted(goalTurn)
+			f.messageDone(goalTurn, "b", "They pass.")
+			f.goal("complete")
+			f.turnCompleted(goalTurn, "completed")
+		}, `completed "They pass." "" complete`},
+		"the turn completes first": {paused, func(f *fake) { f.turnCompleted(turn1, "completed") }, false, func(f *fake) {
+			f.goal(goalActive)
+			f.turnStarted(goalTurn)
+			f.messageDone(goalTurn, "b", "They pass.")
+			f.goal("complete")
+			f.turnCompleted(goalTurn, "completed")
+		}, `completed "They pass." "" complete`},
+		"it is refused": {paused, func(*fake) {}, true, func(f *fake) { f.turnCompleted(turn1, "completed") },
+			`completed "Not yet." ""`},
+		"it is refused once the turn has completed": {"null", func(f *fake) { f.turnCompleted(turn1, "completed") }, true,
+			func(*fake) {}, `completed "Not yet." ""`},
+		"somebody stops the turn": {"null", func(f *fake) { f.turnCompleted(turn1, "interrupted") }, false, func(f *fake) {
+			frame := f.expect("thread/goal/set")
+			if want := fmt.Sprintf(`{"threadId":%q,"status":"paused"}`, thread1); string(frame.Params) != want {
+				f.t.Errorf("set %s", frame.Params)
+			}
+			f.reply(frame, `{"goal":{}}`)
+		}, "interrupted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withThread(t, "", func(t *testing.T, f *fake, _ *servers.Link, at handoff.Attached) {
+				s := pursuing(t, f, at, c.has)
+				f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+				f.turnStarted(turn1)
+				f.item("item/started", turn1, `{"type":"userMessage","id":"u","clientId":"m1","content":[]}`)
+				f.messageDone(turn1, "a", "Not yet.")
+				frame := f.expect("thread/goal/set")
+				want := fmt.Sprintf(`{"threadId":%q,"objective":"make the tests pass","status":"active","origin":"user"}`, thread1)
+				if string(frame.Params) != want {
+					t.Errorf("set %s", frame.Params)
+				}
+				if c.before(f); c.refused {
+					f.refuse(frame, -32600, "no")
+				} else {
+					f.reply(frame, `{"goal":{}}`)
+				}
+				synctest.Wait()
+				if c.ends == "interrupted" {
+					c.after(f)
+				}
+				r := record(t.Context(), at.Agent, s.get(t))
+				if c.ends != "interrupted" {
+					c.after(f)
+				}
+				<-r.done
+				if lines := r.lines(); !strings.HasPrefix(lines[len(lines)-1], "ended "+c.ends) {
+					t.Errorf("%q", lines)
+				}
+				f.quiet()
+			})
+		})
+	}
+}
+
+// TestPursueRefused: where a thread can have no goal, or works for one, nothing is started.
+func TestPursueRefused(t *testing.T) {
+	for name, refuse := range map[string]func(f *fake, frame sent){
+		"another goal": func(f *fake, frame sent) { f.reply(frame, `{"goal":{"objective":"x","status":"active"}}`) },
+		"no goals":     func(f *fake, frame sent) { f.refuse(frame, -32600, "goals feature is disabled") },
+		"an old one": func(f *fake, frame sent) {
+			f.refuse(frame, -32600, "Invalid request: unknown variant `thread/goal/get`")
+		},
+		"a machine": func(f *fake, frame sent) { f.refuse(frame, -32600, trees.RefusedMethod) },
+		"a loss":    func(f *fake, _ sent) { f.close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withThread(t, "", func(t *testing.T, f *fake, _ *servers.Link, at handoff.Attached) {
+				s := call(func() (handoff.TurnID, error) {
+					return at.Agent.(handoff.Pursuer).Pursue(t.Context(), handoff.Turn{ID: "m1", Input: handoff.TextInput("x")})
+				})
+				code := handoff.CodeNoGoal
+				if name == "a loss" {
+					code = handoff.CodeUnreachable
+				}
+				refuse(f, f.expect("thread/goal/get"))
+				s.wantCode(t, code)
+				f.quiet()
+			})
+		})
+	}
+	withThread(t, "", func(t *testing.T, f *fake, _ *servers.Link, at handoff.Attached) {
+		s := call(func() (handoff.TurnID, error) {
+			long := handoff.TextInput(strings.Repeat("é", maxObjective+1))
+			return at.Agent.(handoff.Pursuer).Pursue(t.Context(), handoff.Turn{ID: "m1", Input: long})
+		})
+		f.reply(f.expect("thread/goal/get"), `{"goal":null}`)
+		s.wantCode(t, handoff.CodeNoGoal)
+		f.quiet()
+	})
+}
+
+// TestPursueStopped: a stop that comes while the goal is being set pauses it after that.
+func TestPursueStopped(t *testing.T) {
+	withThread(t, "", func(t *testing.T, f *fake, _ *servers.Link, at handoff.Attached) {
+		s := pursuing(t, f, at, "null")
+		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		f.turnStarted(turn1)
+		f.item("item/started", turn1, `{"type":"userMessage","id":"u","clientId":"m1","content":[]}`)
+		set := f.expect("thread/goal/set")
+		stop := callErr(func() error { return at.Agent.(handoff.Controls).Interrupt(t.Context(), turn1) })
+		f.quiet()
+		f.reply(set, `{"goal":{}}`)
+		s.get(t)
+		frame := f.expect("thread/goal/set")
+		if !strings.Contains(string(frame.Params), goalPaused) {
+			t.Errorf("set %s", frame.Params)
+		}
+		f.reply(frame, `{"goal":{}}`)
+		f.reply(f.expect("turn/interrupt"), `{}`)
+		stop.get(t)
+	})
 }

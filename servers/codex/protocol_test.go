@@ -86,7 +86,7 @@ var unrecorded = []string{
 	"askParams.networkApprovalContext", "userInput.url", "askParams.additionalPermissions", "inputAnswer.answers",
 	"askParams._switchboard", "Owner.ceiling", "Owner.no_answers", // our own gate adds it
 	"capabilities.requiredHumanApproval", "note.reviewId", "note.review", "note.action", "askParams.url",
-	"goalSetParams.threadId", "goalSetParams.status",
+	"goalSetParams.threadId", "goalSetParams.status", "goalSetParams.objective", "goalSetParams.origin",
 }
 
 // TestWireTypes decodes every recorded frame into our types, and checks that each of our fields was seen on the wire.

@@ -92,6 +92,9 @@ func (c *connection) handleSubagent(m jsonrpc.Message, n *note) {
 				q.Changes = h.paths
 			}
 		})
+		if _, _, now := c.subagentOf(n.ThreadID); now != turn { // it went on with its goal meanwhile
+			t.moveQuestions(turn, now)
+		}
 	case m.Method == noteRequestResolved:
 		t.handle(m.Method, n)
 	case m.Method == noteTurnStarted && n.Turn != nil:

@@ -329,6 +329,7 @@ func TestSubagentWithGoal(t *testing.T) {
 		f.childBegins()
 		f.goal(goalActive)
 		f.subagentAsks(0, subagent1, askCommand, commandMore)
+		r.lines() // it is asked as the first turn
 		f.messageDone(turn1, "a", "Not yet.")
 		f.turnCompleted(turn1, "completed")
 		f.turnStarted(goalTurn)

@@ -63,6 +63,7 @@ type turn struct {
 	opened     bool          // its first item has come
 	byUser     bool          // and was a message of a user
 	pursues    bool          // it has worked for the goal of its thread
+	stopped    bool          // it has ended, and did not complete
 
 	first handoff.TurnID     // the turn of which it goes on with the goal; "": it goes on with none
 	held  *handoff.TurnEnded // how it ended, while subagents of it still work; nil: it has not, or none does
@@ -247,7 +248,7 @@ func (t *thread) endLocked(k *turn, end handoff.TurnEnded, items []wireItem) {
 		goesOn := q.Wire.params.ThreadID != t.id || q.Wire.method == askAsync // a subagent's, or nobody waits for it
 		return q.Turn == k.id && !(goesOn && t.goal.Status == goalActive)
 	})
-	k.held = nil
+	k.held, k.stopped = nil, end.Status != handoff.TurnCompleted
 	k.report(k.reducer.End(end, reported(items)))
 }
 

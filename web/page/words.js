@@ -315,7 +315,7 @@ export function workFacts(r) {
   return [
     askedBy(r),
     { failed: "tests fail", passed: "tests pass" }[tests],
-    { complete: "goal reached", blocked: "goal blocked", paused: "goal paused", limited: "goal out of budget" }[r.goal],
+    { complete: "goal reached", blocked: "goal blocked", paused: "goal paused", limited: "goal out of budget", left: "no goal" }[r.goal],
     edits && `${edits.files} ${edits.files === 1 ? "file" : "files"} edited, +${edits.added} −${edits.removed}`,
     tokens > 0 && `${tokens < 1000 ? tokens : `${(tokens / 1000).toFixed(tokens < 10_000 ? 1 : 0)}k`} tokens`,
   ];

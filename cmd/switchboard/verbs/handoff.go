@@ -65,6 +65,7 @@ func Handoff(dial Dialer, stdin io.Reader) *cli.Verb {
 			{Name: "aside", Into: &aside, Help: "Beside it, as a side question that is not kept."},
 			{Name: "watch", Into: &watch, Help: "Give no work: follow what somebody else began in --thread."},
 			{Name: "worktree", Into: &o.Worktree, Help: "In a new session with a worktree and a branch of its own."},
+			{Name: "goal", Into: &o.Goal, Not: "aside", Help: "Until that is reached: it is the goal of the session, too."},
 			{Name: "idempotency-key", Value: "NAME", Into: &o.Key,
 				Help: "Your own name for this work: given again with the same words, it is followed and not begun twice."},
 			{Name: "follow", Value: "ID", Into: &follow, Not: "stop",
@@ -86,7 +87,7 @@ func Handoff(dial Dialer, stdin io.Reader) *cli.Verb {
 			return t.stop(ctx, stop, false, "")
 		case follow != "":
 			return t.outcome(t.follow(ctx, follow))
-		case watch && (o.Server == "" || o.Thread == "" || len(prompt) > 0 || next || aside):
+		case watch && (o.Server == "" || o.Thread == "" || len(prompt) > 0 || next || aside || o.Goal):
 			return cli.Mistyped("--watch goes with a machine and --thread alone, as in: switchboard handoff bigpc --thread auth --watch")
 		case watch:
 			o.Mode = "watch"
@@ -171,6 +172,7 @@ type order struct {
 	Prompt   string `json:"prompt"`
 	Mode     string `json:"mode"`               // now, next, aside or watch; "" is now
 	Worktree bool   `json:"worktree,omitempty"` // a new session begins in a worktree of its own
+	Goal     bool   `json:"goal,omitempty"`     // the prompt is the goal of the session, too
 	Key      string `json:"-"`                  // the idempotency key, under which the work begins once; "": a random one
 }
 

@@ -44,7 +44,8 @@ var calls = map[string]map[string]map[string]rule{
 			"threadId": works, "expectedTurnId": nil, "input": blocks, "clientUserMessageId": nil, "additionalContext": nil,
 		},
 		"turn/interrupt":  {"threadId": seen, "turnId": nil},
-		"thread/goal/set": {"threadId": seen, "status": paused},
+		"thread/goal/get": {"threadId": seen},
+		"thread/goal/set": {"threadId": seen, "objective": text, "status": goal, "origin": text},
 		trees.Method:      {"cwd": directory, "args": gitArgs},
 	},
 	kindACP: {
@@ -165,12 +166,16 @@ func none(_ *gate, c *call, name string) error {
 	return nil
 }
 
-// paused allows to pause a goal, and nothing else.
-func paused(_ *gate, c *call, name string) error {
-	if c.params.text(name) != "paused" {
-		return errMethod
+// goal allows to pause a goal, and to set one in words where work may begin.
+func goal(g *gate, c *call, name string) error {
+	_, origin := c.params["origin"]
+	switch words, is := c.params.text("objective"), c.params.text(name); {
+	case is == "paused" && c.params["objective"] == nil && !origin:
+		return nil
+	case is == "active" && words != "":
+		return works(g, c, "threadId")
 	}
-	return nil
+	return errMethod
 }
 
 // blocks allows the parts of a prompt, and puts them back as they were decoded.

@@ -91,6 +91,7 @@ func TestGateOfCodex(t *testing.T) {
 	start := func(params string) string { return `{"id":1,"method":"thread/start","params":` + params + `}` }
 	in := func(cwd string) string { return start(`{"cwd":"` + cwd + `","sandbox":"read-only"}`) }
 	turn := func(params string) string { return `{"id":1,"method":"turn/start","params":{` + params + `}}` }
+	goal := func(params string) string { return `{"id":1,"method":"thread/goal/set","params":{` + params + `}}` }
 	for _, row := range []judged{
 		{"hello", `{"id":1,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"switchboard"}}}`, as, nil},
 		{"a list", `{"id":1,"method":"thread/list","params":{"limit":100,"sortKey":"recency_at"}}`, as, nil},
@@ -138,7 +139,17 @@ func TestGateOfCodex(t *testing.T) {
 		{"two types", turn(`"threadId":"may","input":[{"type":"localImage","type":"text"}]`),
 			turn(`"input":[{"type":"text"}],"threadId":"may"`), nil},
 		{"a goal that is paused", `{"id":1,"method":"thread/goal/set","params":{"status":"paused","threadId":"loose"}}`, as, nil},
-		{"a goal that is set", `{"id":1,"method":"thread/goal/set","params":{"threadId":"loose","status":"active"}}`, "", errMethod},
+		{"a goal that is set", goal(`"objective":"o","origin":"user","status":"active","threadId":"may"`), as, nil},
+		{"a goal in no words", goal(`"status":"active","threadId":"may"`), "", errMethod},
+		{"a goal that is no text", goal(`"objective":{"a":1},"status":"active","threadId":"may"`), "", errMethod},
+		{"a goal with a budget", goal(`"objective":"o","status":"active","threadId":"may","tokenBudget":1`), "", errMethod},
+		{"a goal that is reached", goal(`"objective":"o","status":"complete","threadId":"may"`), "", errMethod},
+		{"other words for a goal that is paused", goal(`"objective":"o","status":"paused","threadId":"may"`), "", errMethod},
+		{"a goal of a session that is looser", goal(`"objective":"o","status":"active","threadId":"loose"`), "", errLooser},
+		{"a goal of a session that is not open", goal(`"objective":"o","status":"active","threadId":"nobody"`), "", errUnknown},
+		{"a goal elsewhere", goal(`"objective":"o","status":"active","threadId":"away"`), "", errElsewhere},
+		{"which goal it is", `{"id":1,"method":"thread/goal/get","params":{"threadId":"loose"}}`, as, nil},
+		{"which goal it is elsewhere", `{"id":1,"method":"thread/goal/get","params":{"threadId":"away"}}`, "", errElsewhere},
 		{"a stop", `{"id":1,"method":"turn/interrupt","params":{"threadId":"loose","turnId":"1"}}`, as, nil},
 		{"a name", `{"id":1,"method":"thread/name/set","params":{"name":"auth","threadId":"may"}}`, as, nil},
 		{"a name of a session elsewhere", `{"id":1,"method":"thread/name/set","params":{"threadId":"away","name":"auth"}}`, "", errElsewhere},
