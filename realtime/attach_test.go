@@ -45,10 +45,11 @@ const transcribes = `{"type":"session.update","session":{"type":"realtime","outp
 	`"audio":{"input":{"transcription":{"model":"w"}}}}}`
 
 // provide begins a call of the product, whose client has a tool of its own.
-func provide(t *testing.T, script *simulator.Script, router *listener, more ...func(*Config)) *fakeProvider {
+func provide(t *testing.T, voice simulator.Config, router *listener, more ...func(*Config)) *fakeProvider {
 	rtctest.NoLeaks(t)
 	p := &fakeProvider{t: t, grant: someone}
-	model, between := simulates(t, simulator.Config{Script: script, Hurry: 20}), listenLocal(t)
+	voice.Hurry = 20
+	model, between := simulates(t, voice), listenLocal(t)
 	p.model = "ws://" + between.Addr().String() + "/v1/realtime?model=x"
 	cfg := Config{ModelURL: p.model, Router: router, Tools: ours}
 	for _, change := range more {
@@ -186,12 +187,21 @@ func works(v handoff.Voice, e handoff.VoiceEvent) {
 	}
 }
 
-func testsRun() *simulator.Script {
-	return &simulator.Script{Steps: []simulator.Step{
-		{On: simulator.Text("weather"), Do: []simulator.Move{simulator.Call{Tool: "weather", Arguments: `{}`, ID: "call_w"}}},
-		{On: simulator.Text("tests"), Times: -1, Do: []simulator.Move{simulator.Say{Text: "One moment."},
-			simulator.Call{Tool: "codex", Arguments: `{"server":"bigpc","prompt":"run the tests"}`}}},
-		{On: simulator.Message("all tests pass"), Times: -1, Do: []simulator.Move{simulator.Say{Text: "They pass."}}},
+// testsRun is a model that has the tests run, also by a tool of the client.
+func testsRun() simulator.Config {
+	return simulator.Config{Script: func(h simulator.Heard) []simulator.Move {
+		switch {
+		case h.Said("weather"):
+			return []simulator.Move{simulator.Call{Tool: "weather", Arguments: `{}`, ID: "call_w"}}
+		case h.Said("never"):
+			return []simulator.Move{simulator.Call{Tool: "codex", Arguments: `{"prompt":"never"}`, ID: "call_n"}}
+		case h.Said("tests"):
+			return []simulator.Move{simulator.Say{Text: "One moment."},
+				simulator.Call{Tool: "codex", Arguments: `{"server":"bigpc","prompt":"run the tests"}`, Twice: true}}
+		case h.Told("all tests pass"):
+			return []simulator.Move{simulator.Say{Text: "They pass."}}
+		}
+		return nil
 	}}
 }
 
@@ -253,7 +263,7 @@ func TestAttach(t *testing.T) {
 }
 
 func TestAttachRefused(t *testing.T) {
-	p := provide(t, nil, &listener{})
+	p := provide(t, simulator.Config{}, &listener{})
 	for id, want := range map[string]int{"": http.StatusBadRequest, "a b": http.StatusBadRequest,
 		strings.Repeat("a", 129): http.StatusBadRequest, "rtc_unknown": http.StatusNotFound} {
 		status, body := p.attach(id)
@@ -273,10 +283,7 @@ func TestAttachLost(t *testing.T) {
 			v.Say(handoff.Utterance{ID: "s1", Text: "All tests pass.", Floor: handoff.FloorAsk})
 		}
 	}
-	script := testsRun()
-	script.Steps = append([]simulator.Step{{On: simulator.Text("never"),
-		Do: []simulator.Move{simulator.Call{Tool: "codex", Arguments: `{"prompt":"never"}`, ID: "call_n"}}}}, script.Steps...)
-	p := provide(t, script, router)
+	p := provide(t, testsRun(), router)
 	if status, body := p.attach(p.id); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, body)
 	}
@@ -335,10 +342,13 @@ func TestAttachSpoken(t *testing.T) {
 			v.Say(handoff.Utterance{ID: "question", Text: "May it push?", Floor: handoff.FloorAsk})
 		}
 	}
-	p := provide(t, &simulator.Script{Now: now, Steps: []simulator.Step{
-		{On: simulator.Message("May it push"),
-			Do: []simulator.Move{simulator.Say{Text: "It wants to push to the origin from bigpc. Yes or no?"}}},
-	}}, router)
+	asks := func(h simulator.Heard) []simulator.Move {
+		if !h.Told("May it push") {
+			return nil
+		}
+		return []simulator.Move{simulator.Say{Text: "It wants to push to the origin from bigpc. Yes or no?"}}
+	}
+	p := provide(t, simulator.Config{Events: now, Script: asks}, router)
 	if status, body := p.attach(p.id); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, body)
 	}

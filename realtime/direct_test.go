@@ -27,7 +27,7 @@ type carrier struct {
 }
 
 // carry begins both.
-func carry(t *testing.T, script *simulator.Script, router *listener) *carrier {
+func carry(t *testing.T, voice simulator.Config, router *listener) *carrier {
 	rtctest.NoLeaks(t)
 	media, err := rtc.Listen(rtc.Config{}, nopLog())
 	if err == nil {
@@ -37,11 +37,12 @@ func carry(t *testing.T, script *simulator.Script, router *listener) *carrier {
 		t.Fatal(err)
 	}
 	t.Cleanup(media.Close)
-	host := simulates(t, simulator.Config{Script: script, Hurry: 20,
-		Answer: func(ctx context.Context, offer string) (string, simulator.Browser, *handoff.Error) {
-			answer, peer, fault := media.NewPeer(ctx, offer)
-			return answer, peer, fault
-		}})
+	voice.Hurry = 20
+	voice.Answer = func(ctx context.Context, offer string) (string, simulator.Browser, *handoff.Error) {
+		answer, peer, fault := media.NewPeer(ctx, offer)
+		return answer, peer, fault
+	}
+	host := simulates(t, voice)
 	front := runs(t, Config{ModelURL: "ws://" + host + "/v1/realtime", Model: "simulator", Router: router, Tools: ours,
 		Direct: true, Broken: &notebook{}})
 	return &carrier{t: t, model: "http://" + host + callPath, front: front,
@@ -287,8 +288,10 @@ func TestDirectComesBack(t *testing.T) {
 
 // TestDirectSpoken: the provider hears the caller, and says what was cut off as they spoke.
 func TestDirectSpoken(t *testing.T) {
-	p := carry(t, &simulator.Script{Transcripts: []string{"what is on bigpc?"}, Steps: []simulator.Step{
-		{On: simulator.Text("on bigpc"), Do: []simulator.Move{simulator.Say{Text: "A test runs."}}},
+	words := make(chan string, 1)
+	words <- "what is on bigpc?"
+	p := carry(t, simulator.Config{Words: words, Script: func(h simulator.Heard) []simulator.Move {
+		return []simulator.Move{simulator.Say{Text: strings.Join(h.Texts, "")}}
 	}}, &listener{})
 	b := rtctest.New(t, rtctest.Label)
 	p.call(b)
@@ -296,7 +299,7 @@ func TestDirectSpoken(t *testing.T) {
 		append(bytes.Repeat([]byte{0x00, 0x80}, 4000), bytes.Repeat([]byte{0xff}, 8000)...),
 	) // loud for a second, then quiet
 	rtctest.Event(t, b.Messages, "input_audio_buffer.speech_started")
-	p.said(b, "A test runs.")
+	p.said(b, "what is on bigpc?")
 }
 
 // TestSayIsForDirectCalls: [Front.Say] is only for calls whose sound does not come through here, and only for those who

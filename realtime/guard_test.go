@@ -12,6 +12,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/realtime/events"
 	"switchboard/realtime/rtc/rtctest"
+	"switchboard/realtime/simulator"
 )
 
 // A door is what let a client in, until it is closed.
@@ -102,7 +103,7 @@ func TestWhatACredentialOpened(t *testing.T) {
 		}
 	})
 	t.Run("a call of the provider", func(t *testing.T) {
-		p, d := provide(t, nil, &listener{}), &door{}
+		p, d := provide(t, simulator.Config{}, &listener{}), &door{}
 		p.front.asks, p.grant = time.Millisecond, d.grant(p.grant)
 		if status, body := p.attach(p.id); status != http.StatusCreated {
 			t.Fatalf("%d %s", status, body)

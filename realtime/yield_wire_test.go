@@ -57,12 +57,12 @@ func TestYieldsToRecordedSpeech(t *testing.T) {
 // yieldsToRecordedSpeech does so with a client that says by an event that it stops the sound.
 func yieldsToRecordedSpeech(t *testing.T, client connection, tells bool, stops string, sent func() []string) {
 	lines := rtctest.NewPipes()
-	script := &simulator.Script{Else: func(h simulator.Heard) []simulator.Move {
+	script := func(h simulator.Heard) []simulator.Move {
 		if len(h.Texts) == 0 { // sound, of which the model finds no words
 			return nil
 		}
 		return []simulator.Move{simulator.Say{Text: strings.Repeat("It goes on. ", 60)}}
-	}}
+	}
 	front, err := NewFront(Config{ModelURL: "ws://127.0.0.1:1/v1/realtime", Model: "simulator", Router: &listener{}, Tools: ours,
 		Dial: lines.Dial})
 	if err != nil {

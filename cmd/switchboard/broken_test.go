@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,17 +17,14 @@ func TestNextCallKnowsTheConversation(t *testing.T) {
 	t.Parallel()
 	onBothStores(t, func(t *testing.T, store string) {
 		state, notes := t.TempDir(), make(chan string, 16)
-		l := loopback(t)
 		heard := func(h simulator.Heard) []simulator.Move {
 			notes <- strings.Join(h.Messages, "\n")
 			return toolsAsTyped(h)
 		}
-		model := simulator.New(simulator.Config{Hurry: 8, Script: &simulator.Script{Else: heard}})
-		background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
+		voice := runsVoice(t, simulator.Config{Hurry: 8, Script: heard})
 		again := func() *running {
 			return start(t, func(p *plan) {
-				p.StateDir, p.Redis = state, newSecret(store)
-				p.Model = modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+				p.StateDir, p.Redis, p.Model = state, newSecret(store), voice
 			})
 		}
 		told := func(r *running, wants ...string) (note string) { // all that it wants, and all in the first sentences

@@ -35,14 +35,14 @@ const watchesVoice = `(() => {
 func TestChromiumSpokenInto(t *testing.T) {
 	t.Parallel()
 	hears := make(chan simulator.Event)
-	script := &simulator.Script{Now: hears, Else: func(h simulator.Heard) []simulator.Move {
+	script := func(h simulator.Heard) []simulator.Move {
 		if len(h.Texts) == 0 { // a sound, or nothing yet
 			return nil
 		}
 		return []simulator.Move{simulator.Say{Text: strings.Repeat("It goes on. ", 500)}}
-	}}
+	}
 	l := loopback(t)
-	voice := carryingVoice(simulator.Config{Log: zap.NewNop(), Script: script}, unhurried)
+	voice := carryingVoice(simulator.Config{Log: zap.NewNop(), Script: script, Events: hears}, unhurried)
 	background(t, func(ctx context.Context) error { return voice(ctx, l) })
 	r := start(t, func(p *plan) {
 		p.Model = modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: simulator.Name, Media: mediaDirect}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -31,29 +30,30 @@ var story = strings.Repeat("And then the fox walked on through the long and quie
 // [scriptedVoice] does. heard are the words of the sounds that it hears, in order.
 func clientsVoice(t *testing.T, heard ...string) modelSettings {
 	t.Helper()
-	l := loopback(t)
-	says := func(on, words string) simulator.Step {
-		return simulator.Step{On: simulator.Text(on), Times: -1, Do: []simulator.Move{simulator.Say{Text: words}}}
+	words := make(chan string, len(heard))
+	for _, w := range heard {
+		words <- w
 	}
-	model := simulator.New(simulator.Config{Hurry: 4, Script: &simulator.Script{
-		Steps:       []simulator.Step{says("^hello", "Hello to you too."), says("long story", story), says("^stop", "I stopped.")},
-		Transcripts: heard,
-		Else: func(h simulator.Heard) []simulator.Move {
-			moves := simulator.Repeat(h)
-			for _, text := range h.Texts {
-				if tool, args, ok := strings.Cut(text, " {"); ok {
-					moves = append(moves, simulator.Call{Tool: tool, Arguments: "{" + args})
-				} else if strings.HasPrefix(text, "[BACKEND] ") { // of codex
-					moves = append(moves, simulator.Say{Text: text})
-				} else if text == "instructions" {
-					moves = append(moves, simulator.Say{Text: h.Instructions})
-				}
+	return runsVoice(t, simulator.Config{Hurry: 4, Words: words, Script: func(h simulator.Heard) []simulator.Move {
+		moves := toolsAsTyped(h)
+		for _, text := range h.Texts {
+			switch word, _, _ := strings.Cut(text, " "); word {
+			case "hello":
+				text = "Hello to you too."
+			case "a": // "a long story"
+				text = story
+			case "stop":
+				text = "I stopped."
+			case "instructions":
+				text = h.Instructions
+			case "[BACKEND]": // of codex: it is repeated
+			default:
+				continue
 			}
-			return moves
-		},
+			moves = append(moves, simulator.Say{Text: text})
+		}
+		return moves
 	}})
-	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
-	return modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
 }
 
 // spokenInTurn is what a client says by voice that types everything else: a greeting, and a word into a story.

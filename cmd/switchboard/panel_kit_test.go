@@ -199,8 +199,7 @@ func (p *panelist) speak(booth *rtc.Booth) {
 // newModelOfPanel returns the voice model, which a booth may call itself: it gives work to the machine that is named,
 // tells what it is given, and says little else.
 func newModelOfPanel(p *panelist, booth *rtc.Booth) *simulator.Model {
-	return simulator.New(simulator.Config{Manner: simulator.DrawnManner(p.random),
-		Script: &simulator.Script{Now: p.now, Else: p.answer},
+	return simulator.New(simulator.Config{Manner: simulator.DrawnManner(p.random), Events: p.now, Script: p.answer,
 		Answer: func(context.Context, string) (string, simulator.Browser, *handoff.Error) {
 			return "an answer", rtc.NewBoothPeer(booth), nil
 		}})

@@ -160,9 +160,14 @@ func scriptedVoice(t testing.TB) modelSettings { return hurriedVoice(t, 8) }
 // hurriedVoice is a scripted voice that speaks so many times faster than people.
 func hurriedVoice(t testing.TB, hurry float64) modelSettings {
 	t.Helper()
+	return runsVoice(t, simulator.Config{Hurry: hurry, Script: toolsAsTyped})
+}
+
+// runsVoice runs a simulated voice model until the test ends.
+func runsVoice(t testing.TB, c simulator.Config) modelSettings {
+	t.Helper()
 	l := loopback(t)
-	model := simulator.New(simulator.Config{Hurry: hurry, Script: &simulator.Script{Else: toolsAsTyped}})
-	background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
+	background(t, func(ctx context.Context) error { return simulator.New(c).Serve(ctx, l) })
 	return modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -24,15 +23,11 @@ func TestSpokenYesOverALostSession(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			now, state := make(chan simulator.Event), t.TempDir()
-			l := loopback(t)
-			yes := simulator.Step{On: simulator.Text("^yes$"), Do: []simulator.Move{
-				simulator.Call{Tool: "answer_agent", Arguments: `{"question":"q1","decision":"accept"}`}}}
-			model := simulator.New(simulator.Config{Hurry: 5, Script: &simulator.Script{
-				Now: now, Steps: []simulator.Step{yes}, Transcripts: []string{"yes"}, Else: toolsAsTyped}})
-			background(t, func(ctx context.Context) error { return model.Serve(ctx, l) })
+			words := make(chan string, 1)
+			words <- "yes"
+			voice := runsVoice(t, simulator.Config{Hurry: 5, Events: now, Words: words})
 			r := start(t, func(p *plan) {
-				p.Hurry, p.StateDir = 5, state
-				p.Model = modelSettings{URL: "ws://" + l.Addr().String() + "/v1/realtime", Name: "scripted"}
+				p.Hurry, p.StateDir, p.Model = 5, state, voice
 			})
 			p := r.call()
 			p.say(`codex {"server":"bigpc","thread_id":"auth refactor","prompt":"push it"}`)

@@ -41,6 +41,7 @@ const (
 		"after that, run the tests; continue this on laptop; what is running; stop the work; yes and no; and the name " +
 		"of a tool. With OPENAI_API_KEY set, a real voice model understands the rest."
 	sayUnknown = "I only know a few sentences, and not this one."
+	sayOthers  = " I know “Which machines do I have?”, “What was I working on?” and what I say when you ask “What can you do?”"
 	sayNoWords = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please " +
 		"type it, or set OPENAI_API_KEY for a real voice."
 	sayNoWords2   = "I only understand typed sentences."
@@ -56,7 +57,7 @@ const (
 	sayNothingYet = "Nothing was worked on in this call yet. Say on which machine something should be done, as on the page."
 )
 
-// reply implements [mind]: it says what is new and does what the caller asked for.
+// reply says what is new and does what the caller asked for.
 func (b *brain) reply(h Heard) []Move {
 	if h.nothing() && h.Nth == 1 && !h.OutOfBand {
 		return b.greets(sayGreeting)
@@ -231,7 +232,7 @@ func (b *brain) sentence(h Heard, text string) []Move {
 	case len(b.questions) > 0:
 		return says(sayUnknown + fmt.Sprintf(sayAnswer, b.questions[len(b.questions)-1].server))
 	}
-	return says(offer(text))
+	return says(sayUnknown + sayOthers)
 }
 
 // work gives work to the machine that the caller names, or to that of the last work.
@@ -335,6 +336,3 @@ func (b *brain) learn(o Output) {
 		}
 	}
 }
-
-// transcribe implements [mind]: the brain understands no sound.
-func (b *brain) transcribe() string { return "" }

@@ -34,7 +34,7 @@ func newConn(f far) *conn {
 func (m *Model) converse(ctx context.Context, c *conn, id string, first settings) {
 	m.keep(id, c)
 	defer m.keep(id, nil)
-	m.log.Debug("voice simulator connected")
+	m.Log.Debug("voice simulator connected")
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -46,13 +46,13 @@ func (m *Model) converse(ctx context.Context, c *conn, id string, first settings
 			}
 		})
 	}()
-	s := newSession(m.mind(), time.Now(), first)
-	s.hurry, s.manner = m.hurry, m.manner
+	s := newSession(m.decider(), time.Now(), first)
+	s.words, s.hurry, s.manner = m.Words, m.Hurry, m.Manner
 	end := c.run(ctx, s, m)
 	close(c.done)
 	c.far.end(end)
 	<-read
-	m.log.Debug("voice simulator disconnected", zap.Int("code", end.code), zap.String("reason", end.text))
+	m.Log.Debug("voice simulator disconnected", zap.Int("code", end.code), zap.String("reason", end.text))
 }
 
 // run is the loop that owns the session.
@@ -80,9 +80,9 @@ func (c *conn) run(ctx context.Context, s *session, m *Model) ending {
 			c.take(s, frame)
 		case act := <-c.actions:
 			act(s)
-		case e := <-m.scriptEvents:
+		case e := <-m.Events:
 			s.happen(time.Now(), e)
-		case left := <-m.walls:
+		case left := <-m.Walls:
 			s.setLimit(time.Now(), left)
 		case <-timer.C:
 			s.advance(time.Now())
@@ -121,7 +121,7 @@ func (m *Model) join(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	ws, err := m.upgrader.Upgrade(w, r, nil)
 	if err != nil { // it has been answered
-		m.log.Debug("voice simulator refused a connection", zap.Error(err))
+		m.Log.Debug("voice simulator refused a connection", zap.Error(err))
 		return
 	}
 	other := newSocket(ws)

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -26,7 +25,7 @@ func TestDeepFrames(t *testing.T) {
 	}
 	debug.SetMaxStack(1 << 20)
 	brackets := strings.Repeat("[", 1_000_000)
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	for _, frame := range []string{
 		`{"type":"x","a":` + brackets,
 		`{"type":"conversation.item.create","item":{"type":"function_call","call_id":"c","name":"codex","arguments":"` +

@@ -3,13 +3,10 @@ package simulator
 import (
 	"encoding/json"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tidwall/gjson"
-
-	"switchboard/handoff/tools"
 )
 
 // FuzzFrames gives a session any frames, one a line, with time passing between them. Whatever comes, it
@@ -36,7 +33,7 @@ func FuzzFrames(f *testing.F) {
 		f.Add(frames)
 	}
 	f.Fuzz(func(t *testing.T, frames string) {
-		w := newWorld(t, newBrain(new(atomic.Bool)))
+		w := newWorld(t, brainOf())
 		for i, frame := range strings.SplitN(frames, "\n", 50) {
 			w.s.receive(w.now, []byte(frame))
 			w.drain()
@@ -65,46 +62,6 @@ func FuzzFrames(f *testing.F) {
 		}
 		if running != 0 {
 			t.Fatal("a response never ends")
-		}
-	})
-}
-
-func FuzzSound(f *testing.F) {
-	f.Add([]byte{1, 2, 3}, uint8(0))
-	f.Fuzz(func(t *testing.T, data []byte, kind uint8) {
-		format := formats()[kind%3]
-		samples, rest := format.decodeSamples(data)
-		if size := len(coded(format, []int16{0})); len(samples)*size+len(rest) != len(data) {
-			t.Errorf("%d bytes became %d samples and %d bytes", len(data), len(samples), len(rest))
-		}
-		var d detector
-		for len(samples) > 0 {
-			n, _ := d.samples(samples, format.rate(), vadSettings{level: 500, silence: 0})
-			if n <= 0 || n > len(samples) {
-				t.Fatalf("took %d of %d", n, len(samples))
-			}
-			samples = samples[n:]
-		}
-	})
-}
-
-// FuzzSentences says anything: work has words, and nothing that calls no tool by its name stops work in one word.
-func FuzzSentences(f *testing.F) {
-	for _, c := range sentencesKnown {
-		f.Add(c.said)
-	}
-	f.Fuzz(func(t *testing.T, said string) {
-		b := newBrain(new(atomic.Bool))
-		b.machine = "bigpc"
-		for _, m := range b.reply(Heard{Nth: 2, Texts: []string{said}, Tools: []string{tools.Codex, tools.StopWork}}) {
-			c, ok := m.(Call)
-			if !ok || strings.HasPrefix(strings.TrimSpace(said), c.Tool) {
-				continue
-			}
-			if c.Tool == tools.Codex && gjson.Get(c.Arguments, "prompt").String() == "" ||
-				c.Tool == tools.StopWork && len(strings.Fields(said)) < 2 {
-				t.Errorf("%q became %s", said, c.Arguments)
-			}
 		}
 	})
 }

@@ -72,7 +72,7 @@ func (s *session) listen(samples []int16, f format) int {
 	case vadStarted:
 		s.speechStarted(vadSpeech)
 	case vadStopped:
-		s.speechStopped(s.mind.transcribe())
+		s.speechStopped(s.transcribe())
 	}
 	return n
 }
@@ -87,6 +87,16 @@ func (s *session) speechStarted(ago time.Duration) {
 		fields{"item_id": s.input.itemID, "audio_start_ms": began.Milliseconds()})
 	if r := s.active(); r != nil && set.Interrupt {
 		s.cancel(r, "turn_detected")
+	}
+}
+
+// transcribe returns the words of speech that has ended: the next of a script, or else none.
+func (s *session) transcribe() string {
+	select {
+	case words := <-s.words:
+		return words
+	default:
+		return ""
 	}
 }
 
@@ -115,7 +125,7 @@ func (s *session) commitAudio() *fault {
 	}
 	words := s.input.words
 	if words == "" {
-		words = s.mind.transcribe()
+		words = s.transcribe()
 	}
 	id := s.input.itemID
 	if id == "" {

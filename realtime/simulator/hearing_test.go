@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,7 +84,7 @@ func TestG711(t *testing.T) {
 
 func TestSpeechIsDetected(t *testing.T) {
 	for _, f := range formats() {
-		w := newWorld(t, newBrain(new(atomic.Bool)))
+		w := newWorld(t, brainOf())
 		w.hears(f)
 		w.play(f, tone(f.rate(), time.Second, 0))
 		w.play(f, tone(f.rate(), 180*time.Millisecond, 6000))
@@ -140,7 +139,7 @@ func TestNoiseIsNoSpeech(t *testing.T) {
 			"a cough":                   append(tone(f.rate(), 150*time.Millisecond, 20000), tone(f.rate(), time.Second, 0)...),
 			"the simulator's own voice": own,
 		} {
-			w := newWorld(t, newBrain(new(atomic.Bool)))
+			w := newWorld(t, brainOf())
 			w.hears(f)
 			w.play(f, sound)
 			if got := w.take(); len(got) != 0 {
@@ -152,7 +151,7 @@ func TestNoiseIsNoSpeech(t *testing.T) {
 
 func TestSilenceAfterSpeechEndsDespiteBeeps(t *testing.T) {
 	f := formats()[0]
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.hears(f)
 	w.play(f, tone(f.rate(), 500*time.Millisecond, 6000))
 	for range 3 {
@@ -164,7 +163,7 @@ func TestSilenceAfterSpeechEndsDespiteBeeps(t *testing.T) {
 
 func TestPausesBelongToSpeech(t *testing.T) {
 	f := formats()[1]
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.hears(f)
 	for range 5 {
 		w.play(f, tone(f.rate(), 300*time.Millisecond, 6000))
@@ -177,11 +176,13 @@ func TestPausesBelongToSpeech(t *testing.T) {
 
 func TestBargeIn(t *testing.T) {
 	for _, interrupt := range []bool{true, false} {
-		w := newWorld(t, newScript(&Script{
-			Steps: []Step{{Do: []Move{Say{Text: "one two three four five six seven eight nine ten"}}},
-				{On: Text("stop that"), Do: []Move{Say{Text: "fine"}}}},
-			Transcripts: []string{"stop that"},
-		}))
+		w := newWorld(t, func(h Heard) []Move {
+			if h.Said("stop that") {
+				return says("fine")
+			}
+			return says("one two three four five six seven eight nine ten")
+		})
+		w.s.words = speech("stop that")
 		w.send(`{"type":"session.update","session":{"type":"realtime",`+
 			`"audio":{"input":{"turn_detection":{"type":"server_vad","interrupt_response":%v}}}}}`, interrupt)
 		w.send(`{"type":"response.create"}`)
@@ -218,7 +219,7 @@ func TestBargeIn(t *testing.T) {
 
 // With create_response off the client asks for the response itself.
 func TestDetectionAlone(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.send(`{"type":"session.update","session":{"type":"realtime",` +
 		`"audio":{"input":{"turn_detection":{"type":"server_vad","create_response":false}}}}}`)
 	w.take()
@@ -236,8 +237,8 @@ func TestDetectionAlone(t *testing.T) {
 }
 
 func TestCommitByHand(t *testing.T) {
-	w := newWorld(t, newScript(&Script{Transcripts: []string{"fix it"},
-		Else: func(h Heard) []Move { return []Move{Say{Text: h.Texts[0]}} }}))
+	w := newWorld(t, func(h Heard) []Move { return says(h.Texts[0]) })
+	w.s.words = speech("fix it")
 	w.send(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null,` +
 		`"transcription":{"model":"whisper-1"}}}}}`)
 	w.take()
@@ -276,7 +277,7 @@ func TestCommitByHand(t *testing.T) {
 }
 
 func TestClearForgetsSpeech(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	f := formats()[0]
 	w.play(f, tone(f.rate(), 400*time.Millisecond, 9000))
 	w.take()
@@ -289,8 +290,7 @@ func TestClearForgetsSpeech(t *testing.T) {
 
 // Spoken sentences of a script arrive as detected speech with its words.
 func TestHear(t *testing.T) {
-	w := newWorld(t, newScript(&Script{Steps: []Step{{On: Text("which machines"),
-		Do: []Move{Call{Tool: "list_servers", Arguments: "{}"}}}}}))
+	w := newWorld(t, func(h Heard) []Move { return []Move{Call{Tool: strings.Join(h.Texts, ""), Arguments: "{}"}} })
 	w.send(`{"type":"session.update","session":{"type":"realtime",` +
 		`"audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
 	w.take()
@@ -310,7 +310,7 @@ func TestHear(t *testing.T) {
 	if e := one(t, got, "input_audio_buffer.speech_stopped"); e.Get("audio_end_ms").Int() != 2000 {
 		t.Error(e.Raw)
 	}
-	if call := one(t, got, "response.done").Get("response.output.0.name").Str; call != "list_servers" {
+	if call := one(t, got, "response.done").Get("response.output.0.name").Str; call != "Which machines do I have?" {
 		t.Errorf("called %q", call)
 	}
 }

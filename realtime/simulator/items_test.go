@@ -3,7 +3,6 @@ package simulator
 import (
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +15,7 @@ func user(id, text string) string {
 }
 
 func TestItemsKeepTheirOrder(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.take()
 	for _, c := range []struct{ id, previous, want string }{
 		{"a", "", ""}, {"b", "", "a"}, {"first", `,"previous_item_id":"root"`, ""},
@@ -45,7 +44,7 @@ func TestItemsKeepTheirOrder(t *testing.T) {
 }
 
 func TestItemsAreRetrievedAndDeleted(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.send(`{"type":"conversation.item.create","item":%s}`, user("a", "hello"))
 	w.take()
 	w.send(`{"type":"conversation.item.retrieve","item_id":"a"}`)
@@ -90,7 +89,7 @@ func TestTruncate(t *testing.T) {
 }
 
 func TestItemsThatAreRefused(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.send(`{"type":"conversation.item.create","item":%s}`, user("a", "x"))
 	w.take()
 	for body, code := range map[string]string{
@@ -122,7 +121,7 @@ func TestItemsThatAreRefused(t *testing.T) {
 }
 
 func TestEventsThatAreRefused(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.take()
 	for frame, code := range map[string]string{
 		`{`: "invalid_json", ``: "invalid_json", "\x00\x01": "invalid_json", `[]`: "invalid_event", `"x"`: "invalid_event",
@@ -152,7 +151,7 @@ func TestEventsThatAreRefused(t *testing.T) {
 
 // A client that renews its session replays what was said; none of it is answered again.
 func TestReplayedConversationIsNotAnswered(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	for _, item := range []string{
 		user("u1", "Run the tests on bigpc"),
 		`{"type":"function_call","call_id":"c1","name":"codex","arguments":"{\"server\":\"bigpc\",\"prompt\":\"Run the ` +

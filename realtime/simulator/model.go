@@ -32,8 +32,14 @@ const maxOffer = 256 << 10
 
 // Config of a [Model]. The zero value is the model with its own brain.
 type Config struct {
-	Log    *zap.Logger // nil logs nothing
-	Script *Script     // decides instead of the brain; must not be changed any more
+	Log *zap.Logger // nil logs nothing
+	// Script decides instead of the brain, for all connections; see [Repeat]. It drives the same engine, so the events
+	// are those of the brain's.
+	Script func(Heard) []Move
+	// Words are, in order, those of the speech that voice detection notices or that is committed. Later speech has no
+	// words.
+	Words  <-chan string
+	Events <-chan Event // happen at once, in the connection that receives them first; may be nil
 	// Walls sets a new limit: the connection that receives the duration ends after it, and announces that in a
 	// session.updated. It may be nil.
 	Walls  <-chan time.Duration
@@ -60,16 +66,10 @@ type Answer func(ctx context.Context, offer string) (answer string, b Browser, e
 
 // A Model is a simulated voice model. It is safe for concurrent use.
 type Model struct {
-	log          *zap.Logger          // Set once
-	walls        <-chan time.Duration // Set once
-	hurry        float64              // Set once
-	manner       *Manner              // Set once
-	answer       Answer               // Set once; nil: it has no WebRTC calls
-	script       *scripted            // Set once; nil: the brain decides
-	scriptEvents <-chan Event         // Set once
-	upgrader     websocket.Upgrader   // Set once
-	introduced   atomic.Bool          // a caller was told that the voice is simulated
-	inside       sync.WaitGroup       // requests and calls that Serve waits for
+	Config                        // Set once
+	upgrader   websocket.Upgrader // Set once
+	introduced atomic.Bool        // a caller was told that the voice is simulated
+	inside     sync.WaitGroup     // requests and calls that Serve waits for
 
 	mu     sync.Mutex
 	closed bool             // Guarded by mu: Serve ends, and nobody enters any more
@@ -78,19 +78,12 @@ type Model struct {
 
 // New returns a model, to be served once. It starts no goroutines.
 func New(c Config) *Model {
-	m := &Model{
-		log: c.Log, walls: c.Walls, hurry: c.Hurry, manner: c.Manner, answer: c.Answer,
-		calls: map[string]*conn{},
+	m := &Model{Config: c, calls: map[string]*conn{}}
+	if m.Log == nil {
+		m.Log = zap.NewNop()
 	}
-	if m.log == nil {
-		m.log = zap.NewNop()
-	}
-	if m.hurry <= 0 {
-		m.hurry = 1
-	}
-	if c.Script != nil {
-		m.script = &scripted{script: c.Script, used: make([]int, len(c.Script.Steps))}
-		m.scriptEvents = c.Script.Now
+	if m.Hurry <= 0 {
+		m.Hurry = 1
 	}
 	m.upgrader = websocket.Upgrader{
 		Subprotocols: []string{"realtime"}, HandshakeTimeout: 10 * time.Second,
@@ -157,7 +150,7 @@ func (m *Model) enter(w http.ResponseWriter) bool {
 func (m *Model) handler(calls context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/realtime", m.upgrade)
-	if m.answer != nil {
+	if m.Answer != nil {
 		mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, r *http.Request) { m.offered(calls, w, r) })
 		mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", m.hangUp)
 	}
@@ -180,7 +173,7 @@ func (m *Model) upgrade(w http.ResponseWriter, r *http.Request) {
 	id := "rtc_" + rand.Text()
 	ws, err := m.upgrader.Upgrade(w, r, http.Header{"Location": {"/v1/realtime/calls/" + id}})
 	if err != nil { // the upgrader has answered
-		m.log.Debug("voice simulator refused a connection", zap.Error(err))
+		m.Log.Debug("voice simulator refused a connection", zap.Error(err))
 		return
 	}
 	m.converse(r.Context(), newConn(newSocket(ws)), id, newSettings())
@@ -198,12 +191,12 @@ func refuseHTTP(w http.ResponseWriter, status int, message string) {
 	_ = json.NewEncoder(w).Encode(fields{"error": fields{"type": kind, "code": nil, "message": message, "param": nil}})
 }
 
-// mind returns the mind of a new connection.
-func (m *Model) mind() mind {
-	if m.script != nil {
-		return m.script
+// decider returns what decides in a new connection.
+func (m *Model) decider() func(Heard) []Move {
+	if m.Script != nil {
+		return m.Script
 	}
-	return newBrain(&m.introduced)
+	return newBrain(&m.introduced).reply
 }
 
 // keep adds a call, so that it can be joined; a nil call removes it.
@@ -248,7 +241,7 @@ func (m *Model) offered(calls context.Context, w http.ResponseWriter, r *http.Re
 	if !m.enter(w) {
 		return
 	}
-	answer, far, fault := m.answer(r.Context(), offer)
+	answer, far, fault := m.Answer(r.Context(), offer)
 	if fault != nil {
 		m.inside.Done()
 		refuseHTTP(w, http.StatusBadRequest, fault.Error())

@@ -164,7 +164,7 @@ func TestServeDoesNotWaitForADeafClient(t *testing.T) {
 }
 
 func TestSlowClientIsDisconnected(t *testing.T) {
-	script := &Script{Steps: []Step{{Do: []Move{Say{Text: strings.Repeat("word ", 3000)}}}}}
+	script := steps(says(strings.Repeat("word ", 3000)))
 	serve(t, Config{Script: script}, func(t *testing.T, p *rtctest.Pipes, _ func()) {
 		c := connect(t, p)
 		c.send(`{"type":"response.create"}`)

@@ -90,7 +90,7 @@ func (r request) check() *fault {
 	return nil
 }
 
-// respond starts a response: it gathers the new items, asks the mind, and plays its moves.
+// respond starts a response: it gathers the new items, decides, and plays the moves.
 func (s *session) respond(req request) *fault {
 	outOfBand := req.Conversation == "none"
 	if r := s.active(); r != nil && !outOfBand {
@@ -121,7 +121,7 @@ func (s *session) respond(req request) *fault {
 	if req.Input == nil && !outOfBand {
 		h.past, h.cut = s.items.past()
 	}
-	moves := s.mind.reply(h)
+	moves := s.decide(h)
 	for _, it := range fresh {
 		it.taken = true
 	}

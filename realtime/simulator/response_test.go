@@ -3,7 +3,6 @@ package simulator
 import (
 	"encoding/base64"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,7 +219,7 @@ func TestOneResponseAtATime(t *testing.T) {
 }
 
 func TestOutOfBandIsBounded(t *testing.T) {
-	w := newWorld(t, newScript(&Script{Else: func(Heard) []Move { return []Move{Say{Text: "It takes a while."}} }}))
+	w := newWorld(t, func(Heard) []Move { return says("It takes a while.") })
 	for range maxOutOfBand + 1 {
 		w.send(`{"type":"response.create","response":{"conversation":"none"}}`)
 	}
@@ -230,7 +229,7 @@ func TestOutOfBandIsBounded(t *testing.T) {
 }
 
 func TestResponseParameters(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.take()
 	for body, code := range map[string]string{
 		`{"foo":1}`: "unknown_parameter", `{"modalities":["text"]}`: "unknown_parameter",
@@ -248,7 +247,7 @@ func TestResponseParameters(t *testing.T) {
 
 // The brain works in a session whose tools and choice the response overrides.
 func TestResponseToolsOverrideTheSession(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.send(`{"type":"session.update","session":{"type":"realtime","output_modalities":["text"],` +
 		`"tools":[{"type":"function","name":"list_servers"}]}}`)
 	w.take()
@@ -266,7 +265,7 @@ func TestResponseToolsOverrideTheSession(t *testing.T) {
 }
 
 func TestNothingNewIsAnEmptyResponse(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.says("Thanks!")
 	w.pass(time.Minute)
 	w.take()

@@ -1,32 +1,10 @@
 package simulator
 
 import (
-	"regexp"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 )
-
-// A Script decides instead of the brain. It drives the same engine, so the events are those of the brain's. All
-// connections of its [Model] share it: a step that one call has used up is gone for the next.
-type Script struct {
-	// Steps are tried in order when a response is asked for: the first one that fits and is not used up is played.
-	Steps []Step
-	// Else decides when no step fits; nil says nothing. See [Repeat].
-	Else func(Heard) []Move
-	// Transcripts are, in order, the words of the speech that voice detection notices or that is committed. Later
-	// speech has no words.
-	Transcripts []string
-	// Now takes events that happen at once, in the connection that receives them first. It may be nil.
-	Now <-chan Event
-}
-
-// A Step is one thing the scripted model does.
-type Step struct {
-	On    func(Heard) bool // nil: always fits; see [Text], [Message]
-	Times int              // how often it is played; 0: once; negative: always
-	Do    []Move
-}
 
 // Heard is what came since the last response, as the model sees it.
 type Heard struct {
@@ -57,24 +35,19 @@ func (h Heard) nothing() bool {
 	return len(h.Texts) == 0 && len(h.Outputs) == 0 && len(h.Messages) == 0 && !h.Sound
 }
 
-// Text fits when one of the new sentences of the caller matches the pattern, in any case. It panics if the pattern does
-// not compile.
-func Text(pattern string) func(Heard) bool {
-	re := regexp.MustCompile("(?i)" + pattern)
-	return func(h Heard) bool { return anyMatch(re, h.Texts) }
+// Said reports whether the caller said these words, in any case.
+func (h Heard) Said(words string) bool { return anyHas(h.Texts, words) }
+
+// Told reports whether a system message has these words, in any case.
+func (h Heard) Told(words string) bool { return anyHas(h.Messages, words) }
+
+func anyHas(texts []string, words string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return strings.Contains(strings.ToLower(text), strings.ToLower(words))
+	})
 }
 
-// Message fits when one of the new system messages matches the pattern, like [Text].
-func Message(pattern string) func(Heard) bool {
-	re := regexp.MustCompile("(?i)" + pattern)
-	return func(h Heard) bool { return anyMatch(re, h.Messages) }
-}
-
-func anyMatch(re *regexp.Regexp, texts []string) bool {
-	return slices.ContainsFunc(texts, re.MatchString)
-}
-
-// Repeat says new outputs and system messages, as the brain would. It can be a [Script.Else].
+// Repeat says new outputs and system messages, as the brain would. It can be the Script of a [Config].
 func Repeat(h Heard) []Move { return says(h.news().spoken()) }
 
 // A Move is a part of a response: [Say] or [Call].
@@ -112,59 +85,3 @@ func (Say) move()    {}
 func (Call) move()   {}
 func (Close) event() {}
 func (Hear) event()  {}
-
-// A mind decides what a response says and does.
-type mind interface {
-	reply(Heard) []Move
-	// transcribe returns the words of the next speech, or "".
-	transcribe() string
-}
-
-// scripted is the mind of a script, shared by connections.
-type scripted struct {
-	script *Script // Set once
-
-	mu    sync.Mutex
-	used  []int // Guarded by mu: how often each step was played
-	words int   // Guarded by mu: transcripts given out
-}
-
-func (m *scripted) reply(h Heard) []Move {
-	if i := m.take(h); i >= 0 {
-		return m.script.Steps[i].Do
-	}
-	if m.script.Else != nil {
-		return m.script.Else(h)
-	}
-	return nil
-}
-
-// take uses the first step that fits and returns its index, or -1. Patterns are matched without the lock.
-func (m *scripted) take(h Heard) int {
-	for i, step := range m.script.Steps {
-		if (step.On == nil || step.On(h)) && m.use(i, step.Times) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (m *scripted) use(i, times int) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if times >= 0 && m.used[i] >= max(times, 1) {
-		return false
-	}
-	m.used[i]++
-	return true
-}
-
-func (m *scripted) transcribe() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.words == len(m.script.Transcripts) {
-		return ""
-	}
-	m.words++
-	return m.script.Transcripts[m.words-1]
-}

@@ -12,11 +12,12 @@ import (
 // A session is the state of one connection. It is pure: receive, happen and advance are given the time, and leave the
 // frames to send in out. Owned by the run loop of its connection.
 type session struct {
-	hurry   float64   // Set once: how many times faster than people it speaks
-	mind    mind      // Set once
-	manner  *Manner   // Set once; nil: reacts at once, and sends sound as fast as it plays
-	conv    string    // Set once: id of the default conversation
-	expires time.Time // when the session's time is over
+	decide  func(Heard) []Move // Set once
+	words   <-chan string      // Set once: of the next speech; nil: it has none
+	hurry   float64            // Set once: how many times faster than people it speaks
+	manner  *Manner            // Set once; nil: reacts at once, and sends sound as fast as it plays
+	conv    string             // Set once: id of the default conversation
+	expires time.Time          // when the session's time is over
 
 	ids       ids
 	now       time.Time // when the event that is being handled came
@@ -45,8 +46,8 @@ const (
 )
 
 // newSession returns a session whose first frame is session.created.
-func newSession(m mind, now time.Time, first settings) *session {
-	s := &session{mind: m, ids: newIDs(), now: now, expires: now.Add(sessionLimit), settings: first, hurry: 1}
+func newSession(decide func(Heard) []Move, now time.Time, first settings) *session {
+	s := &session{decide: decide, ids: newIDs(), now: now, expires: now.Add(sessionLimit), settings: first, hurry: 1}
 	s.settings.ID, s.settings.Expires, s.conv = s.ids.next("sess"), s.expires.Unix(), s.ids.next("conv")
 	s.emit("session.created", fields{"session": s.settings})
 	return s

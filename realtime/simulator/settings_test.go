@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"encoding/json"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 )
 
 func TestSessionCreatedIsComplete(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	got := w.take()
 	s := one(t, got, "session.created").Get("session")
 	for path, want := range map[string]string{
@@ -34,7 +33,7 @@ func TestSessionCreatedIsComplete(t *testing.T) {
 
 // Each update is applied to what the ones before it left.
 func TestSessionUpdatePatches(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.take()
 	for _, c := range []struct{ update, path, want string }{
 		{`{"instructions":"Be brief."}`, "instructions", "Be brief."},
@@ -112,7 +111,7 @@ func TestSessionUpdateRefuses(t *testing.T) {
 		},
 	} {
 		for _, session := range sessions {
-			w := newWorld(t, newBrain(new(atomic.Bool)))
+			w := newWorld(t, brainOf())
 			before := w.take()[0].Get("session").Raw
 			w.send(`{"type":"session.update","event_id":"u","session":%s}`, session)
 			w.fails(code, "u")
@@ -136,7 +135,7 @@ func TestVoiceIsFixedOnceHeard(t *testing.T) {
 }
 
 func TestSessionExpires(t *testing.T) {
-	w := newWorld(t, newBrain(new(atomic.Bool)))
+	w := newWorld(t, brainOf())
 	w.take()
 	w.pass(time.Hour)
 	e := one(t, w.take(), "error").Get("error")

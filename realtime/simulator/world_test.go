@@ -19,23 +19,31 @@ type world struct {
 	got []gjson.Result // events since the last take
 }
 
-func newWorld(t *testing.T, m mind) *world {
+func newWorld(t *testing.T, decide func(Heard) []Move) *world {
 	t.Helper()
 	now := time.Unix(1_700_000_000, 0)
-	w := &world{t: t, now: now, s: newSession(m, now, newSettings())}
+	w := &world{t: t, now: now, s: newSession(decide, now, newSettings())}
 	w.drain()
 	return w
 }
 
-func newScript(s *Script) mind { return &scripted{script: s, used: make([]int, len(s.Steps))} }
+// brainOf returns what decides in a connection without a script.
+func brainOf() func(Heard) []Move { return New(Config{}).decider() }
 
 // steps makes a script that plays these moves, one response after another.
-func steps(moves ...[]Move) mind {
-	s := &Script{}
-	for _, m := range moves {
-		s.Steps = append(s.Steps, Step{Do: m})
+func steps(moves ...[]Move) func(Heard) []Move {
+	n := -1
+	return func(Heard) []Move {
+		n++
+		return moves[n]
 	}
-	return newScript(s)
+}
+
+// speech returns the words of one speech.
+func speech(words string) <-chan string {
+	said := make(chan string, 1)
+	said <- words
+	return said
 }
 
 func (w *world) drain() {
