@@ -229,8 +229,11 @@ func (r *running) whole(id string) (rec handoff.Record) {
 
 // holding makes simulated machines on which work whose prompt has some words goes on until the test releases them.
 func holding(hurry float64, words string) *machines.World {
-	return machines.NewWorld(machines.Config{Speed: hurry, Holds: func(p machines.Prompt) bool {
-		return strings.Contains(strings.ToLower(p.Text), words)
+	return machines.NewWorld(machines.Config{Speed: hurry, Script: func(p machines.Prompt) []machines.Step {
+		if !strings.Contains(strings.ToLower(p.Text), words) {
+			return nil
+		}
+		return slices.Insert(slices.Clone(p.Known), len(p.Known)-1, machines.Step(machines.Hang{}))
 	}})
 }
 

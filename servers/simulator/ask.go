@@ -33,8 +33,6 @@ func (u *turn) asks(act Act) bool {
 		u.askInput(s)
 	case Permit:
 		u.askPermit(s)
-	case Elicit:
-		u.askElicit(s)
 	}
 	return true
 }
@@ -139,7 +137,7 @@ func (m *machine) handleAnswer(c *conn, p packet) {
 	}
 	i := slices.IndexFunc(m.asks, func(a *ask) bool { return a.id == id })
 	if i < 0 {
-		m.log.Debug("an answer came too late", zap.Int("request", id))
+		m.Log.Debug("an answer came too late", zap.Int("request", id))
 		return
 	}
 	a := m.asks[i]
@@ -233,18 +231,6 @@ func (u *turn) askPerson(s Ask) {
 	})
 }
 
-// publishReview publishes the decision of the agent's own reviewer.
-func (u *turn) publishReview(s Review) {
-	now := time.Now()
-	u.thread.publish("item/autoApprovalReview/completed", map[string]any{
-		"turnId": u.id, "reviewId": newID(now), "targetItemId": nil, "decisionSource": "agent",
-		"startedAtMs": now.UnixMilli(), "completedAtMs": now.UnixMilli(),
-		"review": map[string]any{"status": s.Status, "riskLevel": textOrNull(s.Risk), "userAuthorization": nil,
-			"rationale": textOrNull(s.Rationale)},
-		"action": map[string]any{"type": "command", "source": "shell", "command": inShell(s.Command), "cwd": u.thread.cwd},
-	})
-}
-
 // askPermit asks for more permissions.
 func (u *turn) askPermit(s Permit) {
 	var network, files any
@@ -271,20 +257,5 @@ func (u *turn) askPermit(s Permit) {
 	u.question("waitingOnApproval", false, answer, "item/permissions/requestApproval", map[string]any{
 		"itemId": newID(now), "environmentId": "local", "startedAtMs": now.UnixMilli(), "cwd": u.thread.cwd,
 		"reason": textOrNull(s.Reason), "permissions": map[string]any{"network": network, "fileSystem": files},
-	})
-}
-
-// askElicit asks whether a tool may be called.
-func (u *turn) askElicit(s Elicit) {
-	answer := func(p packet) {
-		var result struct{ Action string }
-		_ = json.Unmarshal(p.Result, &result) // an unreadable answer counts as no
-		u.work.Answer(result.Action == "accept")
-	}
-	u.question("waitingOnApproval", false, answer, "mcpServer/elicitation/request", map[string]any{
-		"serverName": "lab", "mode": "form", "message": fmt.Sprintf("Allow the lab MCP server to run tool %q?", s.Tool),
-		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}},
-		"_meta": map[string]any{"codex_approval_kind": "mcp_tool_call", "persist": []string{"session", "always"},
-			"tool_name": s.Tool, "tool_params": map[string]any{}},
 	})
 }

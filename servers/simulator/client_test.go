@@ -244,28 +244,6 @@ func field[T any](t *testing.T, raw json.RawMessage, path ...string) T {
 	return value
 }
 
-// dialLazy subscribes to a thread and never reads again.
-func dialLazy(t *testing.T, addr, thread string) (hangUp func()) {
-	t.Helper()
-	ws, _, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+addr+"/", nil)
-	must(t, err)
-	must(t, ws.NetConn().(*net.TCPConn).SetReadBuffer(4096))
-	for _, text := range []string{
-		`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"lazy","version":"1"}}}`,
-		`{"id":2,"method":"thread/name/set","params":{"threadId":"` + thread + `","name":"Flood"}}`,
-		`{"id":3,"method":"thread/resume","params":{"threadId":"` + thread + `","excludeTurns":true}}`,
-	} {
-		must(t, ws.WriteMessage(websocket.TextMessage, []byte(text)))
-	}
-	for {
-		var m message
-		must(t, ws.ReadJSON(&m))
-		if m.ID != nil && *m.ID == 3 {
-			return func() { _ = ws.Close() }
-		}
-	}
-}
-
 // must ends a test that cannot go on after err.
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -36,7 +36,7 @@ type conn struct {
 }
 
 func newConn(m *machine, wire servers.Wire) *conn {
-	return &conn{Outbox: servers.NewOutbox(wire, m.unsent, maxUnsentBytes, m.log), m: m}
+	return &conn{Outbox: servers.NewOutbox(wire, maxUnsent, maxUnsentBytes, m.Log), m: m}
 }
 
 // errCut ends a connection without a close frame, as the loss of a network does.
@@ -47,7 +47,7 @@ func (c *conn) send(message []byte) {
 	if _, err := c.Send(message); errors.Is(err, servers.ErrTooMany) {
 		c.Lose(errCut)
 		c.m.tooSlow++
-		c.m.log.Info("a connection that did not read was cut", zap.Uint64("cut", c.m.tooSlow))
+		c.m.Log.Info("a connection that did not read was cut", zap.Uint64("cut", c.m.tooSlow))
 	}
 }
 
@@ -137,7 +137,7 @@ var requestID = regexp.MustCompile(`^(-?[0-9]+|".*")$`)
 func (m *machine) handleMessage(c *conn, data []byte) {
 	var p packet
 	if handoff.TooDeep(data) || json.Unmarshal(data, &p) != nil {
-		m.log.Warn("no message", zap.Int("bytes", len(data)))
+		m.Log.Warn("no message", zap.Int("bytes", len(data)))
 		m.do(func() { m.badMessages++ })
 		return
 	}
@@ -147,6 +147,6 @@ func (m *machine) handleMessage(c *conn, data []byte) {
 	case p.Method == nil && hasID:
 		m.do(func() { m.handleAnswer(c, p) })
 	default:
-		m.log.Debug("message dropped", zap.Int("bytes", len(data)))
+		m.Log.Debug("message dropped", zap.Int("bytes", len(data)))
 	}
 }

@@ -28,7 +28,7 @@ func FuzzFrame(f *testing.F) {
 	}
 	f.Add([]byte(`{"id":1,"method":"thread/start","params":` + strings.Repeat(`{"a":`, 20_000)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := newMachine(Machine{Name: "bigpc"}, Config{Speed: 1}, zap.NewNop())
+		m := newMachine(Machine{Name: "bigpc"}, Config{Speed: 1, Log: zap.NewNop()})
 		c := newConn(m, nil)
 		m.do(func() { m.conns = append(m.conns, c) })
 		m.handleMessage(c, []byte(`{"id":0,"method":"initialize","params":{"clientInfo":{"name":"fuzz","version":"1"},`+
@@ -43,7 +43,7 @@ func FuzzFrame(f *testing.F) {
 // TestUnsentIsBounded: the messages that wait for a slow reader are bounded in bytes as well, and a too deeply nested
 // message is dropped.
 func TestUnsentIsBounded(t *testing.T) {
-	m := newMachine(Machine{Name: "bigpc"}, Config{Speed: 1}, zap.NewNop())
+	m := newMachine(Machine{Name: "bigpc"}, Config{Speed: 1, Log: zap.NewNop()})
 	c, n := newConn(m, nil), 0
 	for c.send(make([]byte, maxFrame)); c.Lost() == nil; c.send(make([]byte, maxFrame)) {
 		n++

@@ -11,13 +11,9 @@ import (
 
 // A machine is one app-server with its threads. mu is held during each action; no action waits.
 type machine struct {
-	about  Machine             // Set once
-	born   time.Time           // Set once: unknown turns with older ids are of an earlier world
-	speed  float64             // Set once
-	script func(Prompt) []Step // Set once; nil for the built-in agent
-	holds  func(Prompt) bool   // Set once; Holds of Config; may be nil
-	log    *zap.Logger         // Set once
-	unsent int                 // Set once: maxUnsent
+	Config           // Set once
+	about  Machine   // Set once
+	born   time.Time // Set once: unknown turns with older ids are of an earlier world
 
 	clients sync.WaitGroup // handlers of connections; added to with mu held, while the machine runs
 
@@ -58,11 +54,9 @@ type timer struct {
 	off   bool
 }
 
-func newMachine(about Machine, c Config, log *zap.Logger) *machine {
-	return &machine{
-		about: about, born: time.Now(), speed: c.Speed, script: c.Script, holds: c.Holds,
-		log: log.With(zap.String("server", about.Name)), unsent: maxUnsent,
-	}
+func newMachine(about Machine, c Config) *machine {
+	c.Log = c.Log.With(zap.String("server", about.Name))
+	return &machine{Config: c, about: about, born: time.Now()}
 }
 
 // do runs fn with mu held.
@@ -94,7 +88,7 @@ func (m *machine) kill() {
 
 // after runs fn after d divided by the speed of the world.
 func (m *machine) after(d time.Duration, fn func()) *timer {
-	return m.later(time.Duration(float64(d)/m.speed), fn)
+	return m.later(time.Duration(float64(d)/m.Speed), fn)
 }
 
 // later runs fn after d.

@@ -3,8 +3,7 @@ package simulator
 import "time"
 
 // A Step is one action of a simulated agent in a turn: [Think], [Say], [Run], [Both], [Edit], [Ask], [Input],
-// [Permit], [Elicit], [Review], [Plan], [Pause], [Effect], [Fail] or [Hang]; of an agent that is no app-server also
-// [Stray] or [Later].
+// [Permit], [Pause], [Effect], [Fail] or [Hang]; of an agent that is no app-server also [Stray] or [Later].
 type Step interface{ step() }
 
 // Think is a reasoning item. Its text comes at once, and its end after For.
@@ -63,13 +62,6 @@ type Ask struct {
 	Declined []Step
 }
 
-// Review publishes the decision of the agent's own reviewer about a command, so that nobody is asked. Status is
-// approved, denied, timedOut or aborted; Risk and Rationale may be "".
-type Review struct{ Command, Status, Risk, Rationale string }
-
-// Plan publishes the plan of the agent.
-type Plan struct{ Text string }
-
 // Input asks a person questions and waits for the answers in words. The turn goes on with the steps of Answered, which
 // gets the answers in the order of the questions, "" for a missing one. Answered must return at once.
 type Input struct {
@@ -89,13 +81,6 @@ type Permit struct {
 	Reason  string
 	Network bool
 	Write   []string // paths
-	Granted []Step
-	Refused []Step
-}
-
-// Elicit asks on behalf of a tool whether it may be called, and waits for the answer.
-type Elicit struct {
-	Tool    string
 	Granted []Step
 	Refused []Step
 }
@@ -125,10 +110,7 @@ func (Both) step()   {}
 func (Edit) step()   {}
 func (Ask) step()    {}
 func (Input) step()  {}
-func (Review) step() {}
-func (Plan) step()   {}
 func (Permit) step() {}
-func (Elicit) step() {}
 func (Pause) step()  {}
 func (Effect) step() {}
 func (Fail) step()   {}

@@ -215,8 +215,6 @@ func (it *item) wire() map[string]any {
 			"content": []any{map[string]any{"type": "text", "text": it.Text, "text_elements": []any{}}}})
 	case ItemMessage:
 		return with(map[string]any{"text": it.Text, "phase": nil})
-	case ItemPlan:
-		return with(map[string]any{"text": it.Text})
 	case ItemThought:
 		summary := []string{}
 		if it.Text != "" {

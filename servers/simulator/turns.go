@@ -123,18 +123,14 @@ func (u *turn) say(in input) {
 
 // plan returns the steps for a prompt: those of the script, or else those of the built-in agent.
 func (t *thread) plan(p Prompt) []Step {
-	var steps []Step
-	if t.m.script != nil {
-		steps = t.m.script(p)
+	t.known.failing = isShop(t.cwd) && !t.m.fixed
+	p.Known = t.known.Plan(p)
+	if t.m.Script != nil {
+		if steps := t.m.Script(p); steps != nil {
+			return steps
+		}
 	}
-	if steps == nil {
-		t.known.failing = isShop(t.cwd) && !t.m.fixed
-		steps = t.known.Plan(p)
-	}
-	if t.m.holds != nil && t.m.holds(p) {
-		steps = slices.Insert(slices.Clone(steps), len(steps)-1, Step(Hang{}))
-	}
-	return steps
+	return p.Known
 }
 
 // learn makes a fact true.
@@ -177,22 +173,14 @@ func (u *turn) show(act Act) bool {
 	case Asks:
 		return !u.asks(act)
 	case Tells:
-		u.tell(act.Step)
+		if fail, ok := act.Step.(Fail); ok {
+			u.finish(turnFailed, fail.Message)
+		}
 	case Rests:
 		u.hangs = !u.thread.m.released
 		return !u.hangs
 	}
 	return true
-}
-
-// tell tells the clients what is no item.
-func (u *turn) tell(step Step) {
-	switch s := step.(type) {
-	case Review:
-		u.publishReview(s)
-	case Fail:
-		u.finish(turnFailed, s.Message)
-	}
 }
 
 // steer adds an input to a running turn. The agent hears it at once while it speaks or thinks; a command, an edit or a
@@ -353,8 +341,8 @@ func (u *turn) itemOf(of *Item) *item {
 func (u *turn) delta(it *item, text string) {
 	params := map[string]any{"turnId": u.id, "itemId": it.id, "delta": text}
 	method := map[string]string{
-		ItemMessage: "item/agentMessage/delta", ItemPlan: "item/plan/delta",
-		ItemCommand: "item/commandExecution/outputDelta", ItemThought: "item/reasoning/summaryTextDelta",
+		ItemMessage: "item/agentMessage/delta", ItemCommand: "item/commandExecution/outputDelta",
+		ItemThought: "item/reasoning/summaryTextDelta",
 	}[it.Kind]
 	if it.Kind == ItemThought {
 		params["summaryIndex"] = 0

@@ -41,15 +41,15 @@ const (
 	Begins             // the item
 	Adds               // a text to the item
 	Ends               // the item
-	Asks               // an [Ask], [Input], [Permit] or [Elicit]; nothing follows before [Work.Answer]
-	Tells              // a [Review], [Stray], [Later] or [Fail]
+	Asks               // an [Ask], [Input] or [Permit]; nothing follows before [Work.Answer]
+	Tells              // a [Stray], [Later] or [Fail]
 	Rests              // until it is released: a [Hang]
 )
 
 // An Item is an entry of a turn: what the agent says or does, or what the person said.
 type Item struct {
 	Kind    string // as the app-server calls it
-	Text    string // of a message, a thought or a plan that has ended
+	Text    string // of a message or a thought that has ended
 	Command string
 	Output  string // of a command that has ended
 	Exit    *int   // of a command that has ended
@@ -65,7 +65,6 @@ const (
 	ItemUser    = "userMessage"
 	ItemMessage = "agentMessage"
 	ItemThought = "reasoning"
-	ItemPlan    = "plan"
 	ItemCommand = "commandExecution"
 	ItemEdit    = "fileChange"
 )
@@ -121,7 +120,7 @@ func (w *Work) Step() (Step, bool) {
 		case Effect:
 			w.learn(s.Fact)
 			continue
-		case Ask, Input, Permit, Elicit:
+		case Ask, Input, Permit:
 			w.asked.Step = step
 		}
 		return step, true
@@ -156,8 +155,6 @@ func (w *Work) Answer(yes bool, words ...string) {
 			w.goOn(asked.Item, s.Lines)
 		}
 	case Permit:
-		choose(s.Granted, s.Refused)
-	case Elicit:
 		choose(s.Granted, s.Refused)
 	case Input:
 		then = s.Answered(words)
@@ -215,9 +212,6 @@ func actsOf(step Step) []Act {
 	case Think:
 		it := &Item{Kind: ItemThought}
 		return []Act{{Does: Begins, Item: it}, {Does: Adds, Item: it, Text: s.Text}, {For: s.For}, {Does: Ends, Item: it}}
-	case Plan:
-		it := &Item{Kind: ItemPlan}
-		return []Act{{Does: Begins, Item: it}, {Does: Adds, Item: it, Text: s.Text}, {Does: Ends, Item: it}}
 	case Say:
 		it := &Item{Kind: ItemMessage}
 		all := []Act{{Does: Begins, Item: it}}
@@ -236,7 +230,7 @@ func actsOf(step Step) []Act {
 		return []Act{{Does: Begins, Item: it}, {For: s.For}, {Does: Ends, Item: it}}
 	case Ask:
 		return []Act{{Does: Asks, Item: s.item(), Step: s}}
-	case Input, Permit, Elicit:
+	case Input, Permit:
 		return []Act{{Does: Asks, Step: s}}
 	case Pause:
 		return []Act{{For: s.For}}

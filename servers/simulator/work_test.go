@@ -51,7 +51,7 @@ func TestWork(t *testing.T) {
 		want        string
 	}{
 		{steps: []Step{Say{Text: "one two", Every: 1}, Fail{}}, want: "begin , add one , wait, add two, wait, end one two, tell"},
-		{steps: []Step{Think{Text: "hm", For: 1}, Plan{Text: "p"}}, want: "begin , add hm, wait, end hm, begin , add p, end p"},
+		{steps: []Step{Think{Text: "hm", For: 1}}, want: "begin , add hm, wait, end hm"},
 		{steps: []Step{Effect{FactFixed}, command}, want: "learn 2, !begin a, !wait, !add ax/, end ax/completed"},
 		{steps: []Step{Both{command, {Command: "b", Exit: 2}}},
 			want: "!begin a, !begin b, !wait, !add ax/, !end ax/completed, end bfailed"},
@@ -59,7 +59,7 @@ func TestWork(t *testing.T) {
 		{yes: true, steps: []Step{ask}, want: "!ask, !begin a, !add ax/, end ax/failed, learn 3"},
 		{yes: true, begins: true, steps: []Step{ask}, want: "!ask, !add ax/, end ax/failed, learn 3"},
 		{begins: true, steps: []Step{ask, Hang{}}, want: "!ask, rest, rest"},
-		{yes: true, steps: []Step{Permit{Granted: []Step{Hang{}}}, Elicit{Refused: []Step{Hang{}}}}, want: "!ask, rest, !ask"},
+		{yes: true, steps: []Step{Permit{Granted: []Step{Hang{}}}, Permit{Refused: []Step{Hang{}}}}, want: "!ask, rest, !ask"},
 		{steps: []Step{Input{Answered: func(a []string) []Step { return []Step{Say{Text: a[0]}} }}},
 			want: "!ask, begin , add words, end words"},
 	} {
@@ -72,10 +72,10 @@ func TestWork(t *testing.T) {
 // TestWorkIsLeft: new words end what was left, also a question, whose answer changes nothing then.
 func TestWorkIsLeft(t *testing.T) {
 	t.Parallel()
-	var heard []Prompt
+	var heard []string
 	w := NewWork(func(p Prompt) []Step {
-		heard = append(heard, p)
-		return []Step{Elicit{Granted: []Step{Hang{}}}, Run{Command: "a"}}
+		heard = append(heard, fmt.Sprint(p.Text, " ", p.Steered))
+		return []Step{Permit{Granted: []Step{Hang{}}}, Run{Command: "a"}}
 	}, nil)
 	w.Hear(Prompt{Text: "go"})
 	if _, more := w.Next(); !more || !w.Busy() || !w.Acts() {
@@ -90,7 +90,7 @@ func TestWorkIsLeft(t *testing.T) {
 	if _, more := w.Next(); more || w.Busy() || w.Acts() || w.Open() {
 		t.Error("something is left")
 	}
-	if want := []Prompt{{Text: "go"}, {Text: "stop", Steered: true}}; !slices.Equal(heard, want) {
+	if want := []string{"go false", "stop true"}; !slices.Equal(heard, want) {
 		t.Errorf("heard %v", heard)
 	}
 }

@@ -23,15 +23,13 @@ type Config struct {
 	// Script, if set, returns the steps of an agent for a prompt; nil steps leave them to the built-in agent. It is
 	// called with mu of the machine held: it must return at once and must not use the world.
 	Script func(Prompt) []Step
-	// Holds, if set, reports for which prompts the agent says its last words only after [World.Release]. It is called
-	// as Script is.
-	Holds func(Prompt) bool
 }
 
 // A Prompt is an input of an agent.
 type Prompt struct {
 	Text    string
-	Steered bool // it steers a running turn
+	Steered bool   // it steers a running turn
+	Known   []Step // what the built-in agent would do
 }
 
 // A Machine is one simulated machine.
@@ -46,15 +44,14 @@ type Machine struct {
 
 // A World is a set of simulated machines. Their state lasts as long as the world, also while nobody serves them.
 type World struct {
-	log      *zap.Logger // Set once
-	machines []*machine  // Set once
+	machines []*machine // Set once
 }
 
 // NewWorld returns the built-in world. Nothing runs before [World.Serve].
 func NewWorld(c Config) *World {
-	w := &World{log: c.Log}
-	if w.log == nil {
-		w.log = zap.NewNop()
+	w := &World{}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
 	}
 	if c.Speed <= 0 {
 		c.Speed = 1
@@ -66,7 +63,7 @@ func NewWorld(c Config) *World {
 		{Name: "laptop", Dir: notesDir},
 		{Name: "attic", Down: !c.Story, Leaves: c.Story},
 	} {
-		m := newMachine(about, c, w.log)
+		m := newMachine(about, c)
 		for _, s := range seeds {
 			if s.Machine == about.Name {
 				m.add(s.thread(now))
