@@ -8,9 +8,8 @@ import (
 // Times of the detector.
 const (
 	vadFrame  = 10 * time.Millisecond  // has at most one change
-	vadSpeech = 200 * time.Millisecond // sound as long as this is speech; a beep or a cough is shorter
-	vadGap    = 100 * time.Millisecond // silence as long as this resets the count of sound
-	vadBurst  = 80 * time.Millisecond  // sound as long as this in the silence after speech continues the speech
+	vadSpeech = 200 * time.Millisecond // so much more sound than silence is speech; a beep or a cough is shorter
+	vadBurst  = 80 * time.Millisecond  // so much in the silence after speech continues the speech
 )
 
 // quietRMS is the loudness of speech at threshold 1, as root mean square of 16 bit samples. The default
@@ -30,8 +29,8 @@ const (
 // ready; its settings are given with each call because session.update may change them.
 type detector struct {
 	speaking bool
-	loud     time.Duration // sound in a row, short gaps allowed
-	quiet    time.Duration // silence in a row, short bursts allowed while speaking
+	loud     time.Duration // sound less the silence in it, at most vadSpeech
+	quiet    time.Duration // silence in a row, short bursts allowed
 	sum      float64       // of squares, of the frame that is not full
 	count    int
 }
@@ -62,39 +61,20 @@ func (d *detector) samples(in []int16, rate int, set vadSettings) (int, vadChang
 // frame handles one frame, which is loud or quiet.
 func (d *detector) frame(loud bool, silence time.Duration) vadChange {
 	if loud {
-		d.loud += vadFrame
+		d.loud = min(d.loud+vadFrame, vadSpeech)
 	} else {
-		d.quiet += vadFrame
+		d.loud = max(d.loud-vadFrame, 0)
 	}
-	if !d.speaking {
-		return d.waiting(loud)
+	if d.quiet += vadFrame; loud && d.loud >= vadBurst {
+		d.quiet = 0
 	}
 	switch {
-	case loud && d.loud >= vadBurst:
-		d.quiet = 0
-	case loud:
-		d.quiet += vadFrame // a burst is part of the silence
-	case d.quiet >= vadGap:
-		d.loud = 0
-	}
-	if d.quiet >= silence {
+	case !d.speaking && d.loud == vadSpeech:
+		d.speaking = true
+		return vadStarted
+	case d.speaking && d.quiet >= silence:
 		*d = detector{}
 		return vadStopped
 	}
 	return vadNothing
-}
-
-func (d *detector) waiting(loud bool) vadChange {
-	if !loud {
-		if d.quiet >= vadGap {
-			d.loud = 0
-		}
-		return vadNothing
-	}
-	d.quiet = 0
-	if d.loud < vadSpeech {
-		return vadNothing
-	}
-	d.speaking = true
-	return vadStarted
 }
