@@ -1,29 +1,16 @@
 package simulator
 
 import (
-	"os"
-	"os/exec"
 	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 )
 
-// deepChild marks the child process that reads deep JSON.
-const deepChild = "SWITCHBOARD_TEST_DEEP"
-
 // TestDeepFrames gives the simulated model JSON that nests a million deep, as an event and as the text inside of one,
-// in a child process with a small stack: a recursing parser would crash it.
+// with a small stack: a recursing parser would crash the test.
 func TestDeepFrames(t *testing.T) {
-	if os.Getenv(deepChild) == "" {
-		child := exec.Command(os.Args[0], "-test.run=^TestDeepFrames$")
-		child.Env = append(os.Environ(), deepChild+"=1")
-		if out, err := child.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out[:min(len(out), 2000)])
-		}
-		return
-	}
-	debug.SetMaxStack(1 << 20)
+	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
 	brackets := strings.Repeat("[", 1_000_000)
 	w := newWorld(t, brainOf())
 	for _, frame := range []string{

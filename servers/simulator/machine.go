@@ -24,7 +24,6 @@ type machine struct {
 // state is the mutable state of a machine.
 type state struct {
 	running     bool
-	life        int    // how often it was killed
 	lose        func() // ends Serve; nil while it is not served
 	gone        bool   // a machine that leaves was given work
 	threads     []*thread
@@ -48,7 +47,7 @@ type request struct {
 	args json.RawMessage
 }
 
-// A timer runs a function later, unless it is cancelled or its machine is killed. Guarded by the machine's mu.
+// A timer runs a function later, unless it is cancelled. Guarded by the machine's mu.
 type timer struct {
 	clock *time.Timer
 	off   bool
@@ -74,6 +73,7 @@ func (m *machine) kill() {
 			if t.turn != nil {
 				t.turn.status = turnInterrupted
 				t.turn.work.Leave()
+				t.turn.next.cancel()
 				t.turn.open, t.turn.ask = nil, nil
 				t.turn = nil
 			}
@@ -81,23 +81,17 @@ func (m *machine) kill() {
 		}
 		m.dropAll()
 		m.conns, m.asks, m.askSeq, m.running, m.lose = nil, nil, 0, false, nil
-		m.life++
 	})
 	m.clients.Wait()
 }
 
 // after runs fn after d divided by the speed of the world.
 func (m *machine) after(d time.Duration, fn func()) *timer {
-	return m.later(time.Duration(float64(d)/m.Speed), fn)
-}
-
-// later runs fn after d.
-func (m *machine) later(d time.Duration, fn func()) *timer {
-	t, life := &timer{}, m.life
-	t.clock = time.AfterFunc(d, func() {
+	t := &timer{}
+	t.clock = time.AfterFunc(time.Duration(float64(d)/m.Speed), func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if !t.off && life == m.life {
+		if !t.off {
 			fn()
 		}
 	})

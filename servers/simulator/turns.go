@@ -84,7 +84,7 @@ func turnStart(t *thread, r request, p turnParams) *refusal {
 		u.steer(in)
 	case fault == StartSlow:
 		t.turn, u.coming = u, true
-		u.next = t.m.later(slowStart, func() { u.begin(in) })
+		u.next = t.m.after(slowStart, func() { u.begin(in) })
 	default:
 		u.begin(in)
 	}
