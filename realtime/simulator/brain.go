@@ -50,8 +50,7 @@ const (
 	sayAnswer     = " If it was an answer to %s, say it in a few plain words, or answer on the page."
 	sayNobody     = "No agent waits for an answer in this call."
 	sayNoTool     = "I cannot do that in this call: it has no tool called %s."
-	sayNoSession  = "I found no session about %s."
-	sayWhich      = "There are %d: %s. Say it again with the whole name of the session."
+	sayWhich      = " Say it again with the whole name of the session."
 	sayOnWhich    = "On which machine? Say it again with its name, as in the sentences on the page."
 	sayNotPaused  = "Nothing is paused."
 	sayNothingYet = "Nothing was worked on in this call yet. Say on which machine something should be done, as on the page."
@@ -279,19 +278,12 @@ func (b *brain) resume(h Heard, s groups) []Move {
 			if len(exact) == 1 {
 				found = exact
 			}
-			switch len(found) {
-			case 0:
-				return says(fmt.Sprintf(sayNoSession, s["about"]))
-			case 1:
-				return call(h, tools.Codex, tools.CodexArguments{
-					Server: cmp.Or(found[0].Get("server").String(), s["on"]), Thread: found[0].Get("id").String(),
-					Prompt: asSentence(cmp.Or(s["work"], "go on where you left off."))}, nil)
+			if len(found) != 1 {
+				return says(spokenOutput(o) + sayWhich)
 			}
-			var names []string
-			for _, e := range found[:min(len(found), 4)] {
-				names = append(names, cmp.Or(e.Get("label").String(), e.Get("title").String())+" on "+e.Get("server").String())
-			}
-			return says(fmt.Sprintf(sayWhich, len(found), handoff.ListWords(names)))
+			return call(h, tools.Codex, tools.CodexArguments{
+				Server: cmp.Or(found[0].Get("server").String(), s["on"]), Thread: found[0].Get("id").String(),
+				Prompt: asSentence(cmp.Or(s["work"], "go on where you left off."))}, nil)
 		})
 }
 

@@ -118,7 +118,7 @@ func TestBrainSaysThatAToolIsMissing(t *testing.T) {
 // Outputs of tools.
 const (
 	twoAuth = `={"items":[{"id":"t1","title":"Auth refactor","server":"bigpc"},{"id":"t2","title":"Auth ` +
-		`docs","server":"laptop"}],"say":"x"}`
+		`docs","server":"laptop"}],"say":"There are two."}`
 	unreachable = `={"status":"failed","server":"attic","code":"unreachable","say":"attic is not answering."}`
 )
 
@@ -134,14 +134,13 @@ var talks = map[string][]string{
 	},
 	"several": {
 		"Continue the auth session and fix it", `>list_sessions{"query":"auth"}`,
-		twoAuth, ">say There are 2: Auth refactor on bigpc and Auth docs on laptop. Say it again with the whole name of " +
-			"the session.",
+		twoAuth, ">say There are two." + sayWhich,
 		"Continue the auth docs session", `>list_sessions{"query":"auth docs"}`,
 		twoAuth, `>codex{"server":"laptop","thread_id":"t2","prompt":"Go on where you left off."}`,
 	},
 	"none": {
-		"Continue the billing session", `>list_sessions{"query":"billing"}`, `={"items":[],"say":"x"}`,
-		">say I found no session about billing.",
+		"Continue the billing session", `>list_sessions{"query":"billing"}`, `={"items":[],"say":"There is none."}`,
+		">say There is none." + sayWhich,
 	},
 	"the list fails": {
 		"Continue the auth session on attic", `>list_sessions{"server":"attic","query":"auth"}`, unreachable,
