@@ -138,7 +138,6 @@ func (m *machine) handleMessage(c *conn, data []byte) {
 	var p packet
 	if handoff.TooDeep(data) || json.Unmarshal(data, &p) != nil {
 		m.Log.Warn("no message", zap.Int("bytes", len(data)))
-		m.do(func() { m.badMessages++ })
 		return
 	}
 	switch hasID := requestID.Match(p.ID); {

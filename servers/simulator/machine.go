@@ -23,20 +23,19 @@ type machine struct {
 
 // state is the mutable state of a machine.
 type state struct {
-	running     bool
-	lose        func() // ends Serve; nil while it is not served
-	gone        bool   // a machine that leaves was given work
-	threads     []*thread
-	conns       []*conn
-	asks        []*ask // open requests to clients, oldest first
-	askSeq      int
-	released    bool // Release was called
-	fixed       bool // the failing test of the shop was fixed
-	faults      Faults
-	starts      []Start
-	trees       []string // directories of worktrees; more are made by people only, one at a time
-	badMessages uint64   // invalid or too deeply nested messages
-	tooSlow     uint64   // connections cut because they did not read
+	running  bool
+	lose     func() // ends Serve; nil while it is not served
+	gone     bool   // a machine that leaves was given work
+	threads  []*thread
+	conns    []*conn
+	asks     []*ask // open requests to clients, oldest first
+	askSeq   int
+	released bool // Release was called
+	fixed    bool // the failing test of the shop was fixed
+	faults   Faults
+	starts   []Start
+	trees    []string // directories of worktrees; more are made by people only, one at a time
+	tooSlow  uint64   // connections cut because they did not read
 }
 
 // A request is a request from a connection.

@@ -14,13 +14,10 @@ const maxInput = 1 << 20
 
 // A Start is a turn/start or turn/steer that a machine received.
 type Start struct {
-	Thread   string
-	Turn     string // the turn that it began or steered; "" after StartLost
-	Prompt   string
-	ClientID string // clientUserMessageId
-	Asked    string // the first 4 KiB of the params; "" for a steer
-	Steered  bool   // it steered a running turn
-	At       time.Time
+	Turn    string // the turn that it began or steered; "" after StartLost
+	Prompt  string
+	Asked   string // the first 4 KiB of the params; "" for a steer
+	Steered bool   // it steered a running turn
 }
 
 // turnParams are the params of the methods on turns.
@@ -54,11 +51,7 @@ func turnStart(t *thread, r request, p turnParams) *refusal {
 	if no != nil {
 		return no
 	}
-	start := Start{Thread: t.id, Prompt: in.text, Asked: handoff.Clip(string(r.args), 4<<10), At: time.Now(),
-		Steered: t.turn != nil}
-	if in.client != nil {
-		start.ClientID = *in.client
-	}
+	start := Start{Prompt: in.text, Asked: handoff.Clip(string(r.args), 4<<10), Steered: t.turn != nil}
 	fault := t.m.faults.Start
 	if t.m.faults.StartOnce {
 		t.m.faults.Start = StartFine
@@ -70,7 +63,7 @@ func turnStart(t *thread, r request, p turnParams) *refusal {
 	}
 	u := t.turn
 	if u == nil {
-		u = &turn{id: newID(start.At), thread: t, status: turnRunning, work: NewWork(t.plan, t.learn)}
+		u = &turn{id: newID(time.Now()), thread: t, status: turnRunning, work: NewWork(t.plan, t.learn)}
 	}
 	start.Turn = u.id
 	t.m.starts = append(t.m.starts, start)
@@ -220,11 +213,7 @@ func turnSteer(t *thread, r request, p turnParams) *refusal {
 	if no != nil {
 		return no
 	}
-	start := Start{Thread: t.id, Turn: t.turn.id, Prompt: in.text, Steered: true, At: time.Now()}
-	if in.client != nil {
-		start.ClientID = *in.client
-	}
-	t.m.starts = append(t.m.starts, start)
+	t.m.starts = append(t.m.starts, Start{Turn: t.turn.id, Prompt: in.text, Steered: true})
 	r.conn.reply(r.id, map[string]any{"turnId": t.turn.id})
 	t.turn.steer(in)
 	return nil
