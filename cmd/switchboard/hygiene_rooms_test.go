@@ -24,7 +24,7 @@ var rooms = []room{
 	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8177, 4916, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2860, 1965, "the gates that protect people"},
 	{"handoff", 4073, 1420, "words that more than one room uses, what a terminal would obey, and the life of threads"},
-	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7730, 3290,
+	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7710, 3285,
 		"the simulated voice and machines: four protocols"},
 	{"realtime", 16550, 19100, "calls: the wire, the floor, the filter, WebRTC and its sound"},
 	{"servers/codex", 4942, 5640, "Codex app-servers"},

@@ -67,25 +67,27 @@ func (b *brain) reply(h Heard) []Move {
 	for _, o := range h.past.Outputs {
 		b.learn(o)
 	}
-	var done []Move
-	fresh := news{Messages: h.Messages}
-	if slices.ContainsFunc(h.Messages, asksToGoOn) {
-		done = says(h.cut.unsaid())
-	}
 	for _, o := range h.Outputs {
 		b.learn(o)
-		switch {
-		case o.then != nil:
-			done = append(done, o.then(h, o)...)
-		case !b.asksInstead(h, o):
-			fresh.Outputs = append(fresh.Outputs, o)
-		}
+	}
+	var done []Move
+	if slices.ContainsFunc(h.Messages, asksToGoOn) {
+		done = says(h.cut.unsaid())
 	}
 	for _, text := range h.Texts { // before the messages: a text cannot answer a question that comes with it
 		done = append(done, b.sentence(h, text)...)
 	}
 	for _, m := range h.Messages {
 		b.note(m)
+	}
+	fresh := news{Messages: h.Messages}
+	for _, o := range h.Outputs {
+		switch {
+		case o.then != nil:
+			done = append(done, o.then(h, o)...)
+		case !b.asksInstead(o):
+			fresh.Outputs = append(fresh.Outputs, o)
+		}
 	}
 	if h.Sound && len(h.Texts) == 0 {
 		done = append(done, says(b.hearsNoWords())...)

@@ -78,19 +78,12 @@ func (b *brain) pausedWork(h Heard, server string, drop bool) []Move {
 
 // asksInstead reports whether an output only says that work has begun on a machine whose agent already asks the caller
 // something: the question is said instead.
-func (b *brain) asksInstead(h Heard, o Output) bool {
+func (b *brain) asksInstead(o Output) bool {
 	if !readable(o.Text) || gjson.Get(o.Text, "status").String() != "started" {
 		return false
 	}
-	asked := slices.Clone(b.questions)
-	for _, m := range h.Messages {
-		a, _ := wording.ReadAnswer(m)
-		if q, ok := readQuestion(a); ok {
-			asked = append(asked, q)
-		}
-	}
 	server := gjson.Get(o.Text, "server").String()
-	return slices.ContainsFunc(asked, func(q question) bool { return q.server == server })
+	return slices.ContainsFunc(b.questions, func(q question) bool { return q.server == server })
 }
 
 // questionFor returns the newest question that a sentence may answer: one of the machine that the sentence names, if it
