@@ -119,7 +119,7 @@ const shot = "data:image/png;base64,AAAA"
 // looksOnce is a script that calls a tool once in each turn and then repeats what the person said.
 func looksOnce(tool string) func(simulator.Request) simulator.Reply {
 	return func(req simulator.Request) simulator.Reply {
-		words, answered := req.LastSaid()
+		words, answered := lastSaid(req)
 		if answered || tool == "" {
 			return simulator.Reply{Items: []simulator.Item{simulator.Say("done: " + words)}}
 		}
@@ -244,7 +244,7 @@ func TestCallsAreAnsweredInOrder(t *testing.T) {
 		},
 	}
 	f := newFake(t, func(req simulator.Request) simulator.Reply {
-		if _, answered := req.LastSaid(); answered {
+		if _, answered := lastSaid(req); answered {
 			return simulator.Reply{Items: []simulator.Item{simulator.Say("done")}}
 		}
 		broken := simulator.Call("c3", "fast", object{})
@@ -340,7 +340,7 @@ func TestCap(t *testing.T) {
 func TestCapHoldsAgainstTheModel(t *testing.T) {
 	var used atomic.Int32
 	f := newFake(t, func(req simulator.Request) simulator.Reply {
-		if said, _ := req.LastSaid(); said == "go on" {
+		if said, _ := lastSaid(req); said == "go on" {
 			return simulator.Reply{Items: []simulator.Item{simulator.Say("done")}}
 		}
 		return simulator.Reply{Items: []simulator.Item{simulator.Call(fmt.Sprint("call_", req.N), "look", object{})}}

@@ -112,7 +112,7 @@ func TestOutputsThenSteers(t *testing.T) {
 // TestSteerDuringTheLastAnswer: the turn goes on with the words, and nothing is lost.
 func TestSteerDuringTheLastAnswer(t *testing.T) {
 	f := newFake(t, func(req simulator.Request) simulator.Reply {
-		if words, _ := req.LastSaid(); words != "go" {
+		if words, _ := lastSaid(req); words != "go" {
 			return simulator.Reply{Items: []simulator.Item{simulator.Say("I heard " + words)}}
 		}
 		return simulator.Reply{Items: []simulator.Item{simulator.Say("one"), simulator.Say("two")}, Wait: true}

@@ -16,6 +16,7 @@ import (
 	"switchboard/servers"
 	"switchboard/servers/responses/sandbox"
 	"switchboard/servers/responses/simulator"
+	"switchboard/servers/responses/wire"
 	"switchboard/servers/responses/workspace"
 	"switchboard/servers/serverstest"
 	"switchboard/sessions/redis"
@@ -134,7 +135,7 @@ func (r *rig) killed(blind bool) {
 
 // agentOf is the script of the agent of the conformance suite.
 func agentOf(req simulator.Request) simulator.Reply {
-	words, answered := req.LastSaid()
+	words, answered := lastSaid(req)
 	one := func(text string) simulator.Reply {
 		return simulator.Reply{Items: []simulator.Item{simulator.Say(text)}}
 	}
@@ -168,7 +169,7 @@ func agentOf(req simulator.Request) simulator.Reply {
 		case !answered:
 			return simulator.Reply{Items: []simulator.Item{use("exec",
 				object{"command": "echo " + serverstest.AskCommand, "outside": true})}}
-		case req.LastOutput() == "Exit code: 0\n"+serverstest.AskCommand+"\n":
+		case wire.Read(req.History[len(req.History)-1]).Text() == "Exit code: 0\n"+serverstest.AskCommand+"\n":
 			return one(serverstest.TextAccepted)
 		}
 		return one(serverstest.TextDeclined)

@@ -19,23 +19,20 @@ import (
 const (
 	maxBody   = 64 << 20 // bytes of a request
 	maxStored = 1000     // responses; older ones are dropped, as the real API does after a while
-	maxLog    = 10_000   // requests; older ones are dropped
 )
 
 // An API answers requests for responses, and keeps the responses that it is asked to store. It is safe for concurrent
 // use.
 type API struct {
+	Wrong  func(why string)    // Set once, before it serves: is told of requests that the real API would refuse; may be nil
 	script func(Request) Reply // Set once
 	speed  float64             // Set once
 	name   string              // Set once: part of every id, so that two APIs do not share ids
 
 	mu       sync.Mutex
-	requests []Request                    // Guarded by mu, like all below: the newest maxLog
-	received int                          // requests in all
+	received int                          // Guarded by mu, like all below: requests in all
 	stored   map[string][]json.RawMessage // whole histories, by id of the response
 	order    []string                     // keys of stored, oldest first
-	faults   []Fault                      // for the next requests
-	wrong    []string                     // requests that the real API would have refused
 	released chan struct{}                // closed by Release
 	once     sync.Once
 }
@@ -47,9 +44,6 @@ type Reply struct {
 	Failed string // error code with which the response fails after its items; "" for none
 	Status string // status of the response; "" is completed
 }
-
-// A Fault answers a request instead of the script. It returns false to leave that to the script.
-type Fault func(http.ResponseWriter, Request) bool
 
 // New returns an API that answers with a script, which must be safe for concurrent use. speed divides all delays; 0 is
 // 1.
@@ -64,33 +58,12 @@ func New(name string, speed float64, script func(Request) Reply) *API {
 // Release ends every [Reply.Wait], now and in the future.
 func (a *API) Release() { a.once.Do(func() { close(a.released) }) }
 
-// Misbehave answers the next request with a fault. Further faults answer the requests after it.
-func (a *API) Misbehave(f Fault) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.faults = append(a.faults, f)
-}
-
 // Forget drops all stored responses.
 func (a *API) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.stored)
 	a.order = nil
-}
-
-// Requests returns the requests so far, oldest first.
-func (a *API) Requests() []Request {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.requests)
-}
-
-// Wrong returns the requests that the real API would have refused, each with the reason.
-func (a *API) Wrong() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.wrong)
 }
 
 // ServeHTTP answers POST /v1/responses.
@@ -102,43 +75,30 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, http.StatusNotFound, "", "Invalid URL")
 		return
 	}
-	req.Key = r.Header.Get("Authorization")
-	fault, known := a.take(&req)
-	if fault != nil && fault(w, req) {
-		return
-	}
-	if !known {
+	if !a.take(&req) {
 		Refuse(w, http.StatusBadRequest, "previous_response_not_found",
 			"Previous response with id '"+req.Previous+"' not found.")
 		return
 	}
 	if why := invalid(req); why != "" {
-		a.mu.Lock()
-		a.wrong = append(a.wrong, fmt.Sprintf("request %d: %s", req.N, why))
-		a.wrong = a.wrong[max(len(a.wrong)-maxLog, 0):]
-		a.mu.Unlock()
+		if a.Wrong != nil {
+			a.Wrong(why)
+		}
 		Refuse(w, http.StatusBadRequest, "", why)
 		return
 	}
 	a.stream(r.Context(), w, req, a.script(req))
 }
 
-// take numbers and logs a request, and sets its History. It returns the fault for it, and whether its Previous is
-// known.
-func (a *API) take(req *Request) (Fault, bool) {
+// take numbers a request, and sets its History. It reports whether its Previous is known.
+func (a *API) take(req *Request) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.received++
 	req.N = a.received
 	before, known := a.stored[req.Previous]
 	req.History = slices.Concat(before, req.Input)
-	a.requests = append(a.requests, *req)
-	a.requests = a.requests[max(len(a.requests)-maxLog, 0):]
-	var fault Fault
-	if len(a.faults) > 0 {
-		fault, a.faults = a.faults[0], a.faults[1:]
-	}
-	return fault, known || req.Previous == ""
+	return known || req.Previous == ""
 }
 
 // keep stores the history of a response.

@@ -56,31 +56,6 @@ type Request struct {
 	Choice       json.RawMessage   `json:"tool_choice"`
 	CacheKey     string            `json:"prompt_cache_key"`
 
-	Key     string            `json:"-"` // the Authorization header
 	N       int               `json:"-"` // number of the request, from 1
 	History []json.RawMessage `json:"-"` // all items that the model would see
-}
-
-// LastSaid returns the newest words of a person, and whether a tool output came after them.
-func (r Request) LastSaid() (words string, answered bool) {
-	for _, raw := range r.History {
-		switch s := wire.Read(raw); {
-		case s.Role == "user":
-			words, answered = s.Text(), false
-		case s.IsOutput():
-			answered = true
-		}
-	}
-	return words, answered
-}
-
-// LastOutput returns the output of the newest call.
-func (r Request) LastOutput() string {
-	text := ""
-	for _, raw := range r.History {
-		if s := wire.Read(raw); s.IsOutput() {
-			text = s.Text()
-		}
-	}
-	return text
 }
