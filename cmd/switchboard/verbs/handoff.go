@@ -63,7 +63,7 @@ func Handoff(dial Dialer, stdin io.Reader) *cli.Verb {
 				Help: "The session to go on with: its name, title or id; or new. Else the one that you last used there."},
 			{Name: "next", Into: &next, Not: "aside", Help: "After the current work there, not into it."},
 			{Name: "aside", Into: &aside, Help: "Beside it, as a side question that is not kept."},
-			{Name: "watch", Into: &watch, Help: "Give no work: follow what somebody else began in --thread."},
+			{Name: "watch", Into: &watch, Help: "Give no work: follow what somebody else begins in --thread, turn after turn."},
 			{Name: "worktree", Into: &o.Worktree, Help: "In a new session with a worktree and a branch of its own."},
 			{Name: "goal", Into: &o.Goal, Not: "aside", Help: "Until that is reached: it is the goal of the session, too."},
 			{Name: "idempotency-key", Value: "NAME", Into: &o.Key,
@@ -216,8 +216,9 @@ func refused(err error) bool {
 }
 
 // follow prints work from its beginning to its outcome. If the words of the work went into other work, it goes on with
-// that. Work that failed before it began counts as cancelled.
-func (t *Terminal) follow(ctx context.Context, id string) (handoff.Outcome, error) {
+// that; if the work watches a session, it goes on until the watch is over, and returns the outcome of its last turn.
+// Work that failed before it began counts as cancelled.
+func (t *Terminal) follow(ctx context.Context, id string) (last handoff.Outcome, err error) {
 	for {
 		record, into, err := t.followOne(ctx, id)
 		if fault, answered := errors.AsType[*Fault](err); answered && fault.Code == handoff.CodeNotFound {
@@ -235,6 +236,17 @@ func (t *Terminal) follow(ctx context.Context, id string) (handoff.Outcome, erro
 			return "", context.Cause(ctx)
 		case err != nil:
 			return "", err
+		case into == "" && record.Why == handoff.WhyWatched:
+			if id, err = t.nextWatched(ctx, record); err != nil {
+				return "", err
+			}
+			if last == "" || record.Outcome != handoff.OutcomeCancelled { // else no turn came any more
+				last = record.Outcome
+			}
+			if id == "" {
+				return last, nil
+			}
+			continue
 		case into == "" && record.Outcome == handoff.OutcomeFailed && record.Error != nil && record.Error.Code.Unbegun():
 			return handoff.OutcomeCancelled, nil
 		case into == "":
@@ -242,6 +254,18 @@ func (t *Terminal) follow(ctx context.Context, id string) (handoff.Outcome, erro
 		}
 		id = into
 	}
+}
+
+// nextWatched returns the work that goes on with a watch when its turn has ended; "": the watch is over.
+func (t *Terminal) nextWatched(ctx context.Context, was handoff.Record) (id string, err error) {
+	var page workPage
+	_, err = t.get(ctx, workPath(maxPage, "", false), &page)
+	for _, w := range page.Items { // newest first
+		if w.Why == was.Why && w.Server == was.Server && w.ThreadID == was.ThreadID && w.CreatedAt.After(was.CreatedAt) {
+			id = w.ID
+		}
+	}
+	return id, err
 }
 
 // followOne prints one piece of work. into is the id of the work that its words went into, or "".

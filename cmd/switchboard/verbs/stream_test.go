@@ -200,3 +200,26 @@ func TestLeaving(t *testing.T) {
 		}
 	})
 }
+
+// TestWatchGoesOn: a watch is followed turn after turn, also one that has ended meanwhile, until it is over.
+func TestWatchGoesOn(t *testing.T) {
+	at := func(id, thread string, minute int, more string) string {
+		return fmt.Sprintf(`{"id":%q,"server":"bigpc","thread_id":%q,"why":"watched","created_at":"2026-01-01T00:%02d:00Z"%s}`,
+			id, thread, minute, more)
+	}
+	ends := func(id string, minute int, more string) []http.HandlerFunc {
+		return []http.HandlerFunc{says(200, "id: l-1\ndata: {\"type\":\"ended\",\"record\":"+at(id, "t1", minute, more)+"}\n\n")}
+	}
+	var out, errs bytes.Buffer
+	f := &far{t: t, paths: map[string][]http.HandlerFunc{
+		"GET /fleet/handoffs/r1/events": ends("r1", 1, `,"outcome":"result","text":"One."`),
+		"GET /fleet/handoffs/r2/events": ends("r2", 2, `,"outcome":"result","text":"Two."`),
+		"GET /fleet/handoffs/r4/events": ends("r4", 4, `,"outcome":"cancelled"`),
+		"GET /fleet/handoffs": {says(200, `{"items":[`+strings.Join([]string{at("r4", "t1", 4, ""), at("r3", "t2", 3, ""),
+			at("r2", "t1", 2, `,"outcome":"result"`), at("r1", "t1", 1, `,"outcome":"result"`)}, ",")+`]}`)},
+	}}
+	outcome, err := f.terminal(&out, &errs).follow(t.Context(), "r1")
+	if outcome != handoff.OutcomeResult || err != nil || out.String() != "One.\nTwo.\n" || len(f.heard) != 3 {
+		t.Errorf("%s, %v: %q %q, heard %q", outcome, err, out.String(), errs.String(), f.heard)
+	}
+}
