@@ -13,7 +13,8 @@ import (
 // An agent may ask and go on without an answer: by a message with questions, of the delivery "async" (recorded from the
 // tool request_user_input_async of 0.171). They are asked until its turn, or the last one for its goal, ends. The
 // answer is words for the turn that runs. Words of somebody else in that turn close them, since they may be the answer.
-// Once no turn runs, an answer is new work in the session, like all words.
+// What is open when a turn completes is told with its outcome; an answer is then new work in the session, as all words
+// are.
 
 // askAsync stands for the method of these questions. Nothing is sent in answer to it.
 const askAsync = "async"

@@ -84,6 +84,28 @@ func TestAsyncQuestionEnds(t *testing.T) {
 	}
 }
 
+// TestAsyncQuestionLeft: the outcome of a completed turn ends with what nobody has answered, once.
+func TestAsyncQuestionLeft(t *testing.T) {
+	for name, c := range map[string]struct{ last, status, text string }{
+		"others were said after it": {"Made.", "completed", `"Made.\n\nWhich database? (SQLite, Postgres)\nWhat name?"`},
+		"it was the last":           {"", "completed", `"Which database?\n- SQLite\n- Postgres\n\nWhat name?"`},
+		"somebody stopped it":       {"Made.", "interrupted", `"Made."`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withTurn(t, func(t *testing.T, f *fake, _ handoff.Attached, r *recorder) {
+				f.turnStarted(turn1)
+				f.item("item/completed", turn1, asyncItem)
+				if c.last != "" {
+					f.messageDone(turn1, "b", c.last)
+				}
+				f.turnCompleted(turn1, c.status)
+				lines := r.lines()
+				want(t, lines[len(lines)-1:], "ended "+c.status+" "+c.text+` ""`)
+			})
+		})
+	}
+}
+
 // TestAsyncQuestionAgain: on another connection such a question is asked again, unless words came after it.
 func TestAsyncQuestionAgain(t *testing.T) {
 	for words, asked := range map[string]int{"": 1, `{"type":"userMessage","id":"u","content":[]}`: 0} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"switchboard/handoff"
@@ -242,11 +243,19 @@ func (t *thread) turnNoteLocked(method string, n *note) {
 	t.moveLocked()
 }
 
-// endLocked ends a turn and closes its questions.
+// endLocked ends a turn and closes its questions. Those that nobody waits for are told with its outcome.
 func (t *thread) endLocked(k *turn, end handoff.TurnEnded, items []wireItem) {
 	t.closeLocked(func(q *openQuestion) bool {
-		goesOn := q.Wire.params.ThreadID != t.id || q.Wire.method == askAsync // a subagent's, or nobody waits for it
-		return q.Turn == k.id && !(goesOn && t.goal.Status == goalActive)
+		async := q.Wire.method == askAsync
+		goesOn := q.Wire.params.ThreadID != t.id || async // a subagent's, or nobody waits for it
+		if q.Turn != k.id || goesOn && t.goal.Status == goalActive {
+			return false
+		}
+		if async && !q.Taken && end.Status == handoff.TurnCompleted &&
+			!strings.Contains(k.reducer.Answer(), q.Asks[0].Text) { // else the question itself was the last message
+			end.Text += "\n" + q.Text
+		}
+		return true
 	})
 	k.held, k.stopped = nil, end.Status != handoff.TurnCompleted
 	k.report(k.reducer.End(end, reported(items)))

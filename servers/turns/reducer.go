@@ -173,9 +173,9 @@ func (r *Reducer) Retrying() []handoff.Update {
 	return append(r.Begin(), r.abandonStreamed()...)
 }
 
-// End handles the end of the turn, and sets its text. items came with the end (the last message), or were read
-// afterwards. Of these, only items that are still open are reported; the others were reported, or began before the
-// first message here.
+// End handles the end of the turn, and sets its text: the answer, and after it the text that end has. items came with
+// the end (the last message), or were read afterwards. Of these, only items that are still open are reported; the
+// others were reported, or began before the first message here.
 func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 	if r.ended {
 		return nil
@@ -194,6 +194,9 @@ func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 		}
 	}
 	r.open, r.ended = nil, true
+	if end.Text != "" {
+		r.final, r.isFinal = handoff.Clip(strings.TrimSpace(r.Answer()+"\n\n"+strings.TrimSpace(end.Text)), SoftBytes), true
+	}
 	end.Text = r.Answer()
 	return append(updates, end)
 }
