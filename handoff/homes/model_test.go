@@ -215,8 +215,8 @@ func (s mState) endsWell() bool {
 	return done && (e == stNone || e == stDelivered || s.told != 0)
 }
 
-// TestModel visits every state of three worlds. SWITCHBOARD_SOAK=1 adds a fault to each: half a minute.
-func TestModel(t *testing.T) {
+// TestHomesModel visits every state of three worlds. SWITCHBOARD_SOAK=1 adds a fault to each: half a minute.
+func TestHomesModel(t *testing.T) {
 	more := uint8(0)
 	if os.Getenv("SWITCHBOARD_SOAK") != "" {
 		more = 1
@@ -241,8 +241,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelMutants leaves out one rule at a time: the model must tell.
-func TestModelMutants(t *testing.T) {
+// TestHomesMutants leaves out one rule at a time: the model must tell.
+func TestHomesMutants(t *testing.T) {
 	work, sessions := mWorld(2, 0, 2), mWorld(0, 2, 2)
 	for name, tt := range map[string]struct {
 		mutant mutant
