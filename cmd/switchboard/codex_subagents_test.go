@@ -17,13 +17,14 @@ func subagents(file string, over <-chan struct{}) func(*providerStream, []provid
 	return func(s *providerStream, items []providerItem) bool {
 		child, outputs := false, 0 // what tools gave since the task was given
 		for _, it := range items {
+			task := it.Type == "agent_message" && strings.Contains(string(it.Content), "NEW_TASK")
 			switch {
-			case it.Role == "user", it.Type == "agent_message" && strings.Contains(string(it.Content), "NEW_TASK"):
+			case it.Role == "user", task:
 				outputs = 0
 			case it.Type == "function_call_output":
 				outputs++
 			}
-			child = child || strings.Contains(string(it.Content), "newly spawned child agent")
+			child = child || task
 		}
 		switch {
 		case child && outputs == 0:
@@ -47,10 +48,19 @@ func subagents(file string, over <-chan struct{}) func(*providerStream, []provid
 }
 
 // TestRealCodexSubagent: what a subagent of the real codex asks is asked in the call, as a question of the work for
-// which it was started, and a tap lets it go on.
+// which it was started, and a tap lets it go on. The oldest codex names its subagents in the same way.
 func TestRealCodexSubagent(t *testing.T) {
 	t.Parallel()
-	c := startCodex(t, "[features]\nmulti_agent_v2 = true\n")
+	for name, program := range map[string]string{"newest": codexProgram(t), "oldest": oldestCodex(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			realCodexSubagent(t, startCodexOf(t, program, "[features]\nmulti_agent_v2 = true\n"))
+		})
+	}
+}
+
+func realCodexSubagent(t *testing.T, c *realCodex) {
+	t.Helper()
 	file := filepath.Join(c.work, "made.md")
 	c.provider.script = subagents(file, nil)
 	r, p := c.call()
