@@ -47,6 +47,7 @@ type ServerInfo struct {
 	Projects  []string `json:"projects,omitempty"`
 	Simulated bool     `json:"simulated,omitempty"`
 	Watchable bool     `json:"watchable,omitempty"` // what others begin there shows, and may be watched
+	Worktrees bool     `json:"worktrees,omitempty"` // new sessions there can have worktrees of their own
 	Version   string   `json:"version,omitempty"`
 	Note      string   `json:"note,omitempty"`    // what its agents may do, in a sentence
 	Working   []string `json:"working,omitempty"` // titles of sessions that run a turn now

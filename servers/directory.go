@@ -131,6 +131,7 @@ func (k *connector) info() handoff.ServerInfo {
 	}
 	fault := v.fault
 	if v.health == handoff.HealthUp {
+		_, info.Worktrees = v.link.Conn.(Gitter)
 		fault = k.unfit()
 	}
 	if fault != nil {
@@ -161,7 +162,7 @@ func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []st
 	}
 	var titles []string
 	for _, t := range f.visible(ctx, g, k.spec.Name, list) {
-		if t.Status == handoff.SessionRunning || t.Status == handoff.SessionWaiting {
+		if runs(t) {
 			titles = append(titles, t.Title)
 		}
 	}

@@ -194,6 +194,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	stop := make(chan struct{})
 	tell.Go(func() { f.runCallbacks(stop) })
 	f.lists.setOpen(true)
+	work.Go(func() { f.keepTidy(ctx) })
 	f.mu.Lock()
 	f.start = func(k *connector) {
 		own, leave := context.WithCancelCause(ctx)

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,10 +14,13 @@ import (
 // Bounds of what is done beside the making of a worktree.
 const (
 	undoTimeout = 10 * time.Second // to remove one whose session was not made
-	tidyTimeout = 3 * time.Second  // to remove those whose work is merged
 	goneTimeout = 2 * time.Second  // to find out whether one was removed
-	// worksFor is how long after its last change a session may be at work, also if its server does not say so.
+	// worksFor is how long after its last change a session may be at work, also if its server does not say so, and
+	// idleFor how long it is left alone if its server says that it is idle: more may be asked there.
 	worksFor = time.Hour
+	idleFor  = 5 * time.Minute
+	// tidyEvery is how often worktrees are looked for whose work is merged, on machines that have some.
+	tidyEvery = time.Minute
 )
 
 // CreateIn implements [handoff.Planter].
@@ -46,7 +50,6 @@ func (f *Fleet) CreateIn(ctx context.Context, t handoff.Target, name string, alw
 			}
 			return handoff.Attached{}, err
 		}
-		f.tidy(ctx, k, git, w)
 		return a, nil
 	})
 }
@@ -68,32 +71,76 @@ func (k *connector) named(err error) *handoff.Error {
 	return &fault
 }
 
-// tidy removes the worktrees beside w whose work is merged and that no session uses. Without a list of the sessions, it
-// removes none.
-func (f *Fleet) tidy(ctx context.Context, k *connector, git trees.Git, w *handoff.Worktree) {
-	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
-	defer cancel()
-	list, fault := f.lists.list(ctx, k, tidyTimeout)
+// tidy removes the worktrees beside a repository whose work is merged and that no session uses. Without a list of the
+// sessions, it removes none.
+func (f *Fleet) tidy(ctx context.Context, k *connector, git trees.Git, of string) {
+	list, fault := f.lists.list(ctx, k, listTimeout)
 	if fault != nil {
 		return
 	}
 	now := time.Now()
-	if n := trees.Tidy(ctx, git, w, now, func(w *handoff.Worktree) (known, works bool) {
-		return usedIn(list, w, now.Add(-worksFor))
+	if n := trees.Tidy(ctx, git, &handoff.Worktree{Of: of}, now, func(w *handoff.Worktree) (known, works bool) {
+		return usedIn(list, w, now)
 	}); n > 0 {
+		f.lists.outdate(k.spec.Name)
+		f.change()
 		f.log.Info("worktrees of merged work removed", zap.String("server", k.spec.Name), zap.Int("number", n))
 	}
 }
 
-// usedIn reports whether a list has a session in a worktree, and whether one runs or has changed since a time.
-func usedIn(list []namedThread, w *handoff.Worktree, since time.Time) (known, works bool) {
+// keepTidy calls tidyAll until ctx ends.
+func (f *Fleet) keepTidy(ctx context.Context) {
+	ticker := time.NewTicker(tidyEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			f.tidyAll(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tidyAll removes the worktrees whose work is merged. A machine is asked only if its last list has a session in one.
+func (f *Fleet) tidyAll(ctx context.Context) {
+	for _, k := range f.now.Load().connectors {
+		of := map[string]bool{} // repositories
+		for _, t := range f.lists.cached(k.spec.Name).threads {
+			if w := handoff.WorktreeAt(t.Dir); w != nil {
+				of[w.Of] = true
+			}
+		}
+		link := k.now.Load().link
+		if len(of) == 0 || link == nil {
+			continue
+		}
+		git, fault := k.git(link.Conn)
+		for dir := range of {
+			if fault == nil {
+				f.tidy(ctx, k, git, dir)
+			}
+		}
+	}
+}
+
+// usedIn reports whether a list has a session in a worktree, and whether one may be at work.
+func usedIn(list []namedThread, w *handoff.Worktree, now time.Time) (known, works bool) {
 	for _, t := range list {
 		if inside(t.Dir, w.Root) {
-			known = true
-			works = works || t.Updated.After(since) || t.Status == handoff.SessionRunning || t.Status == handoff.SessionWaiting
+			quiet := worksFor
+			if t.Status == handoff.SessionIdle {
+				quiet = idleFor
+			}
+			known, works = true, works || now.Sub(t.Updated) < quiet || runs(t)
 		}
 	}
 	return known, works
+}
+
+// runs reports whether a session runs a turn, as far as its server says.
+func runs(t namedThread) bool {
+	return t.Status == handoff.SessionRunning || t.Status == handoff.SessionWaiting
 }
 
 // RemoveWorktree removes the worktree of a session, which may be named as people do, and its branch, unless a session
@@ -120,7 +167,7 @@ func (f *Fleet) RemoveWorktree(ctx context.Context, g handoff.Grant, t handoff.T
 		if fault != nil {
 			return fault
 		}
-		if _, works := usedIn(list, w, time.Now()); works {
+		if slices.ContainsFunc(list, func(t namedThread) bool { return inside(t.Dir, w.Root) && runs(t) }) {
 			return handoff.Fault(handoff.CodeBusy, t.Server, "a session works in that worktree")
 		}
 		link, fault := k.link(ctx, true)

@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/servers/trees"
@@ -97,6 +99,58 @@ func TestWorktrees(t *testing.T) {
 	s.set(func() { s.threads[0].Dir = dir })
 	if err := f.RemoveWorktree(t.Context(), nobody, at); code(err) != handoff.CodeNotFound {
 		t.Errorf("removed what is none: %v", err)
+	}
+}
+
+// TestWorktreeMerged: a worktree goes once its work is merged and its session has been idle for some minutes, unless a
+// server does not say whether it is; nothing else goes.
+func TestWorktreeMerged(t *testing.T) {
+	dir, s, spec := withGit(t)
+	f := run(t, spec)
+	now := time.Now()
+	for i, c := range []struct {
+		what      string
+		status    handoff.SessionStatus
+		quiet     time.Duration
+		committed bool
+		merged    bool
+		gone      bool
+	}{
+		{"merged", handoff.SessionIdle, idleFor, true, true, true},
+		{"merged a while ago", handoff.SessionUnknown, worksFor, true, true, true},
+		{"just merged", handoff.SessionIdle, idleFor / 2, true, true, false},
+		{"perhaps at work", handoff.SessionUnknown, worksFor / 2, true, true, false},
+		{"running", handoff.SessionRunning, worksFor, true, true, false},
+		{"not merged", handoff.SessionIdle, worksFor, true, false, false},
+		{"without a commit", handoff.SessionIdle, worksFor, false, false, false},
+	} {
+		name := handoff.WorktreeName(c.what, strconv.Itoa(i))
+		root := dir + handoff.WorktreeDirs + "/" + name
+		at := handoff.Target{Server: "bigpc", Project: "api", Thread: handoff.NewThread}
+		_, err := f.CreateIn(t.Context(), at, name, true)
+		must(t, err)
+		git := func(dir string, args ...string) {
+			args = append([]string{"-C", dir, "-c", "user.name=Ann", "-c", "user.email=a@b"}, args...)
+			must(t, exec.CommandContext(t.Context(), "git", args...).Run())
+		}
+		if c.committed {
+			git(root, "commit", "-q", "--allow-empty", "-m", c.what)
+		}
+		if c.merged {
+			git(dir, "merge", "-q", "switchboard/"+name)
+		}
+		s.set(func() {
+			s.threads = []Thread{{ID: idAPI, Title: c.what, Dir: root, Status: c.status, Updated: now.Add(-c.quiet)}}
+		})
+		if _, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{}); err != nil {
+			t.Fatal(err)
+		}
+		f.tidyAll(t.Context())
+		if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) != c.gone {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		s.set(func() { s.threads = nil })
+		must(t, os.RemoveAll(root))
 	}
 }
 

@@ -109,6 +109,9 @@ func (w *world) Give(_ context.Context, c handoff.Grant, req handoff.Request) (h
 	if req.From != (handoff.Target{}) {
 		how += " from " + req.From.Server + " " + req.From.Thread + " for"
 	}
+	if req.Worktree {
+		at += " in a worktree"
+	}
 	return handoff.Record{ID: "h1"}, w.note(how, c.Caller.String(), at, req.Target.Thread, handoff.InputText(req.Input))
 }
 

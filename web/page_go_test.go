@@ -88,10 +88,13 @@ func TestPageKeysGoThroughTheWork(t *testing.T) {
 func TestPageChoosesWhereWordsGo(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
-	w.change(func(w *world) { w.stickies[0].Title = strings.Repeat("a very long title ", 9) })
+	w.change(func(w *world) {
+		w.stickies[0].Title = strings.Repeat("a very long title ", 9)
+		w.servers[1].Worktrees, w.servers[1].Projects, w.servers[2].Worktrees = true, []string{"api"}, true
+	})
 	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.PageSticky})
 	p.Until(`[...document.querySelectorAll("#say-to option")].map((o) => o.textContent).join("; ") ===
-	  "the voice; bigpc, in a very long title a very long title a very long…; bigpc, in a new session; laptop, in release notes; laptop, in a new session; mini, in a new session"`)
+	  "the voice; bigpc, in a very long title a very long title a very long…; bigpc, in a new session; laptop, in release notes; laptop, in a new session; laptop/api, in a worktree; mini, in a new session; mini, in a worktree"`)
 	choose := func(value string) {
 		eval[bool](p, `((e) => { e.value = "`+value+`"; e.dispatchEvent(new Event("change")); return true; })(document.querySelector("#say-to"))`)
 	}
@@ -105,6 +108,11 @@ func TestPageChoosesWhereWordsGo(t *testing.T) {
 	p.Shows("given to laptop")
 	p.types("and then the others")
 	w.logged(t, "laptop new and then the others")
+	choose("tree laptop/api")
+	p.Picture("composer-worktree")
+	p.types("beside it")
+	w.logged(t, "laptop/api in a worktree new beside it")
+	choose("new laptop")
 	p.open(strings.Split(eval[string](p, "location.href"), "#")[0] + "?again")
 	p.Until(`document.querySelector("#say-to").value === "new laptop" && document.querySelector("#say").placeholder === "Straight to laptop"`)
 	if eval[bool](p, `[...document.querySelectorAll(".line-mark")].some((e) => e.textContent === "given to laptop")`) != true {

@@ -90,8 +90,9 @@ func (w *ladderWorld) live(life string) (*homes.Homes, calltest.Calls) {
 // routerAndCalls is a life of a router with the calls that it serves, whose tools list what d has.
 func routerAndCalls(life string, cfg router.Config, d handoff.Directory) (*homes.Homes, calltest.Calls) {
 	r := homes.New(cfg)
+	trees, _ := d.(tools.Trees)
 	return r, call.New(call.Config{Handoffs: r, Attending: r, Questions: r, Shown: r.Shown, Life: life,
-		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r, Questions: r}})
+		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Trees: trees, Work: r, Questions: r}})
 }
 
 // theirs has somebody else's turn run in a thread.

@@ -272,7 +272,7 @@ func (s *service) stage(
 func (s *service) calls(p plan, fleet *servers.Fleet, runs *homes.Homes) *call.Calls {
 	return call.New(call.Config{
 		Handoffs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
-		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet, Work: runs, Questions: runs},
+		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet, Trees: fleet, Work: runs, Questions: runs},
 		Updates: handoff.SpeechLevel(p.Speech.Updates), Language: wording.Language(p.Speech.Language),
 		AskAgain: time.Duration(p.Approvals.AskAgain), Log: s.log.Named("call"),
 	})
@@ -305,7 +305,7 @@ func callWords(b realtime.Bill) string {
 // backend returns what the tools of a front other than calls work on.
 func backend(fleet *servers.Fleet, runs *homes.Homes, calls *call.Calls) tools.Backend {
 	return tools.Backend{
-		Directory: fleet, Resolver: fleet, Namer: fleet,
+		Directory: fleet, Resolver: fleet, Namer: fleet, Trees: fleet,
 		Work: runs, Questions: runs, Giver: runs, Handoffs: runs, Decisions: runs, Levels: calls,
 	}
 }

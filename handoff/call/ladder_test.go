@@ -82,8 +82,9 @@ func service(
 ) (*homes.Homes, *Calls) {
 	cfg.IDs, cfg.Jitter = router.NewIDs(life), func(d time.Duration) time.Duration { return d }
 	r := homes.New(cfg)
+	trees, _ := d.(tools.Trees)
 	return r, New(Config{
 		Handoffs: r, Attending: r, Questions: r, Shown: r.Shown, Language: l, AskAgain: cfg.AskAgain, Life: life,
-		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Work: r, Questions: r},
+		Tools: tools.Backend{Directory: d, Resolver: cfg.Fleet, Trees: trees, Work: r, Questions: r},
 	})
 }

@@ -80,6 +80,12 @@ type NameArguments struct {
 	Name   string `json:"name"`
 }
 
+// TreeArguments are the arguments of [RemoveTree].
+type TreeArguments struct {
+	Server string `json:"server"`
+	Thread string `json:"thread_id"`
+}
+
 // StopArguments are the arguments of [StopWork].
 type StopArguments struct {
 	Server string `json:"server,omitempty"` // "": not named; see [StopArguments.All]
@@ -158,6 +164,15 @@ func (a NameArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Gra
 	return Answer{wording.Answer{Status: "done", Say: b.Language.Named(a.Name)}}, nil
 }
 
+// Do removes the worktree of a session. It needs Trees.
+func (a TreeArguments) Do(ctx context.Context, b Backend, _ Front, g handoff.Grant) (Result, error) {
+	if err := b.Trees.RemoveWorktree(ctx, g, handoff.Target{Server: a.Server, Thread: a.Thread}); err != nil {
+		return nil, err
+	}
+	return Answer{wording.Answer{Status: "done", Say: b.Language.Okay(), Note: "The worktree is removed, and its session " +
+		"has ended with it."}}, nil
+}
+
 // Do answers an open question of an agent.
 func (a AnswerArguments) Do(ctx context.Context, b Backend, f Front, g handoff.Grant) (Result, error) {
 	q, err := b.Questions.Question(g, a.Question)
@@ -203,11 +218,17 @@ func (a *NameArguments) Check() error {
 }
 
 // Check trims the names and reports what is wrong.
-func (a *WatchArguments) Check() error {
-	if err := names(&a.Server, &a.Thread); err != nil {
+func (a *WatchArguments) Check() error { return session(&a.Server, &a.Thread) }
+
+// Check trims the names and reports what is wrong.
+func (a *TreeArguments) Check() error { return session(&a.Server, &a.Thread) }
+
+// session trims the names of a session that is there, and reports what is wrong.
+func session(server, thread *string) error {
+	if err := names(server, thread); err != nil {
 		return err
 	}
-	if a.Server == "" || a.Thread == "" || a.Thread == handoff.NewThread {
+	if *server == "" || *thread == "" || *thread == handoff.NewThread {
 		return handoff.Fault(handoff.CodeMalformed, "server and thread_id have to name a session", "")
 	}
 	return nil

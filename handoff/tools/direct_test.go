@@ -113,13 +113,15 @@ func (o *office) RenameSession(context.Context, handoff.Grant, handoff.Target, s
 	return nil
 }
 
+func (o *office) RemoveWorktree(context.Context, handoff.Grant, handoff.Target) error { return nil }
+
 func (o *office) Heard(context.Context, handoff.Grant, handoff.ID) error { return nil }
 
 // front is a program with a key of its own for a request.
 func (o *office) front(key string, wait time.Duration) Direct {
 	return Direct{
 		Backend: Backend{
-			Directory: o, Resolver: o, Namer: o, Work: o, Questions: o, Giver: o, Handoffs: o, Decisions: o, Levels: o,
+			Directory: o, Resolver: o, Namer: o, Trees: o, Work: o, Questions: o, Giver: o, Handoffs: o, Decisions: o, Levels: o,
 		},
 		Complete: func(req *handoff.Request) { req.Key = key }, Wait: wait,
 	}
@@ -155,6 +157,7 @@ func TestEveryToolByAnotherFront(t *testing.T) {
 		QueueNext:    {{`{"server":"bigpc","prompt":"push"}`, "work_id: h-1"}},
 		Watch:        {{`{"server":"bigpc","thread_id":"t-1"}`, "All pass. See **auth**."}},
 		NameSession:  {{`{"server":"bigpc","thread_id":"t-1","name":"Tokens"}`, "Okay, it is called Tokens now."}},
+		RemoveTree:   {{`{"server":"bigpc","thread_id":"t-1"}`, "Okay."}},
 		StopWork:     {{`{"server":"bigpc"}`, "Stopping the work on bigpc."}},
 		Status:       {{`{}`, "waiting: bigpc; question q1: make"}},
 		AnswerAgent: {

@@ -16,6 +16,7 @@ type Backend struct {
 	Directory handoff.Directory
 	Resolver  Resolver
 	Namer     Namer
+	Trees     Trees
 	Work      Work
 	Questions Questions
 	Giver     Giver            // for a [Direct] without Wait
@@ -35,6 +36,12 @@ type Namer interface {
 	// RenameSession gives the session of a resolved target a name. [handoff.CodeUnsupported] means that its agent names
 	// sessions itself.
 	RenameSession(ctx context.Context, g handoff.Grant, t handoff.Target, name string) error
+}
+
+// Trees removes the worktrees of sessions.
+type Trees interface {
+	// RemoveWorktree removes the worktree of a session and its branch, unless something would be lost.
+	RemoveWorktree(ctx context.Context, g handoff.Grant, t handoff.Target) error
 }
 
 // Work lists and stops the work of callers, as far as a grant may see it.

@@ -23,6 +23,7 @@ const (
 	QueueNext    = "queue_next"
 	Watch        = "watch"
 	NameSession  = "name_session"
+	RemoveTree   = "remove_worktree"
 	StopWork     = "stop_work"
 	Status       = "status"
 	AnswerAgent  = "answer_agent"
@@ -300,6 +301,15 @@ func workTools() []Tool {
 // controlTools returns the tools about work that was given already, and about the call itself.
 func controlTools() []Tool {
 	return []Tool{
+		row[TreeArguments](Tool{Slow: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+			Name: RemoveTree,
+			Description: "Remove the worktree and the branch of a session, which ends with it. git refuses it where something " +
+				"would be lost. Only when the caller asks to remove a worktree; find the session of its work with status or " +
+				"list_sessions.",
+		}},
+			must(text("server", "Machine of the session, as the caller said it or as list_sessions names it.")),
+			must(text("thread_id", "Id, label or title from list_sessions.")),
+		),
 		row[StopArguments](Tool{Slow: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name: StopWork,
 			Description: "Stop work that runs on a machine. Only when the caller clearly wants the work stopped: a bare " +

@@ -30,6 +30,7 @@ func TestTable(t *testing.T) {
 		{QueueNext, "server thread_id prompt", "server prompt", false, false},
 		{Watch, "server thread_id", "server thread_id", false, false},
 		{NameSession, "server thread_id name", "server thread_id name", false, false},
+		{RemoveTree, "server thread_id", "server thread_id", false, false},
 		{StopWork, "server drop theirs watched", "", false, false},
 		{Status, "", "", true, false},
 		{AnswerAgent, "question decision text", "", false, false},

@@ -118,7 +118,7 @@ func TestVersions(t *testing.T) {
 			}
 			want := []string{
 				"answer_agent", "codex", "list_servers", "list_sessions", "name_session", "queue_next", "read_session",
-				"run_on_server", "status", "stop_work", "wait", "watch",
+				"remove_worktree", "run_on_server", "status", "stop_work", "wait", "watch",
 			}
 			if diff := cmp.Diff(want, names); diff != "" {
 				t.Errorf("tools: -want +got:\n%s", diff)

@@ -118,7 +118,8 @@ export function talkView(acts, { settings, changed }) {
     return { el };
   }
 
-  // Where what is typed goes: each machine with the session that it goes on in, or with a new one; and a session that
+  // Where what is typed goes: each machine with the session that it goes on in, or with a new one, also in a worktree of
+  // a project, or of the machine's directory where it has none; and a session that
   // was chosen elsewhere on the page. It stays chosen until another one is.
   const pick = (value, title = "") => {
     [settings.to, settings.toTitle] = [value, title];
@@ -132,9 +133,10 @@ export function talkView(acts, { settings, changed }) {
     if (!loaded) return;
     if (choice) pick(choice.value, choice.title);
     choice = null;
-    const rows = servers.flatMap(({ name }) => {
+    const rows = servers.flatMap(({ name, worktrees, projects }) => {
       const used = work.stickies.find((t) => t.server === name);
-      return [...(used ? [[name, `${name}, in ${brief(used.title || "its session")}`]] : []), [`new ${name}`, `${name}, in a new session`]];
+      return [...(used ? [[name, `${name}, in ${brief(used.title || "its session")}`]] : []), [`new ${name}`, `${name}, in a new session`],
+        ...(worktrees ? projects?.map((p) => `${name}/${p}`) ?? [name] : []).map((at) => [`tree ${at}`, `${at}, in a worktree`])];
     });
     const { server } = placeOf(settings.to);
     if (settings.to.startsWith("in ") && servers.some((s) => s.name === server)) rows.push([settings.to, `${server}, in ${brief(settings.toTitle || "the session that was chosen")}`]);

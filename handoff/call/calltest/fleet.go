@@ -92,6 +92,15 @@ func (w *World) CreateIn(ctx context.Context, t handoff.Target, name string, alw
 	return at, err
 }
 
+// RemoveWorktree removes the worktree of a thread, as the tool does.
+func (w *World) RemoveWorktree(_ context.Context, _ handoff.Grant, t handoff.Target) error {
+	err := w.Failure("remove "+t.Thread, t.Server)
+	if err == nil {
+		w.Record("agent", t.Server, t.Thread+": worktree removed")
+	}
+	return err
+}
+
 func (w *World) create(ctx context.Context, t handoff.Target, ephemeral bool) (handoff.Attached, error) {
 	what, kind := "create ", "fresh"
 	if ephemeral {

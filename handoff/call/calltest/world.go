@@ -31,7 +31,7 @@ var Grant = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: h
 //	patience DURATION                 how long a lost agent is looked for
 //	start DURATION                    how long an acknowledgement takes
 //	fail WHAT CODE                    attach THREAD | create SERVER | start THREAD | steer THREAD | interrupt THREAD |
-//	                                  resolve SERVER | read THREAD | store X
+//	                                  resolve SERVER | read THREAD | remove THREAD | store X
 //	once WHAT CODE                    the same, the first time only
 //	down SERVER FROM TO               a resume there is unreachable then
 //	voice LEVEL                       what may be approved by voice
