@@ -51,6 +51,7 @@ type ServerInfo struct {
 	Version   string   `json:"version,omitempty"`
 	Note      string   `json:"note,omitempty"`    // what its agents may do, in a sentence
 	Working   []string `json:"working,omitempty"` // titles of sessions that run a turn now
+	WatchAll  bool     `json:"-"`                 // all that others begin there is watched, for the owner
 	// AskedThere are questions of work that other programs began. They are answered there, never here.
 	AskedThere []AskedThere `json:"asked_there,omitempty"`
 }

@@ -84,6 +84,10 @@ type Request struct {
 	Origin Origin
 }
 
+// WatchesAll is the Client of watches that nobody asked for but the settings of their machine. The session of such a
+// watch does not become the current one.
+const WatchesAll = "watch: all"
+
 // PrintOf returns the [Request].Print of a request with these parts: the SHA-256 of their JSON.
 func PrintOf(parts ...any) string {
 	sum := sha256.Sum256([]byte(Encode(parts)))

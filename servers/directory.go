@@ -129,6 +129,7 @@ func (k *connector) info() handoff.ServerInfo {
 		Name: k.spec.Name, Aliases: k.spec.Aliases, Kind: k.spec.Kind, Health: v.health, Simulated: k.spec.Simulated,
 		Version: v.version, Note: v.note, Watchable: !k.spec.private() && k.spec.Watch != unwatched,
 	}
+	info.WatchAll = info.Watchable && k.spec.Watch == watchedAll
 	fault := v.fault
 	if v.health == handoff.HealthUp {
 		_, info.Worktrees = v.link.Conn.(Gitter)

@@ -437,10 +437,10 @@ func TestServers(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		want := []string{
-			"{bigpc [big pc] helper up    [api shop] true false false 0.169.0 It edits. [Auth refactor Push] []}",
-			"{slow []  up    [] false true false 0.169.0 It edits. [] []}",
-			"{attic []  down not_running nothing is listening there Start its agent server there. [] false true false   [] []}",
-			"{coming []  connecting    [] false false false   [] []}",
+			"{bigpc [big pc] helper up    [api shop] true false false 0.169.0 It edits. [Auth refactor Push] false []}",
+			"{slow []  up    [] false true false 0.169.0 It edits. [] false []}",
+			"{attic []  down not_running nothing is listening there Start its agent server there. [] false true false   [] false []}",
+			"{coming []  connecting    [] false false false   [] false []}",
 		}
 		for i := range want {
 			if got := fmt.Sprint(got[i]); got != want[i] {

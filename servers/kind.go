@@ -69,7 +69,7 @@ type Spec struct {
 	Kind           string             `yaml:"kind"`
 	Named          map[string]Project `yaml:"projects"`
 	VoiceApprovals string             `yaml:"voice_approvals"`
-	Watch          string             `yaml:"watch"` // [unwatched]; "": "named", as far as somebody asks
+	Watch          string             `yaml:"watch"` // [unwatched] or [watchedAll]; "": "named", as far as somebody asks
 	For            []string           `yaml:"for"`
 
 	Projects  map[string]string // directories by name, as Named has them
@@ -96,8 +96,12 @@ type Spec struct {
 	IsThread func(name string) bool   // see [Kind]
 }
 
-// unwatched is the value of Watch with which nothing is followed that others began there.
-const unwatched = "none"
+// unwatched is the value of Watch with which nothing is followed that others began there, and watchedAll the one with
+// which all is followed, for the owner.
+const (
+	unwatched  = "none"
+	watchedAll = "all"
+)
 
 // private reports whether turns that others begin there do not show.
 func (s *Spec) private() bool { return s.EndsWithUs || s.Simulated || s.Private }

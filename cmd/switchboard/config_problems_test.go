@@ -193,6 +193,7 @@ func peerProblems() []problemCase {
 			"switchboard.yaml:2:17: peers.listen: 0.0.0.0:8090 is no address that others could dial: …"}},
 		{"peers everywhere without a host", redis + "peers: {listen: ':8090'}\n", []string{
 			"switchboard.yaml:2:17: peers.listen: :8090 is no address that others could dial: …"}},
+		{"watched for whom", "keys:\n  - {principal: anna, key_env: GOOD}\nservers:\n  - {name: a, kind: codex, url: 'ws://127.0.0.1:1', watch: all, for: [anna]}\n  - {name: b, kind: codex, url: 'ws://127.0.0.1:1', watch: al}\n", []string{`switchboard.yaml:4:60: servers[0].watch: all is watched for the owner, for whom this machine is not`, `switchboard.yaml:5:60: servers[1].watch: "al" is unknown; …`}},
 		{"peers told of everywhere", redis + "peers: {listen: '[::]:8090', address: '[::]:8090'}\n", []string{
 			"switchboard.yaml:2:39: peers.address: [::]:8090 is no address that others could dial"}},
 		{"peers at no port", redis + "peers: {listen: 10.0.0.5, address: 'bigpc:0'}\n", []string{

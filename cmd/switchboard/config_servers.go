@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"switchboard/servers"
@@ -49,7 +50,10 @@ func (r report) server(s *servers.Spec, principals []string) {
 		}
 	}
 	r.oneOf("voice_approvals", s.VoiceApprovals, "none", "low", "medium")
-	r.oneOf("watch", s.Watch, "none", "named")
+	r.oneOf("watch", s.Watch, "none", "named", "all")
+	if s.Watch == "all" && len(s.For) > 0 && !slices.Contains(s.For, ownerName) {
+		r.Bad("watch", "all is watched for the owner, for whom this machine is not")
+	}
 	r.someOf("for", s.For, principals)
 	var known []string
 	for _, k := range r.kinds {

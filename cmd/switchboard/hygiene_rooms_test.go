@@ -19,7 +19,7 @@ const roomSlack = 150
 
 // rooms are all rooms of the house.
 var rooms = []room{
-	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 9970, 8362, "a caller is one loop over one state"},
+	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 9980, 8380, "a caller is one loop over one state"},
 	{"sessions", 9890, 4340, "two stores, their suite, and the conversions of older ones"},
 	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8225, 4925, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2860, 1965, "the gates that protect people"},
@@ -34,8 +34,8 @@ var rooms = []room{
 	{"servers", 9235, 5225, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3900, 2850, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
-	{"web", 9660, 15060, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10566, 20811, "verbs, settings, doctor, and the tests of the whole service"},
+	{"web", 9660, 15070, "the page's server and the other fronts"},
+	{"cmd/switchboard", 10695, 20975, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.

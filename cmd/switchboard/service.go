@@ -185,7 +185,8 @@ func (s *service) build(ctx context.Context, p plan) error {
 		there.machines, beside.several().Peers)
 	s.figures = metrics.Handler(s.log.Named("metrics"), s.counted...)
 	absent := newAbsenceWatch(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify)
-	after = slices.Concat([]stage{{"absent machines", absent.run}}, after,
+	desks := &watchAll{fleet: fleet, runs: runs, held: queues.Held, tried: map[string]time.Time{}}
+	after = slices.Concat([]stage{{"absent machines", absent.run}, {"watch all", desks.run}}, after,
 		[]stage{{"agents", agents.Run}, {"fleet", fleet.Run}, {"machines", there.machines.Run}},
 		sims.stages, []stage{{"simulated machines", stand.run}, {"sessions", s.store.Run}})
 	if s.traces != nil {

@@ -51,6 +51,14 @@ func (l *Queues) Look(key, id string, c handoff.Caller) work.View {
 	return work.View{Holder: n.holder, Same: n.caller == c, Changed: n.changed, Turn: n.turn}
 }
 
+// Held reports whether work of any caller uses a thread.
+func (l *Queues) Held(server, thread string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.all[work.ThreadKey(handoff.Target{Server: server, Thread: thread})]
+	return n != nil && n.holder != ""
+}
+
 // Runs implements [work.Threads]: it wakes the handoffs that wait there, which may join the turn.
 func (l *Queues) Runs(keys []string, id string, t work.Turn) {
 	l.mu.Lock()

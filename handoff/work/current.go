@@ -50,7 +50,7 @@ func (s *State) remember(h *Handoff) {
 		title := handoff.Clip(strings.TrimSpace(handoff.InputText(h.run.Request.Input)), 80)
 		s.show(h, func() { h.Title = title })
 	}
-	if h.run.Request.Mode == handoff.ModeAside || h.run.Request.After != "" && h.Why == handoff.WhyCopy {
+	if h.run.Request.Mode == handoff.ModeAside || h.Client == handoff.WatchesAll || h.run.Request.After != "" && h.Why == handoff.WhyCopy {
 		return
 	}
 	c := handoff.Sticky{Target: h.run.Target, Title: h.Title, Named: h.Why == handoff.WhyNamed, Since: s.now}

@@ -199,8 +199,8 @@ func (s *State) leave(h *Handoff, but string) {
 	s.cfg.Threads.Leave(others, h.ID)
 }
 
-// threadKey names the queue of a thread.
-func threadKey(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
+// ThreadKey names the queue of a thread.
+func ThreadKey(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }
 
 // newKey names the queue of a caller's next new thread on a server or project.
 func newKey(c handoff.Caller, t handoff.Target) string {

@@ -104,7 +104,7 @@ func (s *State) restore(e ledger.Entry, body ledger.Body) {
 	case e.Turn != "":
 		h.state.Phase, h.state.Seen, h.run.Lost = phase.Reconnecting, true, s.now
 	}
-	s.take(h, threadKey(e.Target))
+	s.take(h, ThreadKey(e.Target))
 	s.act(h, h.state.First())
 	s.publish(h, handoff.EventNoted{})
 	h.offered = true

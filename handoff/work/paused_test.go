@@ -129,7 +129,7 @@ func TestStandsInQueue(t *testing.T) {
 	l.done(l.jobs[third], Done{Target: thread})
 	l.looks(l.jobs[third])
 	l.looks(l.jobs[second])
-	if got := l.cfg.Threads.(*lines).at(threadKey(thread)).waiting; len(got) != 2 || got[0] != second || got[1] != third {
+	if got := l.cfg.Threads.(*lines).at(ThreadKey(thread)).waiting; len(got) != 2 || got[0] != second || got[1] != third {
 		t.Errorf("%q wait; want %q", got, []string{second, third})
 	}
 }

@@ -91,7 +91,7 @@ func (s *State) place(h *Handoff, fact phase.Fact, t handoff.Target, why, title 
 	case fact == phase.FactResolvedNew && req.Target.Thread == "" && req.Mode != handoff.ModeAside:
 		key = newKey(s.cfg.Caller, t)
 	case fact == phase.FactResolvedThread, fact == phase.FactResolvedSticky:
-		key = threadKey(t)
+		key = ThreadKey(t)
 	case fact == phase.FactResolvedCopy:
 		h.wait.reason = handoff.WaitsYes
 	}
@@ -104,7 +104,7 @@ func (s *State) place(h *Handoff, fact phase.Fact, t handoff.Target, why, title 
 	}
 	free := key == "" || s.take(h, key)
 	registered := s.cfg.Registered(t.Server)
-	if watch && (registered.Unwatched || !free || key != threadKey(t) || s.watches(t, h)) {
+	if watch && (registered.Unwatched || !free || key != ThreadKey(t) || s.watches(t, h)) {
 		return s.unwatchable(h, registered.Unwatched, free && !s.watches(t, h))
 	}
 	if waiting, ok := s.cfg.Threads.(Waiting); ok && !free && req.After == "" {
@@ -197,7 +197,7 @@ func (s *State) made(h *Handoff, d *Done) (phase.Fact, *handoff.Error) {
 	s.setAttached(h, d.Attached)
 	s.openGate(h) // of the thread that the new one replaces
 	h.run.Target.Thread, h.run.Alone = d.Attached.Target.Thread, true
-	if !s.take(h, threadKey(h.run.Target)) {
+	if !s.take(h, ThreadKey(h.run.Target)) {
 		e := handoff.Fault(handoff.CodeSessionMismatch, h.run.Target.Server, "a new thread is already in use")
 		return phase.FactAttachFailed, e
 	}

@@ -43,7 +43,7 @@ func (s *State) nextWatched(h *Handoff) (phase.Fact, *handoff.Error) {
 	case registered.Unwatched, at.Running == "" && s.watchedEnough(h):
 		return phase.FactLeft, nil
 	case at.Running == "" && (first || turn == h.run.Before):
-	case !s.owns(h, turn) && s.take(h, threadKey(h.run.Target)):
+	case !s.owns(h, turn) && s.take(h, ThreadKey(h.run.Target)):
 		return phase.FactAttached, nil
 	}
 	s.leave(h, "")

@@ -64,6 +64,20 @@ func TestWatched(t *testing.T) {
 	}
 }
 
+// TestWatchedUnasked: a session is not the current one because the settings of its machine have it watched.
+func TestWatchedUnasked(t *testing.T) {
+	for client, current := range map[string]int{"": 1, handoff.WatchesAll: 0} {
+		w, l, _ := opened()
+		w.turns = append(w.turns, turn{"the desk", true})
+		req := watches("w")
+		req.Origin.Client = client
+		l.goes(string(l.asksFor(req).ID), Follow)
+		if len(l.current) != current {
+			t.Errorf("asked by %q: %+v", client, l.current)
+		}
+	}
+}
+
 // TestWatchedFromItsStart: a stop before the turn is followed does not reach it.
 func TestWatchedFromItsStart(t *testing.T) {
 	w, l, _ := opened()
