@@ -283,7 +283,7 @@ func (r *run) end(ctx context.Context, end threads.End) {
 	}
 	r.server.forget(r)
 	ended := handoff.TurnEnded{
-		Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail, Text: end.Text,
+		Status: statuses[end.Status], Code: handoff.Code(end.Code), Detail: end.Detail,
 		Undelivered: undelivered,
 	}
 	r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.End(ended, nil) })
