@@ -261,7 +261,6 @@ func (a *agent) recallLocked(id handoff.TurnID, before *turn) *turn {
 	}
 	if before != nil && before.ended != nil {
 		end = *before.ended
-		end.Text = "" // it is that of the items
 	}
 	k.report(k.reducer.CatchUp(a.session.history.items(id)))
 	k.report(k.reducer.End(end, nil))

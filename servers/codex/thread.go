@@ -253,7 +253,7 @@ func (t *thread) endLocked(k *turn, end handoff.TurnEnded, items []wireItem) {
 		}
 		if async && !q.Taken && end.Status == handoff.TurnCompleted &&
 			!strings.Contains(k.reducer.Answer(), q.Asks[0].Text) { // else the question itself was the last message
-			end.Text += "\n" + q.Text
+			k.reducer.Ask(q.Text)
 		}
 		return true
 	})

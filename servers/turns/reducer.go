@@ -36,6 +36,7 @@ type Reducer struct {
 	last    string        // the last finished message
 	final   string        // the last finished message that the model calls its answer
 	isFinal bool          // there was such a message
+	asked   string        // see Ask
 	plan    string        // the last plan: the answer of a turn without messages
 	used    handoff.Usage // so far
 }
@@ -173,9 +174,12 @@ func (r *Reducer) Retrying() []handoff.Update {
 	return append(r.Begin(), r.abandonStreamed()...)
 }
 
-// End handles the end of the turn, and sets its text: the answer, and after it the text that end has. items came with
-// the end (the last message), or were read afterwards. Of these, only items that are still open are reported; the
-// others were reported, or began before the first message here.
+// Ask has the answer of the turn end with a question that is open then.
+func (r *Reducer) Ask(text string) { r.asked += "\n" + text }
+
+// End handles the end of the turn, and sets its text: the answer, and what [Reducer.Ask] said. items came with the end
+// (the last message), or were read afterwards. Of these, only items that are still open are reported; the others were
+// reported, or began before the first message here.
 func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 	if r.ended {
 		return nil
@@ -194,8 +198,8 @@ func (r *Reducer) End(end handoff.TurnEnded, items []Item) []handoff.Update {
 		}
 	}
 	r.open, r.ended = nil, true
-	if end.Text != "" {
-		r.final, r.isFinal = handoff.Clip(strings.TrimSpace(r.Answer()+"\n\n"+strings.TrimSpace(end.Text)), SoftBytes), true
+	if r.asked != "" {
+		r.final, r.isFinal = handoff.Clip(strings.TrimSpace(r.Answer()+"\n\n"+strings.TrimSpace(r.asked)), SoftBytes), true
 	}
 	end.Text = r.Answer()
 	return append(updates, end)
