@@ -193,11 +193,11 @@ const (
 // TestConformance: this kind of agent passes the suite of all agents, over each kind of store.
 func TestConformance(t *testing.T) { onEveryStore(t, conformance) }
 
-// onEveryStore runs a test with each kind of store.
+// onEveryStore runs a test with each kind of store that outlives its process. The one in memory is held to the same by
+// package sessionstest, and runs in the other tests here.
 func onEveryStore(t *testing.T, run func(t *testing.T, open func(*testing.T) threads.Store)) {
 	memory := sessionstest.StartRedis(t)
 	for name, store := range map[string]func(*testing.T) threads.Store{
-		"memory": func(*testing.T) threads.Store { return threads.NewMemory() },
 		"sqlite": func(t *testing.T) threads.Store {
 			s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
 			return opened(t, s, err)
