@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 		{"trust and limits", func(s *Settings) {
 			s.Trusted, s.Limits = true, Limits{Processes: 1, MemoryMiB: 2, TmpMiB: 3}
 		}, ""},
-		{"trust everywhere", func(s *Settings) { s.Trusted, s.Workspace = true, "/" }, "workspace: is the whole machine"},
+		{"trust everywhere", func(s *Settings) { s.Trusted, s.Workspace = true, "/" }, "workspace: must not be the root"},
 	} {
 		s := good
 		c.change(&s)

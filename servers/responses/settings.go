@@ -73,7 +73,7 @@ func (s *Settings) Describe(spec *servers.Spec) {
 	spec.About.Model, spec.About.Sandbox, spec.About.Approval = s.Model, s.Sandbox, s.Approval
 }
 
-// Check implements [servers.Settings].
+// Check implements [servers.Settings]. It also makes paths absolute, and sets Key.
 func (s *Settings) Check(to servers.Report, files servers.Files) {
 	s.address().Check(to)
 	if strings.Contains(s.URL, "?") {
@@ -98,17 +98,16 @@ func (s *Settings) Check(to servers.Report, files servers.Files) {
 			to.OneOf(word.row, word.value, word.known...)
 		}
 	}
-	kept := !s.Reasoning.Encrypted
+	stored := !s.Reasoning.Encrypted // without store: encrypted reasoning is for responses that are not stored
 	if s.Store != nil {
-		kept = *s.Store
+		stored = *s.Store
 	}
-	switch {
-	case kept || s.Continuation != ResponseIDs:
-	case s.Store != nil:
-		to.Bad("store", "%s needs responses to be kept: use %s, or leave store out", ResponseIDs, Replay)
-	default:
-		to.Bad("continuation", "%s needs responses to be kept, and encrypted reasoning has nothing kept: use %s, "+
-			"leave reasoning.encrypted out, or set store", ResponseIDs, Replay)
+	switch unstored := !stored && s.Continuation == ResponseIDs; {
+	case unstored && s.Store != nil:
+		to.Bad("store", "%s needs stored responses: use %s, or leave store out", ResponseIDs, Replay)
+	case unstored:
+		to.Bad("continuation", "%s needs stored responses, but reasoning.encrypted turns storing off: use %s, leave "+
+			"reasoning.encrypted out, or set store", ResponseIDs, Replay)
 	}
 	s.checkWorkspace(to, files)
 	if !s.Trusted {
@@ -130,7 +129,7 @@ func (s *Settings) checkWorkspace(to servers.Report, files servers.Files) {
 	if !isDir(s.Workspace) {
 		to.Bad("workspace", "must be a directory on this machine: the agent works there and nowhere else")
 	} else if real, err := filepath.EvalSymlinks(s.Workspace); s.Trusted && err == nil && real == "/" {
-		to.Bad("workspace", "is the whole machine, which is nothing to trust an agent with")
+		to.Bad("workspace", "must not be the root directory, with a trusted agent")
 	}
 	for i, dir := range s.Readable {
 		row := fmt.Sprintf("readable[%d]", i)

@@ -34,10 +34,10 @@ var (
 
 // A flight is a request that another instance serves.
 type flight struct {
-	to    string                  // Set once: the instance's id
-	cut   context.CancelCauseFunc // Set once
-	stays bool                    // Guarded by the forwarder's mu: after a cut, its client does not repeat it
-	lasts bool                    // Guarded by the forwarder's mu: it does not end by itself, like a WebSocket
+	to         string                  // Set once: the instance's id
+	cut        context.CancelCauseFunc // Set once
+	mustFinish bool                    // Guarded by the forwarder's mu: its client does not repeat it after a cut
+	endless    bool                    // Guarded by the forwarder's mu: it does not end by itself, like a WebSocket
 }
 
 // forward has a request served by an instance, or if the caller's home changes, by the next one. It reports false if
@@ -54,7 +54,7 @@ func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Ca
 		}
 		maps.Copy(w.Header(), own)
 		why := whyAgain(err)
-		if why == "" || r.GetBody == nil && r.ContentLength != 0 { // the body has been consumed
+		if rereadable := r.GetBody != nil || r.ContentLength == 0; why == "" || !rereadable {
 			return false, f.fault(r, at, err, why != "")
 		}
 		f.counts.again.Add(why)
@@ -64,7 +64,7 @@ func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Ca
 			return false, f.fault(r, at, err, true)
 		}
 		next, unknown := f.find(held, r, c)
-		if unknown == nil && next.ID == f.self { // serving it here must not depend on the deadline of held
+		if unknown == nil && next.ID == f.self { // Where counted it in this home until held ends: count it until it ends
 			next, unknown = f.find(r.Context(), r, c)
 		}
 		if held.Err() != nil {
@@ -116,9 +116,9 @@ func (f *Forwarder) fault(r *http.Request, at Peer, err error, unread bool) erro
 	return fault
 }
 
-// attempt has a request served by one instance. After an error, nothing was answered. If an answer breaks off, it
-// panics like [httputil.ReverseProxy], so that the client notices. closes says to close the client's connection
-// afterwards.
+// attempt has a request served by one instance. If it returns an error, nothing was written to the client. If an answer
+// breaks off, it panics like [httputil.ReverseProxy], so that the client notices. closes says to close the client's
+// connection afterwards.
 func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, closes bool) (err error) {
 	ctx, cut := context.WithCancelCause(context.WithValue(r.Context(), peerKey{}, to))
 	defer cut(nil)
@@ -126,7 +126,7 @@ func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, clo
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { reached.Store(true) },
 	})
-	own := &flight{to: to.ID, cut: cut, stays: true}
+	own := &flight{to: to.ID, cut: cut, mustFinish: true}
 	leave, err := f.enter(own)
 	if err != nil {
 		return err
@@ -134,13 +134,14 @@ func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, clo
 	defer leave()
 	answered, whole := false, false
 	defer func() {
-		switch left := r.Context().Err() != nil; {
-		case !answered:
-		case !left && (!whole || ctx.Err() != nil):
-			f.counts.forwarded.Add(forwardedCut)
-		default:
-			f.counts.forwarded.Add(forwardedServed)
+		if !answered {
+			return
 		}
+		end := forwardedServed
+		if there := r.Context().Err() == nil; there && (!whole || ctx.Err() != nil) {
+			end = forwardedCut
+		}
+		f.counts.forwarded.Add(end)
 	}()
 	proxy := httputil.ReverseProxy{
 		Transport: f.carrier, ErrorLog: zap.NewStdLog(zap.NewNop()),
@@ -185,7 +186,7 @@ func isStream(answer *http.Response) bool {
 func (f *Forwarder) answered(one *flight, again, lasts bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	one.stays, one.lasts = !again, lasts
+	one.mustFinish, one.endless = !again, lasts
 }
 
 // Busy reports whether another instance serves a request that would fail if this process ended.
@@ -193,7 +194,7 @@ func (f *Forwarder) Busy() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for one := range f.flights {
-		if one.stays {
+		if one.mustFinish {
 			return true
 		}
 	}

@@ -205,7 +205,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 func (f *Forwarder) Close() {
 	f.mu.Lock()
 	for one := range f.flights {
-		if one.lasts {
+		if one.endless {
 			one.cut(errClosed)
 		}
 	}
