@@ -49,15 +49,18 @@ const (
 // Read decides whether a reply allows exactly the one thing that was asked; the package comment has the rules.
 func Read(reply string, asked Question) Reply {
 	h := hear(reply)
-	if h.words() >= echoWords && h.isPartOf(append([]string{asked.Text, asked.Said}, asked.Since...)) {
-		return Echo
-	}
 	if len(h.tokens) == 0 {
 		return Nothing
 	}
 	got := Yes
 	for _, r := range readings(h, topicOf(asked)) {
 		got = max(got, r.decide())
+	}
+	if h.words() >= echoWords && h.isPartOf(append([]string{asked.Text, asked.Said}, asked.Since...)) {
+		if got == Later || got == No { // it may be the caller's own
+			return Unclear
+		}
+		return Echo
 	}
 	if got == Yes && h.isPartOf(asked.Since) { // our question often ends with "yes or no?", so a yes is no echo of that
 		return Echo

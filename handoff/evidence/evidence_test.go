@@ -38,6 +38,13 @@ var timelineQuestions = map[string]timelineQuestion{
 	"write":    askedInTimeline("bigpc", "cat a.txt > notes.md", "bigpc asks for permission to run a command"),
 	"edit":     editsInTimeline("bigpc", "/src/api/cart.go", "/src/api/cart_test.go"),
 	"sudo":     askedInTimeline("bigpc", "sudo reboot", "Bigpc wants to run sudo reboot. May it?"),
+	"env": inWords(openInTimeline("bigpc", "env", "Bigpc asks: which environment?",
+		handoff.Question{Kind: handoff.QuestionInput, Text: "Which environment?", Words: true})),
+}
+
+func inWords(q timelineQuestion) timelineQuestion {
+	q.Shown.Words = true
+	return q
 }
 
 // A timelineQuestion is a question with how we ask it.
@@ -129,6 +136,11 @@ func (l *timeline) play(line string) string {
 			Shown: f[1] == "seen" || f[1] == "loose", Loose: f[1] == "loose", Began: at})
 	case "close":
 		l.e.Closed(l.asks[f[2]].Question.ID, at)
+	case "quote": // an answer in words
+		o := l.asks[f[2]]
+		v := l.e.Judge(Claim{Question: o.Question.ID, Hash: handoff.CommandHash(o.Question, o.Shown.Server),
+			Words: strings.Join(f[3:], " "), Came: at.Add(-transcriptWait)}, at)
+		return l.ruling(v)
 	case "claim": // "10 claim install accept", with "@6" when it came earlier than just before
 		o := l.asks[f[2]]
 		c := Claim{Question: o.Question.ID, Hash: handoff.CommandHash(o.Question, o.Shown.Server), Wants: handoff.Decision(f[3]),
@@ -140,33 +152,37 @@ func (l *timeline) play(line string) string {
 				c.Hash = extra
 			}
 		}
-		v := l.e.Judge(c, at)
-		out := v.Ruling.String()
-		if v.Decision != "" {
-			out += " " + string(v.Decision) + " by " + v.By
-		}
-		// A yes ages, and is written down, by the reply that it was.
-		if v.Allows() && !slices.ContainsFunc(l.heard[v.Transcript], v.Said.Equal) {
-			l.t.Errorf("%s by %q of %v", out, v.Transcript, v.Said)
-		}
-		if v.Allows() && !v.Heard.IsZero() && (v.Heard.After(v.Said) && v.By == handoff.ByVoice || v.Asked == "") {
-			l.t.Errorf("%s by %q of %v, but %q was heard at %v", out, v.Transcript, v.Said, v.Asked, v.Heard)
-		}
-		if v.Allows() && v.By == handoff.ByVoice && v.Heard.IsZero() {
-			l.t.Errorf("%s, and nothing is known of what was heard", out)
-		}
-		if v.Fault != nil {
-			out += " (" + v.Fault.Subject + ")"
-		}
-		out = strings.TrimSuffix(out, " ()")
-		if v.Again != "" && l.again {
-			out += " " + v.Again
-		}
-		return out
+		return l.ruling(l.e.Judge(c, at))
 	default:
 		l.t.Fatalf("no verb in %q", line)
 	}
 	return ""
+}
+
+// ruling returns a judgment as the timelines write it.
+func (l *timeline) ruling(v Judgment) string {
+	out := v.Ruling.String()
+	if v.Decision != "" {
+		out += " " + string(v.Decision) + " by " + v.By
+	}
+	// A yes ages, and is written down, by the reply that it was.
+	if v.Allows() && !slices.ContainsFunc(l.heard[v.Transcript], v.Said.Equal) {
+		l.t.Errorf("%s by %q of %v", out, v.Transcript, v.Said)
+	}
+	if v.Allows() && !v.Heard.IsZero() && (v.Heard.After(v.Said) && v.By == handoff.ByVoice || v.Asked == "") {
+		l.t.Errorf("%s by %q of %v, but %q was heard at %v", out, v.Transcript, v.Said, v.Asked, v.Heard)
+	}
+	if v.Allows() && v.By == handoff.ByVoice && v.Heard.IsZero() {
+		l.t.Errorf("%s, and nothing is known of what was heard", out)
+	}
+	if v.Fault != nil {
+		out += " (" + v.Fault.Subject + ")"
+	}
+	out = strings.TrimSuffix(out, " ()")
+	if v.Again != "" && l.again {
+		out += " " + v.Again
+	}
+	return out
 }
 
 // TestEvidence plays the calls of testdata/timelines.txtar, and holds what is judged at each claim.

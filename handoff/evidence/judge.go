@@ -166,8 +166,16 @@ func (e *Evidence) judgeAccept(q *question, c Claim, now time.Time) Judgment {
 		return e.askAgain(q, handoff.WhyOld)
 	case last.Loose:
 		return e.askAgain(q, whyLoose)
+	case q.isEarly(last):
+		return e.askAgain(q, whyNotHeard)
 	}
 	return e.allow(q, c, last, said, RulingAccept, handoff.DecisionAccept, now)
+}
+
+// isEarly reports whether an utterance was spoken before the question was heard to its end. It may deny then, and
+// allows nothing.
+func (q *question) isEarly(u *utterance) bool {
+	return !u.Typed && (q.heardAt.IsZero() || !u.Began.After(q.heardAt))
 }
 
 // allow decides to allow something, after [lastWord], in which the caller may take a spoken yes back.
@@ -314,6 +322,10 @@ func (e *Evidence) judgeWords(q *question, c Claim, now time.Time) Judgment {
 		return e.askAgain(q, handoff.WhyOld)
 	case final == consent.Later:
 		return e.later(q)
+	case slices.ContainsFunc(said, func(u *utterance) bool { return u.Loose }):
+		return e.askAgain(q, whyLoose)
+	case slices.ContainsFunc(said, q.isEarly):
+		return e.askAgain(q, whyNotHeard)
 	case e.wordsForAnother(q, last):
 		return e.askAgain(q, whyWhich)
 	case q.yesOrNo():
