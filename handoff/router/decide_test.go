@@ -218,7 +218,11 @@ func TestNotSent(t *testing.T) {
 		},
 		"asked anew meanwhile": {
 			meanwhile: replaced, by: handoff.ByVoice, code: handoff.CodeNotPending,
-			audited: "[accept by voice withheld by voice]",
+			audited: "[accept by voice withheld by voice]", open: true,
+		},
+		"asked again by another connection": {
+			meanwhile: func(r asking) { r.says(command("q")) }, by: handoff.ByPage, code: handoff.CodeNotPending,
+			audited: "[accept by page withheld by page]", open: true,
 		},
 		"too old meanwhile": {
 			by: handoff.ByVoice, age: handoff.YesFor - time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true,
@@ -291,6 +295,15 @@ func TestRecordSaysWhoAnswered(t *testing.T) {
 	withdrawn("q1") // and late
 	if got := answers(); len(got) != 1 || got[0].By != handoff.ByVoice || got[0].Decision != handoff.DecisionAccept ||
 		got[0].Command != "npm install" || got[0].At.IsZero() {
+		t.Errorf("answers %+v", got)
+	}
+	d.taken = func() { withdrawn("late") } // another client was first: ours is refused
+	r.says(handoff.Question{ID: "late", Decisions: []handoff.Decision{handoff.DecisionAccept}})
+	d.failing = handoff.Fault(handoff.CodeNotPending, "", "")
+	if err := r.decide(t.Context(), "late", yes); handoff.CodeOf(err) != handoff.CodeNotPending {
+		t.Fatal(err)
+	}
+	if got := answers(); len(got) != 2 || got[1].By != "elsewhere" {
 		t.Errorf("answers %+v", got)
 	}
 	for n := range 60 {

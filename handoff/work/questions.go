@@ -20,10 +20,11 @@ type Question struct {
 	Replies  bool             // the agent takes an answer in words
 	Controls handoff.Controls // the agent; nil: the question is whether to make a copy
 
-	thread   string    // of the handoff when it asked
-	claimed  bool      // an answer is on its way to the agent
-	notified bool      // a notice was sent outside of calls
-	giveUp   time.Time // when it is declined unless somebody answers
+	thread    string    // of the handoff when it asked
+	claimed   bool      // an answer is on its way to the agent
+	elsewhere bool      // it was withdrawn, or answered by another client, while one of ours was on its way
+	notified  bool      // a notice was sent outside of calls
+	giveUp    time.Time // when it is declined unless somebody answers
 }
 
 // tapReason returns why a question can only be answered on the page; "": it can be answered by voice.
@@ -68,7 +69,10 @@ func (s *State) ask(h *Handoff, q *Question) {
 	}
 	q.Shown.Tap = q.tapReason()
 	q.Shown.Voice = q.mayBeSaid()
-	allows := q.Shown.Words && a.Picks() || !q.Shown.Words && slices.Contains(a.Decisions, handoff.DecisionAccept)
+	allows := slices.Contains(a.Decisions, handoff.DecisionAccept)
+	if q.Shown.Words {
+		allows = a.Picks()
+	}
 	if allows && a.Kind != handoff.QuestionCopy {
 		q.Shown.Risk = q.Tier().String()
 	}
@@ -110,32 +114,37 @@ func (s *State) offers(t handoff.Target) bool {
 	return false
 }
 
-// closeQuestion closes a question here, on the pages and in the calls.
-func (s *State) closeQuestion(id handoff.QuestionID) {
-	q := s.questions[id]
-	if q == nil {
+// closeQuestion closes a question here, on the pages and in the calls; nil, and one in whose place the agent asks anew,
+// are not open.
+func (s *State) closeQuestion(q *Question) {
+	if q == nil || s.questions[q.Shown.ID] != q {
 		return
 	}
-	delete(s.questions, id)
-	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageClosed, Handoff: q.Shown.Handoff, Closed: id})
+	delete(s.questions, q.Shown.ID)
+	s.cfg.Pages.Publish(handoff.PageEvent{Kind: handoff.PageClosed, Handoff: q.Shown.Handoff, Closed: q.Shown.ID})
 	if h := s.find(q.Shown.Handoff); h != nil {
-		s.publish(h, handoff.EventAnswered{Question: id})
+		s.publish(h, handoff.EventAnswered{Question: q.Shown.ID})
 	}
 }
 
 func (s *State) closeQuestions(h *Handoff) {
 	for _, q := range s.questionsOf(h.ID) {
-		s.closeQuestion(q.Shown.ID)
+		s.closeQuestion(q)
 	}
 }
 
 // withdrawn closes a question that the agent withdrew, or that another client answered. If an answer of ours is on its
-// way, [Decided] adds that to the record instead.
+// way, [Decided] adds to the record which of the two counted.
 func (s *State) withdrawn(id handoff.QuestionID) {
-	if q := s.questions[id]; q != nil && !q.claimed {
+	q := s.questions[id]
+	switch {
+	case q == nil:
+	case q.claimed:
+		q.elsewhere = true
+	default:
 		s.answered(q, "", byElsewhere)
 	}
-	s.closeQuestion(id)
+	s.closeQuestion(q)
 }
 
 // ByNobody stands in [handoff.Decided] for a question that was given up.
@@ -218,7 +227,7 @@ func (d *Decided) apply(s *State) {
 	case d.Err == nil:
 		s.cfg.Counter.Answered(d.By)
 		s.answered(q, d.Decision, d.By)
-		s.closeQuestion(q.Shown.ID)
+		s.closeQuestion(q)
 		switch {
 		case d.By == ByNobody:
 			if h := s.find(q.Shown.Handoff); h != nil {
@@ -228,8 +237,10 @@ func (d *Decided) apply(s *State) {
 			s.byHand(q.Shown.Handoff,
 				handoff.EventByHand{Deed: handoff.DeedAnswer, Question: q.Shown, Decision: d.Decision})
 		}
+	case q.elsewhere:
+		s.answered(q, "", byElsewhere)
 	case handoff.CodeOf(d.Err) == handoff.CodeNotPending:
-		s.closeQuestion(q.Shown.ID)
+		s.closeQuestion(q)
 	default:
 		q.claimed = false
 	}
@@ -289,7 +300,7 @@ func (s *State) maySee(g handoff.Grant, q *Question) bool {
 	return g.May(handoff.ActDecline) == nil || h != nil && h.Shown(g)
 }
 
-// Named finds a question by its label or id; "" finds the only one.
+// Named finds a question by its label or id; "" finds the only one. all is sorted, oldest first.
 func Named(all []*Question, name string) (*Question, error) {
 	var matches []*Question
 	var labels []string
@@ -299,7 +310,6 @@ func Named(all []*Question, name string) (*Question, error) {
 			matches = append(matches, q)
 		}
 	}
-	slices.Sort(labels)
 	switch {
 	case len(matches) == 1:
 		return matches[0], nil
