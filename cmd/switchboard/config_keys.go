@@ -71,9 +71,9 @@ func wordOf[T any](word []byte, into *T, words map[string]T) error {
 // checkKeys checks the keys and fills in s.Access.
 func (s *settings) checkKeys(r report) {
 	principals := map[[sha256.Size]byte]string{}
-	add := func(row string, k web.Key) {
-		if other, taken := principals[k.Sum]; taken && other != k.Principal {
-			r.Bad(row, "the key of %s is also the key of %s", k.Principal, other)
+	add := func(row string, k web.Key) { // with two entries, it would be open which rights a key has
+		if other, taken := principals[k.Sum]; taken {
+			r.Bad(row, "is the key of %s, which has an entry already", other)
 			return
 		}
 		principals[k.Sum] = k.Principal

@@ -129,7 +129,9 @@ func grantProblems() []problemCase {
 			`switchboard.yaml:6:6: servers[2].name: must be a name of …`}},
 		{"which yes", "keys:\n  - {principal: a, key_env: GOOD, approve: yes}\n  - {principal: a, key_env: GOOD, approve: [all]}\n  - {principal: a, key_env: GOOD, approve: ''}\n", []string{
 			`switchboard.yaml:2:44: keys[0].approve must be none, voice or all, not "yes"`,
+			"switchboard.yaml:3:6: keys[1]: is the key of a, which has an entry already", // its rights would be open
 			`switchboard.yaml:3:44: keys[1].approve must be none, voice or all, not a list`,
+			"switchboard.yaml:4:6: keys[2]: is the key of a, which has an entry already",
 			`switchboard.yaml:4:44: keys[2].approve has no value`}},
 		{"nothing named", "keys:\n  - {principal: helper, key_env: GOOD, servers: [], tools: []}\n", []string{
 			`switchboard.yaml:2:49: keys[0].servers: names nothing; leave it out for all`,
@@ -324,7 +326,7 @@ func keyProblems() []problemCase {
 			"switchboard.yaml:8:29: keys[6].key_env: a key has at least 16 characters of A-Z a-z 0-9 _ -",
 			"switchboard.yaml:9:6: keys[7].principal: must be a name of A-Z a-z 0-9 . _ -"}},
 		{"one key, two principals", "keys:\n  - {principal: a, key_env: GOOD}\n  - {principal: b, key_env: GOOD}\n", []string{
-			"switchboard.yaml:3:6: keys[1]: the key of b is also the key of a"}},
+			"switchboard.yaml:3:6: keys[1]: is the key of a, which has an entry already"}},
 		{"model elsewhere", "model: {url: wss://voice.example.com/v1}\n", []string{
 			"switchboard.yaml:1:14: model.url: OPENAI_API_KEY goes to api.openai.com alone: name the variable with the key for voice.example.com in model.key_env"}},
 		{"model lookalike", "model: {url: wss://api.openai.com.example.com/v1}\n",
