@@ -102,7 +102,7 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 	for _, kind := range []string{overSocket, overWebRTC, overSideband} {
 		all = append(all,
 			handoff.NewMetric("switchboard_calls_open", "Calls that are open.", n.open[kind], "leg", kind),
-			handoff.NewMetric("switchboard_calls_total", "Calls that began.", n.began[kind], "leg", kind))
+			handoff.NewMetric("switchboard_calls_total", "Calls that began. Each connection of a sideband counts as one.", n.began[kind], "leg", kind))
 	}
 	ended := func(name, help string, n int) {
 		all = append(all, handoff.NewMetric("switchboard_"+name, help+" Of calls that ended.", n))

@@ -207,7 +207,7 @@ func (p *admission) spend(ctx context.Context, took time.Duration) (left time.Du
 		}
 		total, failed := s.time.write(ctx, p.quota.spending, s.name, p.id, int64(p.took))
 		if failed != nil {
-			err = failed
+			err = errors.Join(err, failed)
 			continue
 		}
 		left = min(left, time.Duration(s.limits.MinutesPerDay)*time.Minute-time.Duration(total))

@@ -84,7 +84,8 @@ func read(rel string) Tier {
 	switch {
 	case isFamiliar(rel):
 		return build(rel)
-	case isHidden(rel), !oneOf(code+prose+data, e), secretFile.MatchString(rel), secret(rel) && !oneOf(code, e),
+	case isHidden(rel), !oneOf(code+prose+data, e), secretFile.MatchString(strings.ReplaceAll(rel, star, "")),
+		secret(rel) && !oneOf(code, e),
 		oneOf(data, e) && (many || private.MatchString(rel)):
 		return High
 	case many, oneOf(data, e), secret(rel), oneOf(code, e) && tuned.MatchString(kebab(rel)),

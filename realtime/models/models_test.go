@@ -88,6 +88,7 @@ func TestTariff(t *testing.T) {
 		want   *Prices
 	}{
 		"own":                 {Tariff{Own: map[string]Prices{"gpt-realtime": own}, List: true, Else: &dearest}, "gpt-realtime", &own},
+		"a dated release":     {Tariff{Own: map[string]Prices{"gpt-realtime": own}, List: true}, "gpt-realtime-2025-08-28", &own},
 		"listed":              {Tariff{Own: map[string]Prices{"gpt-realtime": own}, List: true, Else: &dearest}, "gpt-realtime-2", &full},
 		"unknown":             {Tariff{List: true, Else: &dearest}, "gpt-realtime-9", &dearest},
 		"elsewhere":           {Tariff{Else: &own}, "gpt-realtime-2", &own},

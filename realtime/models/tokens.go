@@ -115,8 +115,13 @@ func (t Tariff) Of(model string) (Prices, bool) {
 	if own, is := t.Own[model]; is {
 		return own, true
 	}
-	if m, is := Known(model); is && t.List {
-		return m.Prices, true
+	if m, is := Known(model); is { // it may be a dated release of one with own prices
+		if own, is := t.Own[m.Name]; is {
+			return own, true
+		}
+		if t.List {
+			return m.Prices, true
+		}
 	}
 	if t.Else == nil {
 		return Prices{}, false

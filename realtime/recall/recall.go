@@ -49,6 +49,8 @@ type item struct {
 	output                  string
 	complete                bool // it is done; of a call: its arguments are all there
 	untranscribed           bool // sound of the caller without a transcript yet
+	isCut                   bool // its sound was cut: at most so many letters were heard
+	letters                 int
 }
 
 // A response is a running response.
@@ -246,9 +248,9 @@ func (r *Recall) message(it *item, raw gjson.Result) {
 	}
 }
 
-// write sets the text of a message.
+// write sets the text of a message, as far as it was heard.
 func (r *Recall) write(it *item, text string) {
-	r.keep(&it.text, clip(text))
+	r.keep(&it.text, clip(it.heard(text)))
 	r.forget()
 }
 
@@ -275,11 +277,11 @@ func arguments(text string) string {
 }
 
 // forget forgets the oldest items beyond the bounds. A call and its output go together, and not before there is an
-// output.
+// output, unless the call was not written to its end.
 func (r *Recall) forget() {
 	for i := 0; i < len(r.items)-1 && (len(r.items) > maxItems || r.bytes > maxBytes); {
 		it := r.items[i]
-		if it.kind == events.ItemCall && !r.has(it.callID) {
+		if it.kind == events.ItemCall && it.complete && !r.has(it.callID) {
 			i++
 			continue
 		}
@@ -329,24 +331,27 @@ func (r *Recall) Delete(id string) {
 // Forgot reports whether an item of the conversation was forgotten, so that later sessions do not have it.
 func (r *Recall) Forgot(id string) bool { return slices.Contains(r.forgottenIDs, id) }
 
-// Truncate shortens the text of an item whose sound was cut after so many milliseconds. How much text that is, is
-// estimated.
+// Truncate shortens the text of an item whose sound was cut after so many milliseconds, also if it comes later. How
+// much text that is, is estimated.
 func (r *Recall) Truncate(id string, ms int64) {
 	_, it := r.find(id)
 	if it == nil || it.role != "assistant" {
 		return
 	}
-	letters := int(min(max(ms, 0), 1<<20) / msPerLetter)
-	if utf8.RuneCountInString(it.text) <= letters {
-		return
+	it.isCut, it.letters = true, int(min(max(ms, 0), 1<<20)/msPerLetter)
+	r.keep(&it.text, it.heard(it.text))
+}
+
+// heard returns what was heard of the item's text.
+func (it *item) heard(text string) string {
+	if !it.isCut || utf8.RuneCountInString(text) <= it.letters {
+		return text
 	}
-	heard := string([]rune(it.text)[:letters])
+	heard := string([]rune(text)[:it.letters])
 	if end := strings.LastIndexByte(heard, ' '); end >= 0 {
-		heard = heard[:end] + " …"
-	} else {
-		heard = "…"
+		return heard[:end] + " …"
 	}
-	r.keep(&it.text, heard)
+	return "…"
 }
 
 // A SessionItem is an item for a new session.

@@ -76,6 +76,9 @@ func TestConversation(t *testing.T) {
 		{"said, to where it was heard", "m assistantoutput_text:One two …", []string{
 			added("null", said("m", "One two three four.", "completed")),
 			`{"type":"conversation.item.truncated","item_id":"m","audio_end_ms":700}`}},
+		{"said, and cut before its words came", "m assistantoutput_text:One two …", []string{
+			added("null", said("m", "", "in_progress")), `{"type":"conversation.item.truncated","item_id":"m","audio_end_ms":700}`,
+			`{"type":"conversation.item.done","item":` + said("m", "One two three four.", "completed") + `}`}},
 		{"said beside it", "", []string{`{"type":"response.created","response":{"id":"r","conversation_id":null}}`,
 			`{"type":"response.output_item.done","response_id":"r","item":` + said("m", "Well.", "completed") + `}`}},
 		{"a call that is open", "f :call_1", []string{added("null", call("f", "call_1", "completed"))}},
@@ -99,12 +102,15 @@ func TestConversation(t *testing.T) {
 // Forgotten items become one line, and a call without an output stays.
 func TestBounds(t *testing.T) {
 	r := New()
+	for i := range maxItems {
+		tell(r, added("null", call(fmt.Sprint("open", i), fmt.Sprint("open", i), "in_progress")))
+	}
 	tell(r, added("null", call("f", "call_1", "completed")))
 	for i := range 2 * maxItems {
 		tell(r, `{"type":"conversation.item.added","item":`+user(fmt.Sprint("u", i), strings.Repeat("x", i))+`}`)
 	}
 	items := r.Items("line")
-	if len(items) > maxItems+1 || items[0].ID != "line" || items[1].ID != "f" || !r.Forgot("u0") || r.Forgot("f") {
+	if len(r.items) > maxItems || len(items) > maxItems+1 || items[0].ID != "line" || items[1].ID != "f" || !r.Forgot("u0") || r.Forgot("f") {
 		t.Errorf("%d items, first %v", len(items), items[:2])
 	}
 	size := 0

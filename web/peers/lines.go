@@ -119,7 +119,7 @@ func (c lineConn) Read(b []byte) (int, error) { return c.first.Read(b) }
 func (f *Forwarder) serveLine(w http.ResponseWriter, r *http.Request, by string) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	leave, err := f.enter(&flight{to: by, cut: cancel, lasts: true})
+	leave, err := f.enter(&flight{to: by, cut: cancel, endless: true})
 	if err == nil {
 		defer leave()
 		err = f.joinLine(ctx, w, r)

@@ -283,16 +283,17 @@ func (s *parsedInput) check() *fault {
 	return nil
 }
 
-// kept returns the items that a response keeps of its input. Large pictures are left out.
+// kept returns the items that a response keeps of its input. A picture that no longer fits into maxContext is left out.
 func (s *parsedInput) kept(id string) []json.RawMessage {
 	size := 0
 	for _, it := range s.items {
 		parts, _ := it["content"].([]map[string]any)
 		for _, p := range parts {
 			url, _ := p["image_url"].(string)
-			if size += len(url); size > maxContext {
-				p["image_url"] = nil
+			if url != "" && size+len(url) > maxContext {
+				p["image_url"], url = nil, ""
 			}
+			size += len(url)
 		}
 	}
 	return s.numbered(id)
@@ -301,10 +302,13 @@ func (s *parsedInput) kept(id string) []json.RawMessage {
 // numbered returns the items, each with an id that is unique in the response.
 func (s *parsedInput) numbered(id string) []json.RawMessage {
 	out := make([]json.RawMessage, len(s.items))
+	taken := map[string]bool{"": true}
 	for i, it := range s.items {
-		if known, _ := it["id"].(string); known == "" {
+		known, _ := it["id"].(string)
+		if taken[known] {
 			it["id"] = "in_" + id[min(len(responsePrefix), len(id)):] + "_" + strconv.Itoa(i)
 		}
+		taken[known] = true
 		out[i] = json.RawMessage(encode(it))
 	}
 	return out

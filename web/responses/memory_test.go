@@ -42,11 +42,14 @@ func TestInputIsNotCopied(t *testing.T) {
 	}
 }
 
-// A small picture is kept, and of items that the agent knows only as much as is bounded.
+// A small picture is kept, also after a large one, and of items that the agent knows only as much as is bounded. Words
+// get no picture.
 func TestKeptInput(t *testing.T) {
 	small := "data:image/png;base64,AAAA"
+	picture := `{"type":"input_image","image_url":"data:image/png;base64,` + strings.Repeat("A", maxContext) + `"}`
 	large := `{"type":"mcp_call","id":"m1","name":"shell","output":"` + strings.Repeat("x", maxContext) + `"}`
-	req, f := readRequest([]byte(`{"model":"bigpc","input":[` + large + `,{"role":"user","content":[{"type":"input_image","image_url":"` + small + `"}]}]}`))
+	req, f := readRequest([]byte(`{"model":"bigpc","input":[` + large + `,{"id":"m1","role":"user","content":[` + picture +
+		`,{"type":"input_text","text":"both"},{"type":"input_image","image_url":"` + small + `"}]}]}`))
 	if f != nil {
 		t.Fatal(f.Message)
 	}
@@ -54,7 +57,10 @@ func TestKeptInput(t *testing.T) {
 	if got := string(kept[0]); got != `{"id":"m1","type":"mcp_call"}` {
 		t.Errorf("the large item is %.200s", got)
 	}
-	if !strings.Contains(string(kept[1]), small) {
-		t.Errorf("the small picture is gone: %s", kept[1])
+	if !strings.Contains(string(kept[1]), `"id":"in_1_1"`) {
+		t.Errorf("two items have the same id: %.300s", kept[1])
+	}
+	if n := strings.Count(string(kept[1]), "image_url"); !strings.Contains(string(kept[1]), small) || n != 2 {
+		t.Errorf("kept are %.300s", kept[1])
 	}
 }
