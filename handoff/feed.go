@@ -26,6 +26,26 @@ type FeedListener struct {
 	Events <-chan PageEvent
 	events chan PageEvent // closed under the feed's mu
 	feed   *Feed          // Set once
+	page   bool           // Guarded by the feed's mu: see MarkPage
+}
+
+// MarkPage notes that the listener is a page on which a person reads the events of all machines.
+func (l *FeedListener) MarkPage() {
+	l.feed.mu.Lock()
+	defer l.feed.mu.Unlock()
+	l.page = true
+}
+
+// Shown reports whether there is such a page.
+func (f *Feed) Shown() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for l := range f.listeners {
+		if l.page {
+			return true
+		}
+	}
+	return false
 }
 
 // Continue makes the ids of this feed begin after last, an id of another feed, so that none is used twice. It is called

@@ -19,6 +19,12 @@ func TestFeedResumes(t *testing.T) {
 		t.Fatalf("missed %v, complete %t", missed, complete)
 	}
 	f.Publish(handoff.PageEvent{Kind: handoff.PageServers})
+	if f.Shown() {
+		t.Error("each listener counts as a page")
+	}
+	if l.MarkPage(); !f.Shown() {
+		t.Error("no page is open")
+	}
 	if e := <-l.Events; e.ID != 11 || e.Kind != handoff.PageServers {
 		t.Fatalf("got %+v", e)
 	}

@@ -136,6 +136,12 @@ func (a *auth) isValid(l sessions.Login, now time.Time) bool {
 	return ok && now.Before(l.Ends)
 }
 
+// LoginGrant returns what a login may do now; false: it has expired, or its key was removed.
+func (s *Server) LoginGrant(l sessions.Login) (handoff.Grant, bool) {
+	key, _ := s.auth.backingKey(originOf(l))
+	return key.loginGrant(originOf(l)), s.auth.isValid(l, time.Now())
+}
+
 // validLogin returns the login whose token has a sum, if it is valid.
 func (a *auth) validLogin(ctx context.Context, sum [sha256.Size]byte) (sessions.Login, bool, error) {
 	l, ok, err := a.logins.Login(ctx, sum)
@@ -183,13 +189,15 @@ func (a *auth) grant(r *http.Request, now time.Time) (handoff.Grant, error) {
 	return grantor{grantorLogin, l.Sum}.sign(key.loginGrant(originOf(l)), nil)
 }
 
-// revoked returns the Revoked of the grant of a request, which is asked after the request has ended, too.
+// revoked returns [handoff.Grant.Revoked] for a request. It may be called after the request has ended.
 func (a *auth) revoked(r *http.Request, g handoff.Grant) func() error {
 	ctx := context.WithoutCancel(r.Context())
 	stands := func() error { _, err := a.again(ctx, g.By, g.Caller); return err }
-	if text, _ := carriedKey(r); a.isAppToken(text) {
+	switch text, _ := carriedKey(r); {
+	case g.By != "": // a key's, which may begin like a token, or a login's
+	case a.isAppToken(text):
 		stands = func() error { return a.appStands(ctx, text) }
-	} else if g.By == "" {
+	default:
 		stands = func() error { _, err := a.insideGrant(ctx); return err }
 	}
 	return func() error {

@@ -150,6 +150,14 @@ func TestLoginsAreListedAndEnd(t *testing.T) {
 		w := newWorld()
 		s := newServer(t, w, nil)
 		phone, desk, other := tokenOf(t, s, byKey(ownerKey), nil), tokenOf(t, s, byKey(ownerKey), nil), tokenOf(t, s, byKey(otherKey), nil)
+		for _, l := range w.kept {
+			if g, ok := s.LoginGrant(l); !ok || g.Caller.Principal != l.Principal {
+				t.Errorf("a login of %s may do %+v, %t", l.Principal, g, ok)
+			}
+		}
+		if _, ok := s.LoginGrant(sessions.Login{Principal: "owner", Key: [32]byte{1}, Ends: time.Now().Add(1)}); ok {
+			t.Error("a login outlives its key")
+		}
 		time.Sleep(loginUsed)
 		if phone.use(s, nil) != http.StatusOK || w.kept[0].ID != phone.ID || !w.kept[0].Used.Equal(time.Now()) {
 			t.Errorf("the use is not written: %+v", w.kept)

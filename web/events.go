@@ -98,7 +98,9 @@ func (s *streams) feed(w http.ResponseWriter, r *http.Request, g handoff.Grant) 
 	defer s.leave(g)
 	sub, start, missed := s.subscribe(s.router.Feed(g), r.Header.Get("Last-Event-ID"))
 	defer sub.Stop()
-
+	if g.Page && g.AllowsServers() {
+		sub.MarkPage()
+	}
 	out := s.openStream(w, start)
 	write := func(e handoff.PageEvent) bool {
 		if e.Question != nil { // which may be closed by now

@@ -96,6 +96,9 @@ func TestEvents(t *testing.T) {
 	if e := a.want("reset", "{}"); e.id != s.streams.life+"-1" {
 		t.Errorf("reset has id %q", e.id)
 	}
+	if feed.Shown() {
+		t.Error("a program's stream counts as a page that somebody reads")
+	}
 	feed.Publish(delta("one"))
 	w.feed("other").Publish(delta("not for you"))
 	feed.Publish(delta("two\nlines"))

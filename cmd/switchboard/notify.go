@@ -29,13 +29,17 @@ func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*
 	sender, err := browsers.Open(ctx, browsers.Config{
 		Store: s.store, Dir: p.StateDir, Subject: browsers.Contact(p.PublicURL),
 		Log: s.log.Named("push"),
-		Alive: func(ctx context.Context, principal, login string) bool {
+		Grant: func(ctx context.Context, principal, login string) (handoff.Grant, bool) {
 			all, err := s.store.Logins(ctx, principal)
-			if err != nil { // keep the subscription; the next message checks the login again
+			if err != nil { // its subscription is kept, and is told nothing
 				s.log.Warn("logins not read", zap.Error(err))
-				return true
+				return handoff.Grant{Tools: []string{}}, true
 			}
-			return slices.ContainsFunc(all, func(l sessions.Login) bool { return l.ID == login })
+			i := slices.IndexFunc(all, func(l sessions.Login) bool { return l.ID == login })
+			if i < 0 {
+				return handoff.Grant{}, false
+			}
+			return s.edge.LoginGrant(all[i])
 		},
 	})
 	if err != nil {

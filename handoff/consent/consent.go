@@ -56,8 +56,9 @@ func Read(reply string, asked Question) Reply {
 	for _, r := range readings(h, topicOf(asked)) {
 		got = max(got, r.decide())
 	}
-	if h.words() >= echoWords && h.isPartOf(append([]string{asked.Text, asked.Said}, asked.Since...)) {
-		if got == Later || got == No { // it may be the caller's own
+	if ours := append([]string{asked.Text, asked.Said}, asked.Since...); h.words() >= echoWords && h.isPartOf(ours) {
+		whole := slices.ContainsFunc(ours, func(text string) bool { return hear(text).joined == h.joined })
+		if (got == Later || got == No) && !whole { // it may be the caller's own
 			return Unclear
 		}
 		return Echo

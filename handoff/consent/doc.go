@@ -14,8 +14,8 @@
 //   - It is short, and was read whole. It does not break off, or end with a word that leads on, and it has no question
 //     mark, quote, bracket, colon or invisible character.
 //   - No phrase of it comes twice in a row, unless that is listed: "yeah yeah" shows that somebody listens.
-//   - It is not a part of our own question, nor of anything that the voice said since. Words of ours with a no or a wait
-//     are unclear, since they may be the caller's own.
+//   - It is not a part of our own question, nor of anything that the voice said since. A part of these with a
+//     no or a wait in it is unclear, since it may be the caller's own.
 //
 // A listed no makes the whole reply a no: "okay, wait, don't". A listed wait leaves the question open. Thanks and
 // fillers alone are nothing. All other replies are unclear, and the question is asked once more in the words of

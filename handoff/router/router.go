@@ -383,11 +383,8 @@ func (v Service) ClearSticky(ctx context.Context, g handoff.Grant, server string
 	return nil
 }
 
-// Shown reports whether a page of the caller is open.
-func (v Service) Shown(g handoff.Grant) bool {
-	pages, _ := v.of(g.Caller).pages.Load()
-	return pages > 0
-}
+// Shown reports whether a page is open on which the caller reads all their questions.
+func (v Service) Shown(g handoff.Grant) bool { return v.of(g.Caller).pages.Shown() }
 
 // Feed returns the feed of a caller's pages, or an empty one if the grant may not read the caller's work.
 func (v Service) Feed(g handoff.Grant) *handoff.Feed {

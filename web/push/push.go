@@ -40,8 +40,9 @@ type Config struct {
 	Store   sessions.Records // for the keys and the subscriptions
 	Dir     string           // the state directory, where earlier versions stored them
 	Subject string           // the sender, for the push services: https://host or an address of mail; see [Contact]
-	// Alive reports whether a login is still valid. A subscription ends with the login that made it.
-	Alive func(ctx context.Context, principal, login string) bool
+	// Grant returns what a login may do now; false: it has ended, and its subscriptions end with it. A browser is told
+	// what its login may read. nil: every login may read everything.
+	Grant func(ctx context.Context, principal, login string) (handoff.Grant, bool)
 	// Plain allows addresses on this machine, for tests.
 	Plain bool
 	Log   *zap.Logger // nil: none
@@ -256,8 +257,15 @@ func (s *Sender) sendToAll(ctx context.Context, n handoff.Notice) {
 	for _, k := range to {
 		m.Rings, m.Silent = k.Wishes.Rings(n), k.Wishes.Silent(time.Now())
 		text := []byte(handoff.Encode(m))
+		g, valid := handoff.Grant{}, true
+		if s.cfg.Grant != nil {
+			g, valid = s.cfg.Grant(ctx, k.Caller.Principal, k.Login)
+		}
 		status := http.StatusGone
-		if s.cfg.Alive == nil || s.cfg.Alive(ctx, k.Caller.Principal, k.Login) {
+		switch {
+		case valid && (g.May(handoff.ActRead) != nil || !g.AllowsServer(n.Server)):
+			continue
+		case valid:
 			status = s.send(ctx, text, k)
 		}
 		switch {

@@ -179,11 +179,12 @@ func TestNoticesReachBrowsers(t *testing.T) {
 func TestSubscriptionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	alive := true
-	s := running(t, Config{Store: newMemory(), Dir: t.TempDir(), Alive: func(_ context.Context, principal, login string) bool {
+	grant := func(_ context.Context, principal, login string) (handoff.Grant, bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		return alive && principal == "owner" && login == "l1"
-	}})
+		return handoff.Grant{Servers: []string{"bigpc"}}, alive && principal == "owner" && login == "l1"
+	}
+	s := running(t, Config{Store: newMemory(), Dir: t.TempDir(), Grant: grant})
 	left := func() int {
 		all, err := s.subscriptions(t.Context())
 		must(t, err)
@@ -194,15 +195,16 @@ func TestSubscriptionsEnd(t *testing.T) {
 	for _, b := range []*browser{gone, out} {
 		must(t, b.subscribe(s, "l1"))
 	}
-	s.Notify(handoff.Notice{Caller: owner, Text: "a"})
+	s.Notify(handoff.Notice{Caller: owner, Server: "laptop", Text: "its key may not use that machine"})
+	s.Notify(handoff.Notice{Caller: owner, Server: "bigpc", Text: "a"})
 	waitFor(t, func() bool { return left() == 1 && len(out.messages()) == 1 })
 	mu.Lock()
 	alive = false
 	mu.Unlock()
-	s.Notify(handoff.Notice{Caller: owner, Text: "b"})
+	s.Notify(handoff.Notice{Caller: owner, Server: "bigpc", Text: "b"})
 	waitFor(t, func() bool { return left() == 0 })
-	if n := len(out.messages()); n != 1 {
-		t.Errorf("after the logout it was told: %d", n)
+	if all := out.messages(); len(all) != 1 || all[0].Text != "a" {
+		t.Errorf("it was told %+v", all)
 	}
 	for range maxOfCaller + 3 {
 		must(t, newBrowser(t).subscribe(s, "l1"))
@@ -216,13 +218,13 @@ func TestSubscriptionsEnd(t *testing.T) {
 func TestSubscribedAnewMeanwhile(t *testing.T) {
 	var s *Sender
 	b := newBrowser(t)
-	s = running(t, Config{Store: newMemory(), Dir: t.TempDir(), Alive: func(_ context.Context, _, login string) bool {
+	s = running(t, Config{Store: newMemory(), Dir: t.TempDir(), Grant: func(_ context.Context, _, login string) (handoff.Grant, bool) {
 		if login == "l1" {
 			if err := b.subscribe(s, "l2"); err != nil {
 				t.Error(err)
 			}
 		}
-		return login == "l2"
+		return handoff.Grant{}, login == "l2"
 	}})
 	must(t, b.subscribe(s, "l1"))
 	s.Notify(handoff.Notice{Caller: owner, Text: "a"})

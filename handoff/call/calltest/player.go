@@ -201,6 +201,7 @@ func (p *Player) performOnPage(verb, rest string) {
 		}
 	case "looks": // at the page, which shows what is open
 		l, _, _ := r.Feed(Grant).Listen(0)
+		l.MarkPage()
 		p.World.T.Cleanup(l.Stop)
 		page("caller", "looks at it")
 	case "page":
