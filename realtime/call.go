@@ -24,8 +24,8 @@ const (
 	sayQueue = 256
 	// beginLimit bounds the time from the connection to the model's session.created, which normally comes at once.
 	beginLimit = 15 * time.Second
-	// serveGrace is how long the router may take to leave a call that has ended and whose events it has taken, before its
-	// context ends.
+	// serveGrace is how long the router may take to leave a call that has ended, once it has taken its events, before
+	// the call's context ends.
 	serveGrace = 5 * time.Second
 )
 

@@ -129,10 +129,8 @@ func grantProblems() []problemCase {
 			`switchboard.yaml:6:6: servers[2].name: must be a name of …`}},
 		{"which yes", "keys:\n  - {principal: a, key_env: GOOD, approve: yes}\n  - {principal: a, key_env: GOOD, approve: [all]}\n  - {principal: a, key_env: GOOD, approve: ''}\n", []string{
 			`switchboard.yaml:2:44: keys[0].approve must be none, voice or all, not "yes"`,
-			"switchboard.yaml:3:6: keys[1]: is the key of a, which has an entry already", // its rights would be open
-			`switchboard.yaml:3:44: keys[1].approve must be none, voice or all, not a list`,
-			"switchboard.yaml:4:6: keys[2]: is the key of a, which has an entry already",
-			`switchboard.yaml:4:44: keys[2].approve has no value`}},
+			"switchboard.yaml:3:6: keys[1]: is the key of a, which has an entry already", `switchboard.yaml:3:44: keys[1].approve must be none, voice or all, not a list`,
+			"switchboard.yaml:4:6: keys[2]: is the key of a, which has an entry already", `switchboard.yaml:4:44: keys[2].approve has no value`}},
 		{"nothing named", "keys:\n  - {principal: helper, key_env: GOOD, servers: [], tools: []}\n", []string{
 			`switchboard.yaml:2:49: keys[0].servers: names nothing; leave it out for all`,
 			`switchboard.yaml:2:60: keys[0].tools: names nothing; leave it out for all`}},

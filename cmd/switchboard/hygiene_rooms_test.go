@@ -19,23 +19,23 @@ const roomSlack = 150
 
 // rooms are all rooms of the house.
 var rooms = []room{
-	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 9980, 8380, "a caller is one loop over one state"},
+	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 9995, 8395, "a caller is one loop over one state"},
 	{"sessions", 9890, 4340, "two stores, their suite, and the conversions of older ones"},
 	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8225, 4925, "what is said, when, and the tools"},
-	{"handoff/consent handoff/evidence handoff/risk", 2860, 1965, "the gates that protect people"},
-	{"handoff", 4080, 1420, "words that more than one room uses, what a terminal would obey, and the life of threads"},
+	{"handoff/consent handoff/evidence handoff/risk", 2880, 1980, "the gates that protect people"},
+	{"handoff", 4105, 1430, "words that more than one room uses, what a terminal would obey, and the life of threads"},
 	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7645, 3285,
 		"the simulated voice and machines: four protocols"},
-	{"realtime", 16550, 19100, "calls: the wire, the floor, the filter, WebRTC and its sound"},
+	{"realtime", 16560, 19105, "calls: the wire, the floor, the filter, WebRTC and its sound"},
 	{"servers/codex", 4952, 5662, "Codex app-servers"},
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6290, 3470, "machines that join: their keys, their gate, what keeps their agents"},
 	{"servers/responses", 6450, 4865, "our own agent: its loop, its edits, its walls"},
-	{"servers", 9236, 5225, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
+	{"servers", 9240, 5225, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3900, 2850, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
-	{"web", 9660, 15070, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10695, 20975, "verbs, settings, doctor, and the tests of the whole service"},
+	{"web", 9680, 15085, "the page's server and the other fronts"},
+	{"cmd/switchboard", 10700, 20975, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.
