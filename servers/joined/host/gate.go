@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ func newGate(policy Policy, setting Setting) *gate {
 const (
 	maxWatched = 1000   // requests of the service, beyond which the connection ends, and questions
 	maxThreads = 10_000 // sessions: others are not known
+	maxKept    = 16_384 // bytes of a request
 )
 
 var (
@@ -53,6 +55,7 @@ var (
 	errGits     = errors.New("git is busy there")
 	errUnknown  = errors.New("the session is not open here")
 	errLooser   = errors.New("the owner of this machine allows no sandbox so loose")
+	errNumber   = errors.New("a request has a number, or it is a notification")
 	errTwice    = errors.New("a request of this number waits for its answer")
 	errFull     = errors.New("more requests wait for an answer than a gate remembers")
 	errQuestion = errors.New("nothing was asked")
@@ -63,7 +66,7 @@ type waiting[V any] map[string]V
 
 // add remembers a request. It ignores notifications, which have no id.
 func (w waiting[V]) add(id string, about V) error {
-	if id == "" || id == "null" {
+	if id == "" {
 		return nil
 	}
 	switch _, waits := w[id]; {
@@ -90,6 +93,10 @@ type message struct {
 	passes []byte          // what the agent gets
 }
 
+// number matches the ids that our requests have. A gate compares ids by their bytes, and an agent may do so by their
+// values: "a" is "\u0061" to all of them, and 1 is 1.0 to some. No two numbers of this form are one.
+var number = regexp.MustCompile(`^[0-9]{1,15}$`)
+
 // fields are the names that the fields of a message of the service may have. Set once.
 var fields = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
@@ -109,6 +116,9 @@ func (g *gate) fromService(data []byte) (m message, err error) {
 		return m, err
 	}
 	if _, calls := all["method"]; calls {
+		if m.id != nil && !number.Match(m.id) {
+			return m, errNumber
+		}
 		m.method = all.text("method")
 		err = g.judge(string(m.id), m.method, all)
 		m.passes, _ = json.Marshal(all) // what was decoded can be encoded
@@ -149,6 +159,9 @@ func (g *gate) judge(id, method string, all object) error {
 		if err := rules[name](g, &c, name); err != nil {
 			return err
 		}
+	}
+	if len(c.session)+len(c.cwd)+len(c.mode) > maxKept {
+		return errMethod
 	}
 	if c.params = nil; params != nil {
 		all.set("params", params)
@@ -229,7 +242,7 @@ func (g *gate) between(service *sender, wire servers.Wire) {
 		}
 		m, refused := g.fromService(data)
 		switch {
-		case errors.Is(refused, errFull):
+		case errors.Is(refused, errFull), errors.Is(refused, errNumber):
 			return
 		case refused != nil && m.id == nil: // it needs no answer
 		case refused != nil:

@@ -73,11 +73,12 @@ func (e end) say(t *testing.T, text string) {
 }
 
 // TestGateBetween: an agent behind a gate gets only messages that may pass, the service gets errors for the others,
-// also long after the last message, and long messages pass. When one end closes, so does the other.
+// also long after the last message, and long messages pass. When one end closes, so does the other. The gate closes
+// both when the service uses an id that an agent may take for another one.
 func TestGateBetween(t *testing.T) {
 	t.Parallel()
 	for kind, list := range map[string]string{kindCodex: "thread/list", kindACP: "session/list"} {
-		for _, closes := range []string{"service", "agent"} {
+		for _, closes := range []string{"service", "agent", "gate"} {
 			t.Run(kind+" "+closes, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					e := newEnds(t, kind)
@@ -102,7 +103,11 @@ func TestGateBetween(t *testing.T) {
 					if closes == "agent" {
 						from, to = to, from
 					}
-					must(t, from.Close())
+					if closes == "gate" {
+						e.service.say(t, `{"id":2.0,"method":"`+list+`","params":{}}`)
+					} else {
+						must(t, from.Close())
+					}
 					if got := <-to.got; got != "" {
 						t.Errorf("after the end: %s", got)
 					}

@@ -208,6 +208,7 @@ func TestGateOfACP(t *testing.T) {
 		{"work with a file beside text", prompt(`"sessionId":"s","prompt":[{"type":"text","text":"t","uri":"file:///k"}]`), "", errMethod},
 		{"work where the mode is not known", prompt(`"sessionId":"x","prompt":[]`), "", errLooser},
 		{"work in no session", prompt(`"prompt":[]`), "", errLooser},
+		{"a long id of a session", `{"id":1,"method":"session/close","params":{"sessionId":"` + strings.Repeat("s", maxKept+1) + `"}}`, "", errMethod},
 		{"words for a turn", steer(steersIdle), as, nil},
 		{"words for a turn, or else for a new one", steer(`{"steering":{"idleBehavior":"prompt Required"}}`), "", errMethod},
 		{"words for none", steer(`{"steering":{}}`), "", errMethod},
@@ -302,7 +303,7 @@ func TestGateOfPlaces(t *testing.T) {
 	}
 }
 
-// TestGateOfNumbers: an answer is judged by its request.
+// TestGateOfNumbers: an answer is judged by its request. Requests have numbers of which no two are one to the agent.
 func TestGateOfNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -313,6 +314,9 @@ func TestGateOfNumbers(t *testing.T) {
 		{codexGate(Policy{Dirs: []string{dir}}), "thread/list", `{"id":%s,"result":{"data":[{"id":"x","cwd":"/","name":"secret"}]}}`},
 		{acpGate(Policy{Dirs: []string{dir}}, dir), "session/list", `{"id":%s,"result":{"sessions":[{"sessionId":"x","cwd":"/","title":"secret"}]}}`},
 	} {
+		for _, id := range []string{`"a"`, `"\u0061"`, `""`, "null", "1.0", "1e0", "-1", "9007199254740993", "{}"} {
+			row.g.judges(t, judged{"the id " + id, `{"id":` + id + `,"method":"` + row.method + `","params":{}}`, "", errNumber})
+		}
 		_, err := row.g.fromService([]byte(`{"id":1,"method":"` + row.method + `","params":{}}`))
 		must(t, err)
 		if _, err := row.g.fromService([]byte(`{"id":1,"method":"initialize","params":{}}`)); err != errTwice {
