@@ -31,7 +31,7 @@ var rooms = []room{
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6299, 3479, "machines that join: their keys, their gate, what keeps their agents"},
 	{"servers/responses", 6450, 4865, "our own agent: its loop, its edits, its walls"},
-	{"servers", 9240, 5225, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
+	{"servers", 9274, 5324, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3900, 2850, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9680, 15085, "the page's server and the other fronts"},

@@ -46,7 +46,7 @@ func (c *connection) Git(ctx context.Context, dir string, args []string) (trees.
 			return ran, err
 		}
 	}
-	return c.execGit(ctx, dir, args)
+	return trees.Guarded(c.execGit)(ctx, dir, args)
 }
 
 // execGit has the app-server run git.

@@ -46,7 +46,7 @@ func commandExec(m *machine, r request, p struct {
 	case "merge-base --is-ancestor", "branch -d":
 	case "log -g":
 		out = fmt.Sprintf("%s branch@{%d}\n", headCommit, time.Now().Unix())
-	case "rev-parse --verify":
+	case "rev-parse --verify", "config --show-scope":
 		exit = 1
 	default:
 		return &refusal{code: codeSpawn, text: "failed to spawn command: No such file or directory (os error 2)"}

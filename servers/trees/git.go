@@ -23,6 +23,9 @@ type Ran struct {
 	Err  string `json:"err,omitempty"` // what git printed as an error
 	// Lacks says in a clause what was missing, so that nothing ran: git itself, or the directory; "": it ran.
 	Lacks string `json:"lacks,omitempty"`
+	// Runs is a key of the repository's own configuration for which git could run a program, so that nothing ran and
+	// Exit is not 0; "": there is none.
+	Runs string `json:"runs,omitempty"`
 }
 
 // A Git runs git with some arguments in a directory of one machine. It runs only what [Check] allows. An error means
@@ -69,15 +72,21 @@ var allowed = [][]string{
 	{"log", "-g", "--date=unix", "--format=%H %gd", branch, "--"},
 }
 
-// settings precede the arguments. Without them, a hook that is a file of the repository would run, outside of every
-// sandbox: an agent may have written it. Set once.
-var settings = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}
+// settings precede the arguments. Without them, programs that the repository names would run, outside of every sandbox:
+// an agent may have written them, or their names. Set once.
+var settings = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"}
+
+// programs lists the keys, each after its scope and a tab, that name a program which a command that writes could run,
+// and which no setting takes back; and those of files that count only where the command has gone to. Set once.
+var programs = []string{"config", "--show-scope", "--includes", "--name-only", "--get-regexp",
+	`^(filter\..*\.(smudge|clean|process)|hook\..*\.command|includeif\..*)$`}
 
 // Command returns the whole command for arguments that [Check] allows.
 func Command(args []string) []string { return slices.Concat([]string{"git"}, settings, args) }
 
-// Environment are the variables that a command needs beside the usual: it asks nobody for a password. Set once.
-var Environment = []string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"}
+// Environment are the variables that a command needs beside the usual: it asks nobody for a password, and fetches
+// nothing that a partial clone lacks, for which it would run what the repository names. Set once.
+var Environment = []string{"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none", "LC_ALL=C"}
 
 var (
 	errNotAllowed = errors.New("no such command of git is run")
@@ -148,12 +157,38 @@ func plain(p string) bool {
 	return strings.HasPrefix(p, "/") && p != "/" && path.Clean(p) == p && !strings.ContainsFunc(p, unicode.IsControl)
 }
 
-// Here returns a Git of this machine. env is the environment of its commands, beside [Environment].
-func Here(env []string) Git {
+// Guarded returns a Git that runs what [Check] allows, by run. Where the repository's own configuration names a program
+// that could run, it changes nothing. What the user has set for all repositories is the user's own.
+func Guarded(run Git) Git {
 	return func(ctx context.Context, dir string, args []string) (Ran, error) {
 		if err := Check(dir, args); err != nil {
 			return Ran{}, handoff.Fault(handoff.CodeRefused, "", err.Error())
 		}
+		if !Writes(args) {
+			return run(ctx, dir, args)
+		}
+		at := dir
+		if args[1] == "remove" { // a worktree may have settings of its own
+			at = Place(args)
+		}
+		ran, err := run(ctx, at, programs)
+		for line := range strings.Lines(ran.Out) {
+			scope, key, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			if scope != "system" && scope != "global" && scope != "command" {
+				key = handoff.ClipRunes(key, 100)
+				return Ran{Exit: 1, Err: "the repository's own configuration has " + key, Runs: key}, err
+			}
+		}
+		if err != nil || ran.Exit > 1 { // 1: there are none
+			return ran, err
+		}
+		return run(ctx, dir, args) // also where the worktree is gone: there is nothing to look at
+	}
+}
+
+// Here returns a Git of this machine. env is the environment of its commands, beside [Environment].
+func Here(env []string) Git {
+	return Guarded(func(ctx context.Context, dir string, args []string) (Ran, error) {
 		ctx, cancel := context.WithTimeout(ctx, Takes)
 		defer cancel()
 		command := Command(args)
@@ -178,7 +213,7 @@ func Here(env []string) Git {
 			return ran, handoff.Fault(handoff.CodeRefused, "", err.Error())
 		}
 		return ran, nil
-	}
+	})
 }
 
 // bounded keeps the first maxOut bytes that are written to it.

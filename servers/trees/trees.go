@@ -37,6 +37,9 @@ func run(ctx context.Context, git Git, dir string, args ...string) (string, erro
 	case ran.Lacks != "":
 		return "", cannot(ran.Lacks, "Install git on that machine, correct the directory in its entry, or ask without a "+
 			"worktree; nothing was run.")
+	case ran.Runs != "":
+		return "", cannot("the repository's own configuration names a program, as "+ran.Runs,
+			"Take that setting out of the repository there, or ask without a worktree; nothing was run.")
 	case ran.Exit != 0:
 		return "", kept(said(ran), "git there says why; nothing was forced.")
 	}

@@ -114,6 +114,105 @@ func TestHooksDoNotRun(t *testing.T) {
 	_ = w
 }
 
+// TestProgramsDoNotRun: no worktree is made or removed where the repository's own configuration names a program that
+// would run. A setting of the user is the user's own.
+func TestProgramsDoNotRun(t *testing.T) {
+	name := handoff.WorktreeName("x", "1")
+	for _, row := range []struct {
+		name, refused string
+		removes       bool
+		sets          []string // keys and values; --worktree sets the next one for the worktree alone
+		shows         string   // this command of git runs the program; "": none of this version does
+	}{
+		{"smudge", "filter.x.smudge", false, []string{"filter.x.smudge", "DIR/program"}, "checkout -- sub"},
+		{"process", "filter.x.process", false, []string{"filter.x.process", "DIR/program"}, ""},
+		{"other letters", "filter.x.smudge", false, []string{"FILTER.x.Smudge", "DIR/program"}, "checkout -- sub"},
+		{"included", "filter.x.smudge", false, []string{"include.path", "DIR/more"}, "checkout -- sub"},
+		{"included there", "includeif.onbranch", false, []string{"includeIf.onbranch:switchboard/**.path", "DIR/more"}, ""},
+		{"of the worktree", "filter.x.smudge", false, []string{"--worktree", "filter.x.smudge"}, "checkout -- sub"},
+		{"hook", "hook.x.command", false, []string{"hook.x.event", "post-checkout", "hook.x.command", "DIR/program"}, ""},
+		{"clean", "filter.x.clean", true, []string{"filter.x.clean", "DIR/program"}, "add -A"},
+		{"clean of that worktree", "filter.x.clean", true, []string{"--worktree", "filter.x.clean"}, "add -A"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := repository(t)
+			write(t, dir+"/program", "#!/bin/sh\ntouch "+dir+"/ran\ncat\n")
+			if err := os.Chmod(dir+"/program", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir+"/sub/.gitattributes", "*.go filter=x\n")
+			git(t, dir, "add", "sub")
+			git(t, dir, "commit", "-q", "-m", "attributes")
+			at := dir
+			if row.removes {
+				at = add(t, dir, name).Root
+				write(t, at+"/sub/a.go", "package a\n") // its times are new: git looks at what is in it
+			}
+			for i := 0; i < len(row.sets); i += 2 {
+				if row.sets[i] == "--worktree" {
+					git(t, dir, "config", "extensions.worktreeConfig", "true")
+					git(t, at, "config", "--worktree", row.sets[i+1], dir+"/program")
+					break
+				}
+				git(t, dir, "config", row.sets[i], strings.ReplaceAll(row.sets[i+1], "DIR", dir))
+			}
+			write(t, dir+"/more", "[filter \"x\"]\n\tsmudge = "+dir+"/program\n")
+			var err error
+			if row.removes {
+				err = trees.Remove(t.Context(), here(), handoff.WorktreeAt(at))
+			} else {
+				_, err = trees.Add(t.Context(), here(), dir, name)
+			}
+			if err == nil || !strings.Contains(handoff.AsError(err).Why, row.refused) || exists(dir+"/ran") {
+				t.Fatalf("answered %v; the program ran: %v", err, exists(dir+"/ran"))
+			}
+			if row.shows == "" {
+				return
+			}
+			write(t, at+"/sub/a.go", "package b\n")
+			git(t, at, strings.Fields(row.shows)...)
+			if !exists(dir + "/ran") {
+				t.Error("the program never runs: the test shows nothing")
+			}
+		})
+	}
+}
+
+// TestReadingRunsNothing: commands that only read run no program either that the repository's own configuration names,
+// neither to look at a signature nor to fetch what a clone has left out.
+func TestReadingRunsNothing(t *testing.T) {
+	dir := repository(t)
+	write(t, dir+"/program", "#!/bin/sh\ntouch "+dir+"/ran\nexit 1\n")
+	if err := os.Chmod(dir+"/program", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	head, body, _ := strings.Cut(git(t, dir, "cat-file", "commit", "HEAD"), "\n\n")
+	write(t, dir+"/signed", head+"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n"+body+"\n")
+	git(t, dir, "reset", "-q", git(t, dir, "hash-object", "-t", "commit", "-w", "signed"))
+	w := add(t, dir, handoff.WorktreeName("x", "1"))
+	log := []string{"log", "-g", "--date=unix", "--format=%H %gd", w.Branch, "--"}
+	away := strings.Repeat("a", 40) // a commit that is not here
+	for _, row := range []struct{ sets, reads []string }{
+		{[]string{"log.showSignature", "true", "gpg.program", dir + "/program"}, log},
+		{[]string{"remote.far.url", dir, "remote.far.promisor", "true", "remote.far.uploadpack", dir + "/program"},
+			[]string{"merge-base", "--is-ancestor", away, "HEAD"}},
+	} {
+		for i := 0; i < len(row.sets); i += 2 {
+			git(t, dir, "config", row.sets[i], row.sets[i+1])
+		}
+		if _, err := here()(t.Context(), dir, row.reads); err != nil || exists(dir+"/ran") {
+			t.Errorf("%q: %v; the program ran: %v", row.reads, err, exists(dir+"/ran"))
+		}
+		_ = os.Remove(dir + "/ran") // it should not be there
+		cmd := exec.CommandContext(t.Context(), "git", row.reads...)
+		cmd.Dir = dir
+		if _ = cmd.Run(); !exists(dir + "/ran") { // it may fail
+			t.Errorf("%q never runs the program: the test shows nothing", row.reads)
+		}
+		_ = os.Remove(dir + "/ran") // as above
+	}
+}
+
 func TestRemove(t *testing.T) {
 	for _, row := range []struct {
 		name, refused string
