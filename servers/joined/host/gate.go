@@ -166,13 +166,7 @@ func (g *gate) judge(id, method string, all object) error {
 	if c.params = nil; params != nil {
 		all.set("params", params)
 	}
-	g.mu.Lock()
-	err := g.pending.add(id, c)
-	g.mu.Unlock()
-	if err == nil && !g.apart && (method == "session/load" || method == "session/resume") {
-		g.sessions.learn(c.session, func(at *place) { at.mode, at.option = "", "" }) // the answer tells the new mode
-	}
-	return err
+	return g.begin(id, c)
 }
 
 // A sender is an end of a gate to which both directions write.
@@ -299,9 +293,7 @@ func (g *gate) toService(agent, service *sender) {
 func (g *gate) leftOut(long *servers.LongFrame, agent, service *sender) error {
 	id := long.Answers()
 	if id != nil {
-		g.mu.Lock()
-		g.pending.take(string(id))
-		g.mu.Unlock()
+		g.take(string(id))
 	}
 	from, is := agent.Wire.(*socket)
 	switch to, _ := service.Wire.(*socket); {

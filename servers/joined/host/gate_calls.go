@@ -13,6 +13,12 @@ type call struct {
 	method, session, cwd, mode string
 
 	params object // while it is judged
+	unsure bool   // an opening of its session waits too, or has waited: its answer says nothing of the mode
+}
+
+// opens reports whether the call opens a session where work may begin.
+func (c *call) opens(g *gate) bool {
+	return !g.apart && (c.method == "session/load" || c.method == "session/resume" || c.method == "thread/resume")
 }
 
 // A rule judges a parameter of a call, also one that is missing.

@@ -49,9 +49,7 @@ func (p Policy) mayHold(place string) error {
 
 // runGit runs a command of git that was judged, and returns the answer.
 func (g *gate) runGit(ctx context.Context, m message) []byte {
-	g.mu.Lock()
-	g.pending.take(string(m.id))
-	g.mu.Unlock()
+	g.take(string(m.id))
 	select {
 	case g.gits <- struct{}{}:
 		defer func() { <-g.gits }()

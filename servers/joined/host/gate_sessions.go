@@ -21,6 +21,7 @@ type place struct {
 	mode   string // its mode, or of Codex its sandbox; "": not known
 	option string // id of the config option that stands for the mode, of an agent without modes; "": none is known
 	open   bool   // of Codex: this connection has opened it
+	opens  bool   // it is being opened, and only the answer to that tells its mode
 }
 
 func (p *places) get(session string) place {
@@ -67,6 +68,43 @@ func (g *gate) locate(session, cwd string) error {
 	return why
 }
 
+// begin remembers a request that was judged. An agent may do at once what it was asked, in any order.
+func (g *gate) begin(id string, c call) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	opens := c.opens(g)
+	for other, waits := range g.pending {
+		if waits.session == c.session && (opens || waits.opens(g)) {
+			waits.unsure, c.unsure = waits.unsure || opens, c.unsure || waits.opens(g)
+			g.pending[other] = waits
+		}
+	}
+	err := g.pending.add(id, c)
+	if err == nil && opens {
+		g.sessions.learn(c.session, func(at *place) { at.mode, at.option, at.opens = "", "", true })
+	}
+	return err
+}
+
+// take returns what is remembered of a request, and forgets it. The last of several openings of a session is the sure
+// one.
+func (g *gate) take(id string) (c call, waits bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, waits = g.pending.take(id)
+	if !waits || !c.opens(g) {
+		return c, waits
+	}
+	c.unsure = false
+	for _, other := range g.pending {
+		c.unsure = c.unsure || other.session == c.session && other.opens(g)
+	}
+	if !c.unsure {
+		g.sessions.learn(c.session, func(at *place) { at.opens = false })
+	}
+	return c, true
+}
+
 // fromAgent judges a message of the agent, and learns from it about sessions and questions. It returns what the service
 // gets, or the gate's own answer to the agent, or neither.
 func (g *gate) fromAgent(data []byte) (passes, answer []byte) {
@@ -85,9 +123,7 @@ func (g *gate) fromAgent(data []byte) (passes, answer []byte) {
 	if m.Method != "" {
 		return g.said(m.ID, m.Method, m.Params, data)
 	}
-	g.mu.Lock()
-	c, waits := g.pending.take(string(m.ID))
-	g.mu.Unlock()
+	c, waits := g.take(string(m.ID))
 	switch {
 	case !waits:
 		return nil, nil // its session is not known
@@ -167,12 +203,16 @@ type configOption struct {
 	Current  json.RawMessage `json:"currentValue"`
 }
 
-// learnMode learns the mode of a session from what the agent sent of its modes and config options.
+// learnMode learns the mode of a session from what the agent sent of its modes and config options, unless the session
+// is being opened.
 func (g *gate) learnMode(session, mode string, options []configOption) {
 	if mode == "" && len(options) == 0 {
 		return
 	}
 	g.sessions.learn(session, func(at *place) {
+		if at.opens {
+			return
+		}
 		if mode != "" {
 			at.mode = mode
 		}
@@ -217,18 +257,26 @@ func (g *gate) answered(c call, id, is json.RawMessage, data []byte) []byte {
 	case "session/list":
 		return g.listed(id, is, "sessions", data)
 	case "thread/start", "thread/resume", "thread/fork":
-		g.sessions.learn(r.Thread.ID, func(at *place) { at.mode, at.open = r.Sandbox.Type, true })
+		g.sessions.learn(r.Thread.ID, func(at *place) {
+			if at.open = true; !at.opens {
+				at.mode = r.Sandbox.Type
+			}
+		})
 	case "session/new", "session/fork":
 		_ = g.locate(r.Session, c.cwd) // it is allowed
 		g.learnMode(r.Session, r.Modes.Current, r.Options)
 	case "session/load", "session/resume":
-		if !g.apart {
+		if !g.apart && !c.unsure {
 			g.learnMode(c.session, r.Modes.Current, r.Options)
 		}
 	case "session/set_mode":
-		g.sessions.learn(c.session, func(at *place) { at.mode = c.mode })
+		if !c.unsure {
+			g.learnMode(c.session, c.mode, nil)
+		}
 	case "session/set_config_option":
-		g.learnMode(c.session, "", r.Options)
+		if !c.unsure {
+			g.learnMode(c.session, "", r.Options)
+		}
 	}
 	return data
 }
