@@ -242,7 +242,7 @@ func (g *gate) between(service *sender, wire servers.Wire) {
 		case refused != nil:
 			err = service.Write(refusal(m.id, refused))
 		case m.method == trees.Method: // the agent has no part in it, and may rest
-			answering.Go(func() { _ = service.Write(g.runGit(ctx, m)) }) // the reader sees the loss
+			err = g.answersGit(ctx, m, service, &answering)
 		case agent == nil && m.method == "initialize":
 			greets = m
 			passes, _ := g.fromAgent(result(m.id, g.greeting))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"switchboard/servers"
 	"switchboard/servers/trees"
@@ -47,15 +48,24 @@ func (p Policy) mayHold(place string) error {
 	return p.mayBeIn(filepath.Dir(all))
 }
 
-// runGit runs a command of git that was judged, and returns the answer.
-func (g *gate) runGit(ctx context.Context, m message) []byte {
+// answersGit has a command of git that was judged run and answered beside the reader. Where too many run, it writes the
+// refusal itself: a service that reads nothing is not read from either.
+func (g *gate) answersGit(ctx context.Context, m message, service *sender, answering *sync.WaitGroup) error {
 	g.take(string(m.id))
 	select {
 	case g.gits <- struct{}{}:
-		defer func() { <-g.gits }()
+		answering.Go(func() {
+			defer func() { <-g.gits }()
+			_ = service.Write(runGit(ctx, m)) // the reader sees the loss
+		})
+		return nil
 	default:
-		return refusal(m.id, errGits)
+		return service.Write(refusal(m.id, errGits))
 	}
+}
+
+// runGit runs a command of git that was judged, and returns the answer.
+func runGit(ctx context.Context, m message) []byte {
 	var request struct {
 		Params trees.Request `json:"params"`
 	}

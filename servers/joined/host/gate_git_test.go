@@ -1,13 +1,18 @@
 package host
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"switchboard/handoff"
+	"switchboard/servers/transport"
 	"switchboard/servers/trees"
 )
 
@@ -89,4 +94,36 @@ func TestGateRunsGit(t *testing.T) {
 			t.Errorf("%s: the agent got %s", kind, got)
 		}
 	}
+}
+
+// TestGateKeepsOneRefusal: where git is busy and the service reads nothing, the gate reads no more of its requests than
+// the one that it refuses.
+func TestGateKeepsOneRefusal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		g := newGate(Policy{}, Setting{Kind: kindACP})
+		for range maxGits {
+			g.gits <- struct{}{}
+		}
+		conn := gated(transport.LinesOver(near), g)
+		service, sent := transport.LinesOver(conn), 0
+		go func() {
+			for ; sent < 100; sent++ {
+				request := fmt.Appendf(nil, `{"id":%d,"method":%q,"params":{"cwd":"/src","args":["worktree","list","--porcelain"]}}`,
+					sent, trees.Method)
+				if service.Write(request) != nil {
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		if sent > 1 {
+			t.Errorf("%d requests were read", sent)
+		}
+		if got, err := service.Read(); err != nil || !strings.Contains(string(got), errGits.Error()) {
+			t.Errorf("answered %s, %v", got, err)
+		}
+		must(t, errors.Join(service.Close(), far.Close()))
+	})
 }
