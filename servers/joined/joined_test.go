@@ -43,6 +43,7 @@ type memory struct {
 	servers  []string            // Guarded by mu
 	acts     []string            // Guarded by mu: acts that were audited
 	refuse   error               // Guarded by mu: the error of the store; nil: none
+	unread   error               // Guarded by mu: its error where machines are read; nil: none
 	putting  func()              // Guarded by mu: called while a machine is stored; nil: nothing
 	changing func(server string) // Guarded by mu: called for each server that is added; nil: nothing
 }
@@ -70,7 +71,7 @@ func (s *memory) Machines(context.Context) (all []Record, err error) {
 	for _, r := range s.kept {
 		all = append(all, r)
 	}
-	return all, nil
+	return all, s.unread
 }
 
 func (s *memory) DropMachine(_ context.Context, key []byte) (bool, error) {

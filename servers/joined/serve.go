@@ -115,6 +115,9 @@ func (m *Machines) handshake(ctx context.Context, conn *socket, g *guest) (*mach
 	var one *machine
 	err = m.afterReading(ctx, func() (err error) {
 		one, err = m.admit(ctx, key, h)
+		if err != nil && (m.unread || m.rejected[hex.EncodeToString(key)] != "") {
+			err = errors.Join(RefusedForNow, err) // what is known here may be old: no refusal for good rests on it
+		}
 		return err
 	})
 	if err != nil {

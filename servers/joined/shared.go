@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,7 +18,7 @@ const readEvery = 2 * time.Second
 // answer, the change is made all the same, so that a machine that comes back is let in.
 func (m *Machines) afterReading(ctx context.Context, change func() error) error {
 	return m.exclusively(ctx, func() error {
-		if m.cfg.Shared {
+		if m.cfg.Shared || m.unread {
 			m.read(ctx)
 		}
 		return change()
@@ -27,7 +28,7 @@ func (m *Machines) afterReading(ctx context.Context, change func() error) error 
 // read takes over what other instances did with machines. It is called in exclusively.
 func (m *Machines) read(ctx context.Context) {
 	records, err := m.cfg.Store.Machines(ctx)
-	if err != nil {
+	if m.unread = err != nil; m.unread {
 		m.cfg.Log.Debug("machines not read", zap.Error(err))
 		return
 	}
@@ -35,6 +36,7 @@ func (m *Machines) read(ctx context.Context) {
 	for _, r := range records {
 		there[hex.EncodeToString(r.Key)] = true
 	}
+	maps.DeleteFunc(m.rejected, func(key, _ string) bool { return !there[key] })
 	for _, one := range m.sorted() {
 		if there[hex.EncodeToString(one.Key)] {
 			continue

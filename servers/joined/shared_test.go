@@ -3,6 +3,7 @@ package joined
 import (
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 
@@ -122,4 +123,45 @@ func TestSharedNameGetsFree(t *testing.T) {
 	read("mini", "mini-lab", "studio")
 	put("1", "mini", "codex")
 	read("mini", "mini-lab")
+}
+
+// TestUnreadIsNotRemoved: a machine is refused for good only by what the store says now. Where it does not answer, or
+// the machine cannot be taken over from it, the machine comes again, and its agents go on.
+func TestUnreadIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	store, key := &memory{kept: map[string]Record{}}, newKey(t)
+	own := key.Public().(ed25519.PublicKey)
+	s := newInstance(t, store, new(memory), newKey(t), true)
+	visit := Visit{URL: s.url, Key: key, Service: s.key.Public().(ed25519.PublicKey), About: codex}
+	refused := func(as string, want Refusal) {
+		t.Helper()
+		visit.Name = as
+		if _, err := visit.Open(t.Context()); !errors.Is(err, want) {
+			t.Errorf("as %s: %v, want %v", as, err, want)
+		}
+	}
+	stores := func(name string, unread error) {
+		t.Helper()
+		body, err := json.Marshal(details{Servers: map[string]string{"codex": ""}, About: codex})
+		must(t, err)
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		store.unread = unread
+		if delete(store.kept, string(own)); name != "" {
+			store.kept[string(own)] = Record{Key: own, Name: name, Body: body}
+		}
+	}
+	down := errors.New("the store is down")
+	stores("mini", down)
+	refused("mini", RefusedForNow)
+	stores("bigpc", nil) // another server here has that name
+	refused("bigpc", RefusedForNow)
+	stores("", nil)
+	refused("bigpc", RefusedKey)
+	stores("mini", nil)
+	must(t, s.afterReading(t.Context(), func() error { return nil }))
+	stores("studio", down) // another instance has renamed it
+	refused("studio", RefusedForNow)
+	stores("mini", nil)
+	refused("studio", RefusedName)
 }
