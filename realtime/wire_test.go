@@ -164,15 +164,12 @@ func expectClose(t *testing.T, conn *websocket.Conn, code int) {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	conn.SetPingHandler(func(string) error { return nil }) // an answer would fail first, where writing has failed
-	for {
-		_, _, err := conn.ReadMessage()
-		if err == nil {
-			continue
-		}
-		if !websocket.IsCloseError(err, code) {
-			t.Fatalf("ended with %v, want %d", err, code)
-		}
-		return
+	var err error
+	for err == nil {
+		_, _, err = conn.ReadMessage()
+	}
+	if !websocket.IsCloseError(err, code) {
+		t.Fatalf("ended with %v, want %d", err, code)
 	}
 }
 
