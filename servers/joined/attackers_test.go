@@ -212,6 +212,18 @@ func TestManyReports(t *testing.T) {
 	}
 }
 
+// TestEarlierVisitComesLate: of two visits of a machine, the later one's line stays, in whatever order they connect.
+func TestEarlierVisitComesLate(t *testing.T) {
+	s, key := fresh(t), newKey(t)
+	serve(t, s.open(t, Visit{Key: key, Invitation: s.invite(t, "mini"), About: codex}))
+	until(t, "mini", func() bool { return s.counts.lines.Load() == 1 })
+	public := key.Public().(ed25519.PublicKey)
+	now := s.find(public).line
+	if s.connect(public, &line{visit: now.visit - 1}) || s.find(public).line != now || now.session.IsClosed() {
+		t.Error("the earlier visit took the place of the later one")
+	}
+}
+
 // TestManyConnections: a machine serves maxStreams connections at a time, and another one when one has ended.
 func TestManyConnections(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ import (
 // A line is a connection that a machine keeps to the service.
 type line struct {
 	session *yamux.Session // Set once
+	visit   uint64         // Set once: visits are numbered as they are let in
 }
 
 // open opens a stream to an agent.

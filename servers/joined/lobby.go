@@ -17,6 +17,7 @@ const (
 type guest struct {
 	from  netip.Addr         // the zero address: not known
 	leave context.CancelFunc // ends the handshake
+	visit uint64             // Set by the handshake: see [line]
 }
 
 // A lobby has the guests, oldest first. If there are too many, one that came with many goes before one that came alone,

@@ -95,6 +95,7 @@ type Machines struct {
 	changing chan struct{}      // a semaphore of 1: its holder changes the set of machines, also in the store
 	rejected map[string]string  // Owned by the holder of changing: records that cannot be used here, by key in hex
 	unread   bool               // Owned by the holder of changing: the store did not answer when it was read last
+	visits   uint64             // Owned by the holder of changing: how many visits were let in, or refused
 	open     sync.WaitGroup     // handshakes and lines; added to under mu unless ended
 	life     context.Context    // Set once: its end ends all lines
 	end      context.CancelFunc // Set once: ends life

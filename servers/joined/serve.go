@@ -27,7 +27,7 @@ import (
 func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, from netip.Addr, known func()) error {
 	life, end := context.WithCancel(m.life)
 	defer end()
-	g := &guest{from, end}
+	g := &guest{from: from, leave: end}
 	if !m.enter(g) {
 		return &handoff.Error{Code: handoff.CodeShutdown, Retry: beat}
 	}
@@ -61,7 +61,7 @@ func (m *Machines) ServeHTTP(w http.ResponseWriter, r *http.Request, from netip.
 	if err != nil {
 		return nil
 	}
-	m.serveLine(one, session, dialled)
+	m.serveLine(one, &line{session, g.visit}, dialled)
 	return nil
 }
 
@@ -115,6 +115,8 @@ func (m *Machines) handshake(ctx context.Context, conn *socket, g *guest) (*mach
 	var one *machine
 	err = m.afterReading(ctx, func() (err error) {
 		one, err = m.admit(ctx, key, h)
+		m.visits++
+		g.visit = m.visits
 		if err != nil && (m.unread || m.rejected[hex.EncodeToString(key)] != "") {
 			err = errors.Join(RefusedForNow, err) // what is known here may be old: no refusal for good rests on it
 		}
@@ -192,8 +194,8 @@ func (m *Machines) differ(was, is *machine) bool {
 
 // serveLine serves a line until it is lost. The line replaces an earlier one of the machine. settled is called once the
 // machine's agents can be dialled through it.
-func (m *Machines) serveLine(one *machine, session *yamux.Session, settled func()) {
-	own := &line{session}
+func (m *Machines) serveLine(one *machine, own *line, settled func()) {
+	session := own.session
 	defer func() { _ = session.Close() }()
 	if !m.connect(one.Key, own) {
 		return
@@ -239,11 +241,11 @@ func waits(pause time.Duration, end <-chan struct{}) bool {
 }
 
 // connect makes own the line of its machine, and has the fleet dial the machine's agents. It returns false if the
-// machine was removed or Run has ended.
+// machine was removed, has a line of a later visit, or Run has ended.
 func (m *Machines) connect(key []byte, own *line) bool {
 	m.mu.Lock()
 	now := m.all[hex.EncodeToString(key)]
-	if now == nil || m.ended {
+	if now == nil || m.ended || now.line != nil && now.line.visit > own.visit {
 		m.mu.Unlock()
 		return false
 	}
