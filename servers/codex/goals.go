@@ -61,7 +61,9 @@ func (a *agent) checkGoal(ctx context.Context, objective string) error {
 	has, err := a.conn.client.goalGet(ctx, a.thread.id)
 	why, size := "", utf8.RuneCountInString(objective)
 	switch refused, answered := errors.AsType[*jsonrpc.Error](err); {
-	case refusedAs(err, refusedOther), refusedAs(err, refusedUnknown):
+	case refusedAs(err, refusedUnknown): // the message lists all methods
+		why = "its Codex knows no goals"
+	case refusedAs(err, refusedOther):
 		why = handoff.ClipRunes(refused.Message, maxDetail)
 	case err != nil && !answered: // nothing was started
 		return a.name().fault(err, handoff.CodeUnreachable, handoff.CodeUnreachable)
