@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"go.uber.org/zap"
-
 	"switchboard/handoff"
 	"switchboard/handoff/router"
 	"switchboard/sessions"
@@ -29,17 +27,14 @@ func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*
 	sender, err := browsers.Open(ctx, browsers.Config{
 		Store: s.store, Dir: p.StateDir, Subject: browsers.Contact(p.PublicURL),
 		Log: s.log.Named("push"),
-		Grant: func(ctx context.Context, principal, login string) (handoff.Grant, bool) {
+		Grant: func(ctx context.Context, principal, login string) (handoff.Grant, bool, error) {
 			all, err := s.store.Logins(ctx, principal)
-			if err != nil { // its subscription is kept, and is told nothing
-				s.log.Warn("logins not read", zap.Error(err))
-				return handoff.Grant{Tools: []string{}}, true
-			}
 			i := slices.IndexFunc(all, func(l sessions.Login) bool { return l.ID == login })
-			if i < 0 {
-				return handoff.Grant{}, false
+			if err != nil || i < 0 {
+				return handoff.Grant{}, false, err
 			}
-			return s.edge.LoginGrant(all[i])
+			g, valid := s.edge.LoginGrant(all[i])
+			return g, valid, nil
 		},
 	})
 	if err != nil {

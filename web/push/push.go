@@ -41,8 +41,8 @@ type Config struct {
 	Dir     string           // the state directory, where earlier versions stored them
 	Subject string           // the sender, for the push services: https://host or an address of mail; see [Contact]
 	// Grant returns what a login may do now; false: it has ended, and its subscriptions end with it. A browser is told
-	// what its login may read. nil: every login may read everything.
-	Grant func(ctx context.Context, principal, login string) (handoff.Grant, bool)
+	// what its login may read; after an error, nothing. nil: every login may read everything.
+	Grant func(ctx context.Context, principal, login string) (handoff.Grant, bool, error)
 	// Plain allows addresses on this machine, for tests.
 	Plain bool
 	Log   *zap.Logger // nil: none
@@ -258,11 +258,16 @@ func (s *Sender) sendToAll(ctx context.Context, n handoff.Notice) {
 		m.Rings, m.Silent = k.Wishes.Rings(n), k.Wishes.Silent(time.Now())
 		text := []byte(handoff.Encode(m))
 		g, valid := handoff.Grant{}, true
+		var unread error
 		if s.cfg.Grant != nil {
-			g, valid = s.cfg.Grant(ctx, k.Caller.Principal, k.Login)
+			g, valid, unread = s.cfg.Grant(ctx, k.Caller.Principal, k.Login)
 		}
 		status := http.StatusGone
 		switch {
+		case unread != nil:
+			s.failed.Add(1)
+			s.cfg.Log.Warn("notification not sent: its login cannot be read", zap.Error(unread))
+			continue
 		case valid && (g.May(handoff.ActRead) != nil || !g.AllowsServer(n.Server)):
 			continue
 		case valid:

@@ -178,11 +178,11 @@ func TestNoticesReachBrowsers(t *testing.T) {
 // TestSubscriptionsEnd: a subscription ends with its login, and when the push service says that it has ended.
 func TestSubscriptionsEnd(t *testing.T) {
 	var mu sync.Mutex
-	alive := true
-	grant := func(_ context.Context, principal, login string) (handoff.Grant, bool) {
+	alive, unread := true, errors.New("the store is away")
+	grant := func(_ context.Context, principal, login string) (handoff.Grant, bool, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		return handoff.Grant{Servers: []string{"bigpc"}}, alive && principal == "owner" && login == "l1"
+		return handoff.Grant{Servers: []string{"bigpc"}}, alive && principal == "owner" && login == "l1", unread
 	}
 	s := running(t, Config{Store: newMemory(), Dir: t.TempDir(), Grant: grant})
 	left := func() int {
@@ -192,9 +192,13 @@ func TestSubscriptionsEnd(t *testing.T) {
 	}
 	gone, out := newBrowser(t), newBrowser(t)
 	gone.status = http.StatusGone
-	for _, b := range []*browser{gone, out} {
-		must(t, b.subscribe(s, "l1"))
-	}
+	must(t, gone.subscribe(s, "l1"))
+	must(t, out.subscribe(s, "l1"))
+	s.Notify(handoff.Notice{Caller: owner, Server: "bigpc", Text: "nobody knows what its login may read"})
+	waitFor(t, func() bool { return s.failed.Load() == 2 && left() == 2 })
+	mu.Lock()
+	unread = nil
+	mu.Unlock()
 	s.Notify(handoff.Notice{Caller: owner, Server: "laptop", Text: "its key may not use that machine"})
 	s.Notify(handoff.Notice{Caller: owner, Server: "bigpc", Text: "a"})
 	waitFor(t, func() bool { return left() == 1 && len(out.messages()) == 1 })
@@ -218,13 +222,13 @@ func TestSubscriptionsEnd(t *testing.T) {
 func TestSubscribedAnewMeanwhile(t *testing.T) {
 	var s *Sender
 	b := newBrowser(t)
-	s = running(t, Config{Store: newMemory(), Dir: t.TempDir(), Grant: func(_ context.Context, _, login string) (handoff.Grant, bool) {
+	s = running(t, Config{Store: newMemory(), Dir: t.TempDir(), Grant: func(_ context.Context, _, login string) (handoff.Grant, bool, error) {
 		if login == "l1" {
 			if err := b.subscribe(s, "l2"); err != nil {
 				t.Error(err)
 			}
 		}
-		return handoff.Grant{}, login == "l2"
+		return handoff.Grant{}, login == "l2", nil
 	}})
 	must(t, b.subscribe(s, "l1"))
 	s.Notify(handoff.Notice{Caller: owner, Text: "a"})
