@@ -14,6 +14,13 @@ import (
 	"switchboard/sessions"
 )
 
+// tables makes the tables of a new file.
+//
+//go:embed tables.sql
+var tables string
+
+// schemas bring older files up to date, each from the version before.
+//
 //go:embed schema_*.sql
 var schemas embed.FS
 
@@ -49,6 +56,12 @@ func (f *file) migrate(ctx context.Context, unclean bool) error {
 		}
 	}
 	return f.change(ctx, func(ctx context.Context, tx transaction) error {
+		if version == 0 {
+			if _, err := tx.ExecContext(ctx, tables+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {
+				return err
+			}
+			version = schemaVersion
+		}
 		for n := version + 1; n <= schemaVersion; n++ {
 			schema, err := schemas.ReadFile(fmt.Sprintf("schema_%d.sql", n))
 			if err != nil {

@@ -28,8 +28,10 @@ func olderFile(t *testing.T, version int, statements ...string) (dir string) {
 	db, err := sql.Open("sqlite", filepath.Join(dir, fileName))
 	must(t, err)
 	defer func() { must(t, db.Close()) }()
-	var all []string
-	for n := 1; n <= version; n++ {
+	first, err := os.ReadFile("testdata/version_1.sql")
+	must(t, err)
+	all := []string{string(first)}
+	for n := 2; n <= version; n++ {
 		schema, err := schemas.ReadFile(fmt.Sprintf("schema_%d.sql", n))
 		must(t, err)
 		all = append(all, string(schema))
@@ -89,8 +91,38 @@ func TestOlderFile(t *testing.T) {
 			t.Errorf("the copy from before: %v", err)
 		}
 	}
-	if files, err := filepath.Glob("schema_*.sql"); err != nil || len(files) != schemaVersion {
+	if files, err := filepath.Glob("schema_*.sql"); err != nil || len(files) != schemaVersion-1 {
 		t.Errorf("version %d has the tables of %q, %v", schemaVersion, files, err)
+	}
+}
+
+// TestUpdatedTables: an updated file has the columns and indexes of a new one.
+func TestUpdatedTables(t *testing.T) {
+	var all [2][]string
+	for i, dir := range []string{t.TempDir(), olderFile(t, 1)} {
+		s := reopened(t, dir)
+		rows, err := s.read.QueryContext(t.Context(), `
+SELECT 'table', m.name, c.name, c.type, c."notnull", c.dflt_value, c.pk, m.sql LIKE '%STRICT%', m.sql LIKE '%WITHOUT ROWID%',
+  iif(m.sql LIKE 'CREATE VIRTUAL%', m.sql, '')
+FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table'
+UNION ALL
+SELECT 'index', m.name, c.name, c."desc", c.key, l."unique", l.partial, l.origin, m.tbl_name, m.sql
+FROM sqlite_master m, pragma_index_list(m.tbl_name) l, pragma_index_xinfo(m.name) c WHERE m.type = 'index' AND l.name = m.name
+ORDER BY 1, 2, 3`)
+		all[i], err = collect(rows, err, func(row *sql.Rows, line *string) error {
+			var columns [10]any
+			var into []any
+			for i := range columns {
+				into = append(into, &columns[i])
+			}
+			err := row.Scan(into...)
+			*line = fmt.Sprint(columns)
+			return err
+		})
+		must(t, err)
+	}
+	if diff := cmp.Diff(all[0], all[1]); diff != "" || len(all[0]) < 100 {
+		t.Errorf("%d lines, -new +updated:\n%s", len(all[0]), diff)
 	}
 }
 
