@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -81,7 +82,7 @@ func soundOf(w string) string {
 			if !strings.HasPrefix(w, rule.letters) {
 				continue
 			}
-			if rule.sound != "" && (separated || out[len(out)-1] != rule.sound[0]) {
+			if rule.sound != "" && (separated || !bytes.HasSuffix(out, []byte(rule.sound[:1]))) {
 				out = append(out, rule.sound...)
 			}
 			separated = false

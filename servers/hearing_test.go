@@ -46,12 +46,13 @@ func TestSounds(t *testing.T) {
 	for a, b := range map[string]string{
 		"cash": "cache", "jason": "json", "sensor": "censor", "century": "sentry", "hetsner": "hetzner", "lair": "layer",
 		"chump": "jump", "graphanna": "grafana", "enginex": "nginx", "zoos": "zeus", "bic": "big", "photo": "foto",
+		"ghcr": "cr", "ghgh-z": "z", // "gh" has no sound
 	} {
 		if soundOf(a) != soundOf(b) || soundOf(a) == "" {
 			t.Errorf("%s is %s, %s is %s", a, soundOf(a), b, soundOf(b))
 		}
 	}
-	for _, none := range []string{"", "12", "aeiou", "日本"} {
+	for _, none := range []string{"", "12", "aeiou", "日本", "gh", "ghigh"} {
 		if got := soundOf(none); got != "" {
 			t.Errorf("%q is %q", none, got)
 		}
@@ -81,6 +82,7 @@ func FuzzHearing(f *testing.F) {
 	f.Add("guild zero two", "build-02")
 	f.Add("sir o gate pairs", "JSON parser chokes on surrogate pairs")
 	f.Add("İ\u0307 oh one", "ß 01")
+	f.Add("g h z", "Bump the ghcr image")
 	f.Fuzz(func(t *testing.T, said, name string) {
 		if len(said) > maxSpoken || len(name) > maxSpoken {
 			return
