@@ -111,7 +111,7 @@ type Front struct {
 	buffers sync.Pool // spares a write buffer for each socket: sockets make their frames themselves
 }
 
-// NewFront checks the configuration and binds the UDP port, which Run closes. Errors are [*handoff.Error].
+// NewFront checks the configuration and binds the UDP port, which Run and Close release.
 func NewFront(c Config) (*Front, error) {
 	u, err := url.Parse(c.ModelURL)
 	if err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
@@ -145,6 +145,9 @@ func NewFront(c Config) (*Front, error) {
 	f.carried = newCarried(c, f.provider)
 	return f, nil
 }
+
+// Close releases the port of a front that never ran. Run has done it otherwise, and Close does nothing then.
+func (f *Front) Close() { f.media.Close() }
 
 // Run runs the calls. When ctx ends, they end with [handoff.CodeShutdown], and Run returns after the last one. It must
 // be called once.

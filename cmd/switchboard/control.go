@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"switchboard/cmd/switchboard/verbs"
@@ -60,17 +61,17 @@ func listenControl(dir string) (net.Listener, error) {
 	return l, nil
 }
 
-// serve sets the handler of an http.Server, which has the API's deadlines already, and returns it.
-func (c control) serve(h *http.Server) *http.Server {
+// handler returns what the socket serves.
+func (c control) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/fleet/", c.api)
 	mux.Handle("GET /mcp/pipe", c.api)
 	mux.Handle("GET /readyz", c.api)
 	mux.HandleFunc("GET /here", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]string{"base": c.base, "voice": c.voice}) // the verb may have ended
+		replyToVerb(w, map[string]string{"base": c.base, "voice": c.voice}, nil)
 	})
-	mux.HandleFunc("GET /machines", c.real)
-	mux.HandleFunc("POST /machines/{server}/test", c.machine)
+	mux.HandleFunc("GET /machines", c.listMachines)
+	mux.HandleFunc("POST /machines/{server}/test", c.testMachine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		var name, link string
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
@@ -80,27 +81,28 @@ func (c control) serve(h *http.Server) *http.Server {
 		if err == nil {
 			link, err = c.link(r.Context(), name)
 		}
-		replyToVerb(w, link, err)
+		replyToVerb(w, map[string]string{"link": link}, err)
 	})
-	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, r *http.Request) { replyToVerb(w, "", c.keys(r.Context())) })
-	h.Handler = mux
-	return h
+	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, r *http.Request) {
+		replyToVerb(w, map[string]string{"link": ""}, c.keys(r.Context()))
+	})
+	return mux
 }
 
-// real replies with the machines that are not simulated, by name, and whether each joined; also those for other
+// listMachines replies with the machines that are not simulated, by name, and whether each joined; also those for other
 // callers.
-func (c control) real(w http.ResponseWriter, _ *http.Request) {
-	all := map[string]bool{}
+func (c control) listMachines(w http.ResponseWriter, _ *http.Request) {
+	joined := map[string]bool{}
 	for _, m := range c.machines(handoff.Grant{}) {
 		if m.Address != "" { // a simulated one has none
-			all[m.Name] = !m.Joined.IsZero()
+			joined[m.Name] = !m.Joined.IsZero()
 		}
 	}
-	_ = json.NewEncoder(w).Encode(all) // the verb may have ended
+	replyToVerb(w, joined, nil)
 }
 
-// machine tests a machine, including those for other callers: the user who runs the service may test every one.
-func (c control) machine(w http.ResponseWriter, r *http.Request) {
+// testMachine tests a machine, including those for other callers: the user who runs the service may test every one.
+func (c control) testMachine(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("server")
 	took, err := c.test(r.Context(), handoff.Grant{}, name)
 	if err != nil {
@@ -113,23 +115,21 @@ func (c control) machine(w http.ResponseWriter, r *http.Request) {
 			answer["address"] = m.Address
 		}
 	}
-	_ = json.NewEncoder(w).Encode(answer) // the verb may have ended
+	replyToVerb(w, answer, nil)
 }
 
-// replyToVerb sends a verb the link, or an error in the words that the verb prints.
-func replyToVerb(w http.ResponseWriter, link string, err error) {
+// replyToVerb sends a verb an answer, or an error in the words that the verb prints. The verb may have ended.
+func replyToVerb(w http.ResponseWriter, answer any, err error) {
+	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
-		_ = json.NewEncoder(w).Encode(map[string]any{ // the verb may have ended
-			"error": handoff.Problem{Code: handoff.CodeInternal, Message: words(err)},
-		})
-		return
+		answer = map[string]any{"error": handoff.Problem{Code: handoff.CodeInternal, Message: words(err)}}
 	}
-	_ = json.NewEncoder(w).Encode(map[string]string{"link": link})
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// errNobody says that no service runs with this state directory.
-var errNobody = errors.New("no Switchboard runs with this state directory; start it first")
+// errNotRunning says that no service runs with this state directory.
+var errNotRunning = errors.New("no Switchboard runs with this state directory; start it first")
 
 // controlTransport connects to the socket of a state directory, and ignores the host of the URL.
 func controlTransport(dir string) *http.Transport {
@@ -138,15 +138,16 @@ func controlTransport(dir string) *http.Transport {
 	}}
 }
 
+// asNotRunning returns [errNotRunning] for an error that means that nothing listens. A service that is too busy to take
+// a connection runs.
+func asNotRunning(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return errNotRunning
+	}
+	return err
+}
+
 // hereClient returns a client of the service that runs with a state directory.
 func hereClient(state, key string) *verbs.Client {
 	return &verbs.Client{HTTP: &http.Client{Transport: controlTransport(state)}, Base: "http://control", Key: key}
-}
-
-// orNobody returns [errNobody] for an error that means that no service runs with this state directory.
-func orNobody(err error) error {
-	if _, dial := errors.AsType[*net.OpError](err); dial {
-		return errNobody
-	}
-	return err
 }

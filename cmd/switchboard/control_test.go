@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"switchboard/handoff"
@@ -147,7 +149,7 @@ func TestControlSocket(t *testing.T) {
 	}
 	second, err := listenControl(dir)
 	must(t, err)
-	served := control{link: func(_ context.Context, name string) (string, error) { return "to " + name, nil }, keys: func(context.Context) error { return errors.New("no keys") }, api: http.NotFoundHandler()}.serve(&http.Server{})
+	served := &http.Server{Handler: control{link: func(_ context.Context, name string) (string, error) { return "to " + name, nil }, keys: func(context.Context) error { return errors.New("no keys") }, api: http.NotFoundHandler()}.handler()}
 	go func() { _ = served.Serve(second) }()
 	defer func() { _ = served.Close() }()
 	here := hereClient(dir, "")
@@ -166,8 +168,12 @@ func TestControlSocket(t *testing.T) {
 	if err := here.ReadKeys(t.Context()); err == nil || err.Error() != "no keys" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := hereClient(t.TempDir(), "").Login(t.Context(), ""); !errors.Is(orNobody(err), errNobody) {
+	if _, err := hereClient(t.TempDir(), "").Login(t.Context(), ""); !errors.Is(asNotRunning(err), errNotRunning) {
 		t.Errorf("nobody there: %v", err)
+	}
+	busy := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EAGAIN)} // it takes no connection now
+	if err := asNotRunning(busy); errors.Is(err, errNotRunning) {
+		t.Error("a service that is busy counts as none")
 	}
 	if _, err := listenControl(filepath.Join(dir, strings.Repeat("long", 30))); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("a long path: %v", err)

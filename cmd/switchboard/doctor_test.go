@@ -171,7 +171,7 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 	dir := t.TempDir()
 	l, err := listenControl(dir)
 	must(t, err)
-	served := control{
+	served := &http.Server{Handler: control{
 		api: http.NotFoundHandler(), voice: "gpt at voice.example.com",
 		machines: func(handoff.Grant) []handoff.Machine {
 			return []handoff.Machine{
@@ -187,7 +187,7 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 			}
 			return time.Millisecond, nil
 		},
-	}.serve(&http.Server{})
+	}.handler()}
 	go func() { _ = served.Serve(l) }()
 	defer func() { _ = served.Close() }()
 	for _, settings := range []string{

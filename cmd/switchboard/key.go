@@ -51,7 +51,7 @@ func changeKeys(
 	}
 	ctx, cancel := context.WithTimeout(ctx, controlWithin)
 	defer cancel()
-	if err := orNobody(hereClient(state, "").ReadKeys(ctx)); !errors.Is(err, errNobody) {
+	if err := asNotRunning(hereClient(state, "").ReadKeys(ctx)); !errors.Is(err, errNotRunning) {
 		return err
 	}
 	return nil

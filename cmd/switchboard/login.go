@@ -22,7 +22,7 @@ func loginVerb(c *console) *cli.Verb {
 			defer cancel()
 			link, err := hereClient(state, "").Login(ctx, name)
 			if err != nil {
-				return orNobody(err)
+				return asNotRunning(err)
 			}
 			return c.say("%s", link)
 		},

@@ -20,10 +20,8 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/handoff/router"
 	"switchboard/servers"
 	"switchboard/servers/joined"
-	"switchboard/servers/responses"
 	"switchboard/sessions"
 )
 
@@ -197,35 +195,32 @@ func (s *service) machinesKey(ctx context.Context, p plan) (ed25519.PrivateKey, 
 	return joined.ParseKey(one.Body)
 }
 
-// fleet opens the machines that joined, and makes the roster of all servers with its fleet. It returns the servers that
-// the fleet starts with, too.
-func (s *service) fleet(
-	ctx context.Context, p plan, agents *responses.Agents, stand *standIns, owners *router.Owners,
-) (*roster, []servers.Spec, error) {
+// makeFleet opens the machines that joined, and makes the roster of all servers with its fleet.
+func (s *service) makeFleet(ctx context.Context) error {
+	p := s.plan
 	key, err := s.machinesKey(ctx, p)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the key that machines know this Switchboard by: %w", err)
+		return fmt.Errorf("the key that machines know this Switchboard by: %w", err)
 	}
 	lines := cmp.Or(p.Lines, new(joined.Lines))
 	if p.Peers.set() {
 		lines.Instance = rand.Text()
 	}
-	r := &roster{kinds: kinds(agents, lines), lines: lines, log: s.log, simulate: stand.servers, busy: s.working}
+	r := &roster{kinds: kinds(s.agents, lines), lines: lines, log: s.log, simulate: s.standIns.servers, busy: s.working}
 	if r.machines, err = joined.Open(ctx, joined.Config{
 		Key: key, Store: &machineStore{in: s.store, shared: p.Peers.set()}, Invited: invitations{s.store},
 		Shared: p.Peers.set(), Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,
 	}, lines); err != nil {
-		return nil, nil, err
+		return err
 	}
-	specs, err := r.first(ctx, p.Servers)
-	s.opened = append(s.opened, stand.machines.listeners...)
-	if err != nil {
-		return nil, nil, err
+	if s.specs, err = r.first(ctx, p.Servers); err != nil {
+		return err
 	}
 	r.fleet, err = servers.New(servers.Config{
-		Specs: specs, Changed: s.serversChanged, Log: s.log.Named("servers"), Hidden: owners.Hidden, ByAPI: s.madeByAPI,
+		Specs: s.specs, Changed: s.serversChanged, Log: s.log.Named("servers"), Hidden: s.owners.Hidden, ByAPI: s.madeByAPI,
 	})
-	return r, specs, err
+	s.roster, s.fleet = r, r.fleet
+	return err
 }
 
 // machineSpec returns the settings of the server of an agent of a machine that joined: those of the configured server

@@ -179,8 +179,8 @@ func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys
 }
 
 // letIn opens the made keys, and returns all keys of the settings, those that were made, and the owner's.
-func (s *service) letIn(ctx context.Context, p plan) ([]web.Key, error) {
-	l := s.settings
+func (s *service) letIn(ctx context.Context) ([]web.Key, error) {
+	l, p := s.settings, s.plan
 	l.made = keysFile(p.StateDir)
 	var err error
 	if p.Peers.set() {

@@ -175,7 +175,7 @@ func serve(
 			return err
 		}
 	}
-	_, _ = fmt.Fprintf(stdout, "%s\n%s\n", service.real, where)
+	_, _ = fmt.Fprintf(stdout, "%s\n%s\n", service.summary, where)
 	var reloads sync.WaitGroup
 	defer reloads.Wait()
 	defer stop()

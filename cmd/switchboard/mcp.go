@@ -40,7 +40,7 @@ func mcpPipe(ctx context.Context, state string, in io.Reader, out io.Writer) err
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "mcp")
 	resp, err := controlTransport(state).RoundTrip(r)
-	if err := orNobody(err); errors.Is(err, errNobody) {
+	if err := asNotRunning(err); errors.Is(err, errNotRunning) {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("ask the running Switchboard: %w", err)

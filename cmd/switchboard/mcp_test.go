@@ -233,7 +233,7 @@ func TestMCPPipe(t *testing.T) {
 		t.Errorf("the program ended: %v", err)
 	}
 	err := mcpPipe(context.Background(), t.TempDir(), in, out)
-	if err == nil || err.Error() != errNobody.Error() {
+	if err == nil || err.Error() != errNotRunning.Error() {
 		t.Errorf("no service: %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"switchboard/handoff"
-	"switchboard/handoff/router"
 	"switchboard/sessions"
 	"switchboard/web/notify"
 	browsers "switchboard/web/push"
@@ -21,10 +20,11 @@ func (all notifiers) Notify(n handoff.Notice) {
 	}
 }
 
-// notify sets up the notices outside of calls: push messages to browsers, and the webhook if the settings have one. It
-// returns their stages, which have to end after those of the calls, whose outcomes may still need a notice.
-func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*browsers.Sender, []stage, error) {
-	sender, err := browsers.Open(ctx, browsers.Config{
+// makeNotices sets up the notices outside of calls: push messages to browsers, and the webhook if the settings have
+// one. Their stages have to end after those of the calls, whose outcomes may still need a notice.
+func (s *service) makeNotices(ctx context.Context) (err error) {
+	p := s.plan
+	s.push, err = browsers.Open(ctx, browsers.Config{
 		Store: s.store, Dir: p.StateDir, Subject: browsers.Contact(p.PublicURL),
 		Log: s.log.Named("push"),
 		Grant: func(ctx context.Context, principal, login string) (handoff.Grant, bool, error) {
@@ -38,18 +38,19 @@ func (s *service) notify(ctx context.Context, p plan, routing *router.Config) (*
 		},
 	})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	s.count(sender)
-	all, stages := notifiers{sender}, []stage{{"push", sender.Run}}
+	s.notices, s.notifies = notifiers{s.push}, []stage{{"push", s.push.Run}}
+	s.counted = append(s.counted, s.push)
 	if address := p.Notify.Webhook.Reveal(); address != "" {
-		hook, err := notify.New(notify.Config{URL: address, Token: p.Notify.Token, Private: p.Notify.AllowPrivate, Log: s.log.Named("notify")})
+		hook, err := notify.New(notify.Config{
+			URL: address, Token: p.Notify.Token, Private: p.Notify.AllowPrivate, Log: s.log.Named("notify"),
+		})
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		s.count(hook)
-		all, stages = append(all, hook), append(stages, stage{"notify", hook.Run})
+		s.notices, s.notifies = append(s.notices, hook), append(s.notifies, stage{"notify", hook.Run})
+		s.counted = append(s.counted, hook)
 	}
-	routing.Notifier = all
-	return sender, stages, nil
+	return nil
 }

@@ -16,8 +16,6 @@ import (
 	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
 	"switchboard/realtime"
-	"switchboard/servers/joined"
-	"switchboard/servers/responses"
 	"switchboard/sessions/redis"
 	"switchboard/web"
 	"switchboard/web/peers"
@@ -48,8 +46,9 @@ type peering struct {
 	leave []func(handoff.Caller)
 }
 
-// peering returns the peering of a plan, which listens for the other instances.
-func (s *service) peering(p plan) (*peering, error) {
+// newPeering returns the peering of the plan, which listens for the other instances.
+func (s *service) newPeering() (*peering, error) {
+	p := s.plan
 	if !p.Peers.set() {
 		return &peering{}, nil
 	}
@@ -61,7 +60,7 @@ func (s *service) peering(p plan) (*peering, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s for other instances: %w", p.Peers.Listen, err)
 	}
-	s.opened = append(s.opened, listen)
+	s.closes("listener", listen)
 	identity, err := peers.NewIdentity()
 	if err != nil {
 		return nil, err
@@ -75,15 +74,6 @@ func (s *service) peering(p plan) (*peering, error) {
 			Fingerprint: identity.Fingerprint(),
 		},
 	}, nil
-}
-
-// agents returns the registry of the agents that this instance runs itself; it is empty at first.
-func (s *service) agents(p plan) *responses.Agents {
-	agents := responses.NewAgents(s.store.Threads(), func() []string { return append(s.settings.ours(), p.StateDir) })
-	if p.Peers.set() {
-		agents.Share()
-	}
-	return agents
 }
 
 // share makes the rate limits of keys count over all instances, and the owners of threads known to all. It returns the
@@ -172,14 +162,15 @@ func (p *peering) drain(ctx context.Context, edge *web.Server, inCall func(hando
 
 // forward makes the forwarder, which sends requests to the home of their caller, and reaches agents through the lines
 // that their machines keep to other instances.
-func (p *peering) forward(s *service, runs *homes.Homes, lines *joined.Lines) {
+func (p *peering) forward(s *service) {
 	if p.shared == nil {
 		return
 	}
 	p.forwarder = peers.New(peers.Config{
-		ID: p.self.ID, Identity: p.identity, Locator: locator{runs}, Lines: lines, Log: s.log.Named("peers"),
+		ID: p.self.ID, Identity: p.identity, Locator: locator{s.handoffs}, Lines: s.roster.lines, Log: s.log.Named("peers"),
 	})
-	lines.Elsewhere = p.forwarder.DialLine
+	s.roster.lines.Elsewhere = p.forwarder.DialLine
+	s.counted = append(s.counted, p.forwarder)
 }
 
 // several returns what the edge knows of other instances: the forwarder, and the living instances for the owner. It is

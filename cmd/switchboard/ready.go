@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,6 +58,9 @@ func (r *readiness) check(ctx context.Context) error {
 	r.mu.Lock()
 	if r.asking || time.Since(r.at) < readyFresh {
 		defer r.mu.Unlock()
+		if r.at.IsZero() {
+			return handoff.StoreDown(errors.New("it has not answered yet"))
+		}
 		return r.last
 	}
 	r.asking = true

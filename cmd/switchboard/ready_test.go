@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,23 @@ func TestReadiness(t *testing.T) {
 		want("", 3)
 		r.stopping.Store(true)
 		want(handoff.CodeShutdown, 3)
+	})
+}
+
+// TestNotReadyUnasked: nobody hears that the store can be written before it has answered for the first time.
+func TestNotReadyUnasked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readiness{recovered: func() error { return nil }, write: func(ctx context.Context) error {
+			<-ctx.Done() // it hangs
+			return ctx.Err()
+		}}
+		var first sync.WaitGroup
+		defer first.Wait()
+		first.Go(func() { _ = r.check(t.Context()) })
+		synctest.Wait()
+		if err := r.check(t.Context()); handoff.CodeOf(err) != handoff.CodeStoreDown {
+			t.Errorf("%v, want that the store is down", err)
+		}
 	})
 }
 

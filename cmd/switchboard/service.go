@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,50 +18,85 @@ import (
 	"switchboard/cmd/switchboard/traces"
 	"switchboard/handoff"
 	"switchboard/handoff/call"
-	"switchboard/handoff/consent"
 	"switchboard/handoff/homes"
 	"switchboard/handoff/router"
-	"switchboard/handoff/tools"
-	"switchboard/handoff/wording"
 	"switchboard/realtime"
-	"switchboard/realtime/models"
 	"switchboard/servers"
+	"switchboard/servers/responses"
 	"switchboard/sessions"
 	"switchboard/web"
 	"switchboard/web/mcp"
 	"switchboard/web/metrics"
-	"switchboard/web/oauth"
+	browsers "switchboard/web/push"
 	webresponses "switchboard/web/responses"
 )
-
-// callHold is how long a call waits for its client to come back.
-const callHold = 2 * time.Minute
 
 // httpGrace is how long open requests may take to end when the service ends.
 const httpGrace = 2 * time.Second
 
-// A service is all parts, wired together. It listens when it is made, and serves in run. Its fields are set once.
+// A service is all parts, wired together. It listens when it is made, and serves in run. Its fields are set once, while
+// it is made.
 type service struct {
 	log        *zap.Logger
 	machineLog *machineLog
-	opened     []net.Listener // close closes them, even if nothing ran
-	store      store
-	ready      *readiness
-	audit      *sessions.Audit
-	traces     *traces.Traces // nil without tracing
-	trace      handoff.Tracer // nil without tracing
+	plan       plan
+	closers    []func()         // called by close, the last first, even if nothing ran
+	counted    []metrics.Source // the parts with metrics
+	settings   *reloading
 	stages     []stage
 	drain      func(context.Context) // hands over to other instances before the stages end
-	counted    []metrics.Source      // the parts with metrics
-	real       string                // one line for people: which parts are real and which simulated
-	base       string                // the URL at which this machine reaches the service
-	voice      string                // the voice model and its host; "": simulated
-	address    string                // the URL of the page
-	handoffs   *homes.Homes          // the work of all callers
-	api        *webresponses.API
-	figures    http.Handler // of /metrics
-	edge       *web.Server
-	settings   *reloading
+
+	// The base, made by openStorage.
+
+	listen net.Listener
+	store  store
+	audit  *sessions.Audit
+	traces *traces.Traces // nil without tracing
+	trace  handoff.Tracer // nil without tracing
+
+	// The machines, made by makeMachines.
+
+	agents   *responses.Agents // those that this instance runs itself; empty at first
+	owners   *router.Owners
+	standIns *simulatedFleet
+	roster   *roster
+	fleet    *servers.Fleet
+	specs    []servers.Spec // those that the fleet starts with
+
+	// The work of all callers, made by makeWork.
+
+	queues   *router.Queues
+	counts   *router.Counts
+	notices  notifiers
+	push     *browsers.Sender
+	notifies []stage // those of notices
+	peers    *peering
+	shares   []stage // what instances share with the others
+	handoffs *homes.Homes
+
+	// The fronts, made by makeFronts.
+
+	voice     *simulators // the simulated voice model; empty if there is a real one
+	simulated bool        // the voice model is simulated
+	calls     *call.Calls
+	broken    *sessions.BrokenCalls
+	front     *realtime.Front
+	api       *webresponses.API
+	mcp       *mcp.Front
+
+	// The edge, made by makeEdge.
+
+	limited *web.Listener
+	ready   *readiness
+	edge    *web.Server
+	figures http.Handler // of /metrics
+
+	// Texts, made by describe.
+
+	summary string // one line for people: which parts are real and which simulated
+	base    string // the URL at which this machine reaches the service
+	model   string // the voice model and its host; "": simulated
+	address string // the URL of the page
 }
 
 // Parts that are made early reach those that are made late through these methods, none of which is called before all
@@ -84,256 +119,155 @@ func (s *service) grantAgain(ctx context.Context, by string, c handoff.Caller) (
 
 // newService builds a service. After an error nothing runs, and nothing is left open.
 func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) {
-	s := &service{machineLog: newMachineLog()}
+	s := &service{machineLog: newMachineLog(), plan: p}
 	s.log = log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewTee(c, s.machineLog) }))
-	s.settings = &reloading{load: p.Again, initial: &p.settings, current: &p.settings, setKeys: s.setKeys}
-	if err := s.build(ctx, p); err != nil {
-		s.close()
-		return nil, err
+	s.settings = &reloading{load: p.Again, initial: &s.plan.settings, current: &s.plan.settings, setKeys: s.setKeys}
+	s.counted = []metrics.Source{thisBuild()}
+	for _, step := range []func(context.Context) error{
+		s.openStorage, s.makeMachines, s.makeWork, s.makeFronts, s.makeEdge, s.orderStages,
+	} {
+		if err := step(ctx); err != nil {
+			s.close()
+			return nil, err
+		}
 	}
 	return s, nil
 }
 
-// build makes and connects all parts, each after those that it needs.
-func (s *service) build(ctx context.Context, p plan) error {
-	listen, err := net.Listen("tcp", p.Listen)
-	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w", p.Listen, err)
+// openStorage opens the port, the store, the audit and the traces.
+func (s *service) openStorage(ctx context.Context) (err error) {
+	if s.listen, err = net.Listen("tcp", s.plan.Listen); err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", s.plan.Listen, err)
 	}
-	s.opened = append(s.opened, listen)
-	if s.store, err = openStore(ctx, p, s.log.Named("sessions")); err != nil {
+	s.closes("listener", s.listen)
+	if s.store, err = openStore(ctx, s.plan, s.log.Named("sessions")); err != nil {
 		return err
 	}
-	if s.audit, err = sessions.OpenAudit(p.StateDir); err != nil {
+	s.closes("store", s.store)
+	s.counted = append(s.counted, s.store)
+	if s.audit, err = sessions.OpenAudit(s.plan.StateDir); err != nil {
 		return err
 	}
-	if err := s.traced(p); err != nil {
+	s.closes("audit", s.audit)
+	return s.openTraces()
+}
+
+// makeMachines makes the fleet: the machines of the settings, those that joined, or simulated ones.
+func (s *service) makeMachines(ctx context.Context) error {
+	s.agents = responses.NewAgents(s.store.Threads(), func() []string { return append(s.settings.ours(), s.plan.StateDir) })
+	if s.plan.Peers.set() {
+		s.agents.Share()
+	}
+	s.owners = router.NewOwners(s.store)
+	s.standIns = &simulatedFleet{log: s.log, agents: s.agents, plan: s.plan, made: make(chan *simulators, 1)}
+	s.closers = append(s.closers, s.standIns.close)
+	if err := s.makeFleet(ctx); err != nil {
 		return err
 	}
-	agents := s.agents(p)
-	sims := &simulators{log: s.log, agents: agents}
-	err = sims.speak(&p)
-	s.opened = append(s.opened, sims.listeners...)
-	if err != nil {
+	s.settings.roster = s.roster
+	s.counted = append(s.counted, s.fleet, s.roster.machines)
+	return nil
+}
+
+// makeWork makes what gives work to machines and reports on it, with what instances share of it.
+func (s *service) makeWork(ctx context.Context) (err error) {
+	p := s.plan
+	s.queues, s.counts = router.NewQueues(), router.NewCounts(s.fleet)
+	if err := s.makeNotices(ctx); err != nil {
 		return err
 	}
-	owners, queues := router.NewOwners(s.store), router.NewQueues()
-	stand := &standIns{machines: &simulators{log: s.log, agents: agents}, plan: p, start: make(chan []stage, 1)}
-	there, specs, err := s.fleet(ctx, p, agents, stand, owners)
-	if err != nil {
+	if s.peers, err = s.newPeering(); err != nil {
 		return err
 	}
-	fleet, counts := there.fleet, router.NewCounts(there.fleet)
-	s.settings.roster = there
 	routing := router.Config{
-		Queues: queues, Owners: owners, Counts: counts,
-		Fleet: fleet, Store: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
+		Queues: s.queues, Owners: s.owners, Counts: s.counts, Notifier: s.notices,
+		Fleet: s.fleet, Store: s.store, Auditor: s.audit, Log: s.log.Named("handoff"),
 		AskAgain: time.Duration(p.Approvals.AskAgain), GiveUp: time.Duration(p.Approvals.GiveUp),
 		Silence: time.Duration(p.Work.Silence), Patience: time.Duration(p.Work.Patience),
 	}
-	pushed, after, err := s.notify(ctx, p, &routing)
+	s.shares = s.peers.share(s, &routing)
+	s.handoffs = s.peers.homes(routing)
+	s.peers.forward(s)
+	s.counted = append(s.counted, s.queues, s.counts)
+	return nil
+}
+
+// makeEdge makes the server that lets requests in.
+func (s *service) makeEdge(ctx context.Context) error {
+	p := s.plan
+	s.describe()
+	keys, err := s.letIn(ctx)
 	if err != nil {
 		return err
 	}
-	beside, err := s.peering(p)
-	if err != nil {
-		return err
-	}
-	after = append(after, beside.share(s, &routing)...)
-	runs := beside.homes(routing)
-	s.handoffs = runs
-	beside.forward(s, runs, there.lines)
-	calls, broken := s.calls(p, fleet, runs), sessions.NewBrokenCalls(s.store, s.store)
-	front, err := s.front(p, calls, broken, beside)
-	if err != nil {
-		return err
-	}
-	if s.api, err = s.responses(fleet, runs); err != nil {
-		return err
-	}
-	agentFront := s.mcp(backend(fleet, runs, calls), runs, beside.self.ID)
-	s.describe(p, sims.voice, specs, listen.Addr())
-	programs := s.oauth(p)
-	keys, err := s.letIn(ctx, p)
-	if err != nil {
-		return err
-	}
-	s.ready = newReadiness(s.store, func() error { return runs.Recovered(ctx, 0) })
-	limited := web.Limit(listen, p.TrustedProxies, s.log.Named("web"))
+	s.ready = newReadiness(s.store, func() error { return s.handoffs.Recovered(ctx, 0) })
+	s.limited = web.Limit(s.listen, p.TrustedProxies, s.log.Named("web"))
 	s.edge, err = web.New(web.Config{
 		Entrance: web.Entrance{
-			Keys: keys, Listen: listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.TrustedProxies,
+			Keys: keys, Listen: s.listen.Addr().String(), PublicURL: p.PublicURL, TrustedProxies: p.TrustedProxies,
 		},
-		Router: runs, Store: edgeMemory{s.store, broken}, Fleet: fleet, Decisions: s.audit, Push: pushed,
-		VoiceFront: web.VoiceFront{Front: front, Calls: front, Levels: calls, Voice: sims.voiceInfo(p.Model, p.Speech.Language)},
+		Router: s.handoffs, Store: edgeMemory{s.store, s.broken}, Fleet: s.fleet, Decisions: s.audit, Push: s.push,
+		VoiceFront: web.VoiceFront{
+			Front: s.front, Calls: s.front, Levels: s.calls, Voice: voiceInfo(p.Model, s.simulated, p.Speech.Language),
+		},
 		Ownership: web.Ownership{
-			Owner: ownerName, Joining: joining{there.machines}, Reload: s.settings.reload, MachineLog: s.machineLog.of,
-			Address: s.page, Line: there.machines.ServeHTTP,
+			Owner: ownerName, Joining: joining{s.roster.machines}, Reload: s.settings.reload, MachineLog: s.machineLog.of,
+			Address: s.page, Line: s.roster.machines.ServeHTTP,
 		},
-		Programs: web.Programs{Responses: s.api, MCP: agentFront, MCPPipe: agentFront.Pipe, OAuth: programs},
-		Several:  beside.several(),
+		Programs: web.Programs{Responses: s.api, MCP: s.mcp, MCPPipe: s.mcp.Pipe, OAuth: s.newOAuth()},
+		Several:  s.peers.several(),
 		Metrics:  http.HandlerFunc(s.serveFigures),
 		Ready:    s.ready.check, Trace: s.trace, Log: s.log.Named("web"),
 	})
 	if err != nil {
 		return err
 	}
-	beside.taken = front.Resume
-	beside.leave = []func(handoff.Caller){front.Leave, s.edge.Leave}
-	s.drain = func(ctx context.Context) { beside.drain(ctx, s.edge, front.Busy) }
-	s.count(thisBuild(), s.store, fleet, queues, counts, calls, s.api, agentFront, programs, front, limited, s.edge,
-		there.machines, beside.several().Peers)
+	s.counted = append(s.counted, s.limited, s.edge)
 	s.figures = metrics.Handler(s.log.Named("metrics"), s.counted...)
-	absent := newAbsenceWatch(p.Gone, fleet.Known, runs.Waiting, routing.Notifier.Notify)
-	desks := &watchAll{fleet: fleet, runs: runs, held: queues.Held, tried: map[string]time.Time{}}
-	after = slices.Concat([]stage{{"absent machines", absent.run}, {"watch all", desks.run}}, after,
-		[]stage{{"agents", agents.Run}, {"fleet", fleet.Run}, {"machines", there.machines.Run}},
-		sims.stages, []stage{{"simulated machines", stand.run}, {"sessions", s.store.Run}})
-	if s.traces != nil {
-		after = append(after, stage{"traces", s.traces.Run})
-	}
-	first := append(beside.stages(s), stage{"responses", s.api.Run}, stage{"router", runs.Run}, stage{"voice", front.Run})
-	return s.stage(p, limited, runs.Recovered, after, first...)
-}
-
-// front returns the voice front: it takes calls and connects to the voice model.
-func (s *service) front(
-	p plan, calls realtime.Router, broken realtime.Broken, beside *peering,
-) (*realtime.Front, error) {
-	language := wording.Language(p.Speech.Language)
-	var ticks func(string, []byte)
-	if p.Debug.Ticks {
-		ticks = s.keepTicks(filepath.Join(p.StateDir, "ticks"))
-	}
-	var carried realtime.Carried
-	if !p.Peers.set() { // with peers, the documents are those of all instances
-		carried = sessions.CarriedCalls{Documents: s.store}
-	}
-	c := realtime.Config{
-		Carried:  carried,
-		Again:    s.grantAgain,
-		Ticks:    ticks,
-		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key.Reveal(),
-		Router: s.tracedCalls(calls), Tools: tools.In(language), Partings: partings(language),
-		Backchannel: consent.Backchannel, Echo: consent.Echoes, Spending: s.store, Tariff: p.Model.tariff(), Billed: s.billed,
-		Media: p.media(), Direct: p.Model.direct(), Hold: callHold, Broken: broken, Effort: p.Model.Reasoning.Effort,
-		Instance: beside.self.ID, Log: s.log.Named("realtime"),
-	}
-	if all, shared := beside.calls(s.store); shared {
-		c.OpenCalls, c.Attached = openCalls{all}, all
-	}
-	return realtime.NewFront(c)
-}
-
-// oauth returns the part with which programs ask for access; nil unless the settings allow it. It needs s.address.
-func (s *service) oauth(p plan) web.OAuth {
-	if !p.MCP.OAuth {
-		return nil
-	}
-	return oauth.New(oauth.Config{
-		Issuer: strings.TrimSuffix(s.address, "/"), Apps: s.store, Audit: s.audit, Transport: p.Documents,
-		Log: s.log.Named("oauth"),
-	})
-}
-
-// partings returns the sentences before the end of a call, in the language that its client chose, or else in that of
-// the settings.
-func partings(configured wording.Language) func(string) realtime.Partings {
-	return func(chosen string) realtime.Partings {
-		l := cmp.Or(wording.Language(chosen), configured)
-		return realtime.Partings{Money: l.MoneyUsedUp(), Minute: l.LastMinute()}
-	}
-}
-
-// stage orders the stages by their end: the router ends before the voice, so that open requests are still answered
-// there. Nothing is served before the work of an earlier process has been read, or [recoverWithin] has passed:
-// otherwise callers would hear that their work does not exist.
-func (s *service) stage(
-	p plan, limited net.Listener, recovered func(context.Context, time.Duration) error, after []stage, first ...stage,
-) error {
-	verbs, err := listenControl(p.StateDir)
-	if err != nil {
-		return err
-	}
-	s.opened = append(s.opened, verbs)
-	s.stages = append(append([]stage{
-		{"control", func(ctx context.Context) error {
-			_ = recovered(ctx, recoverWithin) // on failure, each request gets the error
-			return serveHTTP(ctx, s.control().serve(s.edge.HTTPServer()), verbs, "", "")
-		}},
-		{"http", func(ctx context.Context) error {
-			_ = recovered(ctx, recoverWithin)
-			return serveHTTP(ctx, s.edge.HTTPServer(), limited, p.TLS.CertFile, p.TLS.KeyFile)
-		}},
-	}, first...), after...)
 	return nil
 }
 
-// calls returns what serves voice calls, with the fleet and the router.
-func (s *service) calls(p plan, fleet *servers.Fleet, runs *homes.Homes) *call.Calls {
-	return call.New(call.Config{
-		Handoffs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
-		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet, Trees: fleet, Work: runs, Questions: runs},
-		Updates: handoff.SpeechLevel(p.Speech.Updates), Language: wording.Language(p.Speech.Language),
-		AskAgain: time.Duration(p.Approvals.AskAgain), Log: s.log.Named("call"),
-	})
-}
-
-// billed adds the cost of a call to its caller's history. A caller without a name has no history.
-func (s *service) billed(ctx context.Context, b realtime.Bill) error {
-	if b.Caller.Nameless() {
-		return nil
+// orderStages orders the stages by their end: the router ends before the voice, so that open requests are still
+// answered there. Nothing is served before the work of an earlier process has been read, or [recoverWithin] has passed:
+// otherwise callers would hear that their work does not exist.
+func (s *service) orderStages(context.Context) error {
+	verbs, err := listenControl(s.plan.StateDir)
+	if err != nil {
+		return err
 	}
-	return s.store.AddSaid(ctx, b.Caller, []sessions.Said{{
-		ID: "call " + b.Call, At: b.Began.Add(b.Took), Who: sessions.WhoCall, Text: callWords(b),
-	}})
-}
-
-// callWords describes an ended call: "A call of 12 minutes, about $1.48".
-func callWords(b realtime.Bill) string {
-	cost := fmt.Sprintf("about %s", b.Cost)
-	switch {
-	case b.Priced && b.Cost == 0:
-		cost = "at no cost"
-	case !b.Priced:
-		cost = fmt.Sprintf("%d tokens", b.Tokens.Sum())
-	case b.Cost < models.Dollar/200:
-		cost = b.Cost.String()
+	s.closes("listener", verbs)
+	s.peers.taken = s.front.Resume
+	s.peers.leave = []func(handoff.Caller){s.front.Leave, s.edge.Leave}
+	s.drain = func(ctx context.Context) { s.peers.drain(ctx, s.edge, s.front.Busy) }
+	absent := newAbsenceWatch(s.plan.Gone, s.fleet.Known, s.handoffs.Waiting, s.notices.Notify)
+	watches := &watchAll{fleet: s.fleet, runs: s.handoffs, held: s.queues.Held, tried: map[string]time.Time{}}
+	s.stages = slices.Concat(
+		[]stage{
+			{"control", func(ctx context.Context) error {
+				_ = s.handoffs.Recovered(ctx, recoverWithin) // on failure, each request gets the error
+				h := s.edge.HTTPServer()                     // with the deadlines of the API
+				h.Handler = s.control().handler()
+				return serveHTTP(ctx, h, verbs, "", "")
+			}},
+			{"http", func(ctx context.Context) error {
+				_ = s.handoffs.Recovered(ctx, recoverWithin)
+				return serveHTTP(ctx, s.edge.HTTPServer(), s.limited, s.plan.TLS.CertFile, s.plan.TLS.KeyFile)
+			}},
+		},
+		s.peers.stages(s),
+		[]stage{
+			{"responses", s.api.Run}, {"router", s.handoffs.Run}, {"voice", s.front.Run},
+			{"absent machines", absent.run}, {"watch all", watches.run},
+		},
+		s.notifies, s.shares,
+		[]stage{{"agents", s.agents.Run}, {"fleet", s.fleet.Run}, {"machines", s.roster.machines.Run}},
+		s.voice.stages,
+		[]stage{{"simulated machines", s.standIns.run}, {"sessions", s.store.Run}},
+	)
+	if s.traces != nil {
+		s.stages = append(s.stages, stage{"traces", s.traces.Run})
 	}
-	return fmt.Sprintf("A call of %s, %s", wording.English.AgeWords(b.Took), cost)
-}
-
-// backend returns what the tools of a front other than calls work on.
-func backend(fleet *servers.Fleet, runs *homes.Homes, calls *call.Calls) tools.Backend {
-	return tools.Backend{
-		Directory: fleet, Resolver: fleet, Namer: fleet, Trees: fleet,
-		Work: runs, Questions: runs, Giver: runs, Handoffs: runs, Decisions: runs, Levels: calls,
-	}
-}
-
-// mcp returns the front that offers the tools to other agents.
-func (s *service) mcp(back tools.Backend, runs *homes.Homes, instance string) *mcp.Front {
-	return mcp.New(mcp.Config{
-		Backend: back, Work: runs, Version: thisBuild().String(), Page: s.page, Trace: s.trace,
-		Instance: instance, Log: s.log.Named("mcp"),
-	})
-}
-
-// responses returns the front that offers the fleet as models of OpenAI's Responses API.
-func (s *service) responses(fleet *servers.Fleet, runs *homes.Homes) (*webresponses.API, error) {
-	return webresponses.New(webresponses.Config{
-		Handoffs: runs, Attending: runs, Work: runs, Questions: runs, Directory: fleet, Store: s.store,
-		Log: s.log.Named("responses"),
-	})
-}
-
-// count adds parts to the sources of metrics, and ignores parts without metrics.
-func (s *service) count(parts ...any) {
-	for _, p := range parts {
-		if source, ok := p.(metrics.Source); ok {
-			s.counted = append(s.counted, source)
-		}
-	}
+	return nil
 }
 
 // run runs the service until ctx ends.
@@ -357,49 +291,47 @@ func (s *service) run(ctx context.Context) error {
 	return err
 }
 
+// closes has close close a part. What has closed it already has logged why.
+func (s *service) closes(name string, part io.Closer) {
+	s.closers = append(s.closers, func() {
+		if err := part.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			s.log.Error("not closed", zap.String("part", name), zap.Error(err))
+		}
+	})
+}
+
 // close closes everything that is open. Only run and a failed newService call it, at the end.
 func (s *service) close() {
-	for _, l := range s.opened {
-		_ = l.Close() // fails if a server has closed it already
-	}
-	if s.audit != nil {
-		if err := s.audit.Close(); err != nil {
-			s.log.Error("audit not closed", zap.Error(err))
-		}
-	}
-	if s.store != nil {
-		if err := s.store.Close(); err != nil {
-			s.log.Error("sessions not saved", zap.Error(err))
-		}
+	for _, close := range slices.Backward(s.closers) {
+		close()
 	}
 }
 
 // describe sets the texts that a start prints, and the addresses.
-func (s *service) describe(p plan, simulated bool, specs []servers.Spec, listen net.Addr) {
+func (s *service) describe() {
+	p := s.plan
 	voice := "voice: simulated (set OPENAI_API_KEY for a real one)"
-	if !simulated {
-		s.voice = p.Model.Name + " at " + hostOf(p.Model.URL)
-		voice = "voice: " + s.voice
+	if !s.simulated {
+		s.model = p.Model.Name + " at " + hostOf(p.Model.URL)
+		voice = "voice: " + s.model
 	}
-	names := strings.Join(namesOf(specs), ", ")
+	names := strings.Join(namesOf(s.specs), ", ")
 	machines := "machines: " + names
-	if slices.ContainsFunc(specs, func(spec servers.Spec) bool { return spec.Simulated }) {
+	if slices.ContainsFunc(s.specs, func(spec servers.Spec) bool { return spec.Simulated }) {
 		machines = "machines: simulated (" + names + "; name yours in switchboard.yaml, or use --codex)"
 	}
-	s.real = voice + "; " + machines
+	s.summary = voice + "; " + machines
 	host, _, _ := net.SplitHostPort(p.Listen) // valid, since net.Listen took it
-	_, port, _ := net.SplitHostPort(listen.String())
+	_, port, _ := net.SplitHostPort(s.listen.Addr().String())
 	s.base = baseOf(net.JoinHostPort(host, port), p.TLS.CertFile != "")
-	s.address = cmp.Or(p.PublicURL, s.base)
-	s.address = strings.TrimSuffix(s.address, "/") + "/"
+	s.address = strings.TrimSuffix(cmp.Or(p.PublicURL, s.base), "/") + "/"
 }
 
 // control returns what the verbs beside this service may do.
 func (s *service) control() control {
-	fleet := s.settings.roster.fleet
 	return control{
-		link: s.link, test: fleet.Test, machines: fleet.Machines, api: s.edge.Inside(ownerName), base: s.base, voice: s.voice,
-		keys: s.settings.keys,
+		link: s.link, test: s.fleet.Test, machines: s.fleet.Machines, api: s.edge.Inside(ownerName), base: s.base,
+		voice: s.model, keys: s.settings.keys,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 
 	"go.uber.org/zap"
@@ -42,11 +41,7 @@ func simulateVerb(c *console) *cli.Verb {
 // simulate runs the simulated voice and machines until ctx ends.
 func simulate(ctx context.Context, port int, speed float64, stdout io.Writer, log *zap.Logger) error {
 	s := &simulators{log: log, port: port}
-	defer func() {
-		for _, l := range s.listeners {
-			_ = l.Close() // fails if a simulator has closed it already
-		}
-	}()
+	defer s.close()
 	var text strings.Builder
 	voice, err := s.serve("simulated voice", carryingVoice(simulator.Config{Hurry: speed, Log: log}, rtc.Config{}))
 	if err != nil {
@@ -55,14 +50,9 @@ func simulate(ctx context.Context, port int, speed float64, stdout io.Writer, lo
 	fmt.Fprintf(&text, "model: {url: \"ws://%s/v1/realtime\", name: %s}\nservers:\n", voice, simulator.Name)
 	world := machines.NewWorld(machines.Config{Speed: speed, Log: log})
 	for _, m := range world.Machines() {
-		url := nobodyThere
-		if !m.Down {
-			address, err := s.serve("simulated "+m.Name,
-				func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
-			if err != nil {
-				return err
-			}
-			url = "ws://" + address
+		url, err := s.machine(world, m)
+		if err != nil {
+			return err
 		}
 		fmt.Fprintf(&text, "  - {name: %s, kind: %s, url: %q}\n", m.Name, codex.Name, url)
 	}

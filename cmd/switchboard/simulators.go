@@ -31,40 +31,46 @@ const nobodyThere = "ws://127.0.0.1:1"
 // ownMachine is the simulated machine that has an agent of our own instead of an app-server.
 const ownMachine = "laptop"
 
-// simulators replace the voice model and the machines that are not configured. They speak the real wire protocols: each
-// listens on loopback.
+// simulators are the simulated voice model or machines. They speak the real wire protocols: each listens on loopback.
 type simulators struct {
 	log       *zap.Logger
-	agents    *responses.Agents // the agents of simulated machines are added to it
-	voice     bool              // the voice model is simulated
+	port      int // of the next simulator; 0: any free port
 	stages    []stage
 	listeners []net.Listener
-	port      int // of the next simulator; 0: any free port
 }
 
-// speak simulates the voice model of a plan that has none.
-func (s *simulators) speak(p *plan) error {
-	if p.Model.URL != "" {
-		return nil
+// close closes what no stage has taken over.
+func (s *simulators) close() {
+	for _, l := range s.listeners {
+		_ = l.Close() // fails if a simulator has closed it already
 	}
-	s.voice = true
-	log := s.log.Named("simulated voice")
-	voice := simulator.Config{Hurry: p.Hurry, Log: log}
+}
+
+// model makes the simulated voice model of a plan, and returns the settings with which it is used.
+func (s *simulators) model(p plan) (modelSettings, error) {
+	voice := simulator.Config{Hurry: p.Hurry, Log: s.log.Named("simulated voice")}
 	run := simulator.New(voice).Serve
 	if p.Model.direct() {
 		run = carryingVoice(voice, p.media())
 	}
 	address, err := s.serve("simulated voice", run)
-	if err != nil {
-		return err
-	}
-	p.Model.URL, p.Model.Name = "ws://"+address+"/v1/realtime", simulator.Name
-	p.Model.Key, p.Model.Aliases = secret{}, nil
-	return nil
+	m := p.Model
+	m.URL, m.Name, m.Key, m.Aliases = "ws://"+address+"/v1/realtime", simulator.Name, secret{}, nil
+	return m, err
 }
 
-// work starts to listen for the simulated machines, and returns their servers.
-func (s *simulators) work(p plan) (all []servers.Spec, err error) {
+// machine makes a simulated machine with an app-server, and returns its URL.
+func (s *simulators) machine(world *machines.World, m machines.Machine) (string, error) {
+	if m.Down {
+		return nobodyThere, nil
+	}
+	address, err := s.serve("simulated "+m.Name,
+		func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
+	return "ws://" + address, err
+}
+
+// fleet makes the simulated machines of a plan, and returns their servers. The agents of some are added to agents.
+func (s *simulators) fleet(p plan, agents *responses.Agents) (all []servers.Spec, err error) {
 	world := p.World
 	if world == nil {
 		world = machines.NewWorld(machines.Config{Speed: p.Hurry, Story: p.Story, Log: s.log.Named("simulated machines")})
@@ -72,18 +78,13 @@ func (s *simulators) work(p plan) (all []servers.Spec, err error) {
 	for _, m := range world.Machines() {
 		spec := servers.Spec{Name: m.Name, Aliases: m.Aliases, Kind: codex.Name, Dir: m.Dir, Projects: m.Projects,
 			Simulated: true}
-		way := &transport.WebSocket{URL: nobodyThere}
-		spec.Own = &codex.Config{Way: way}
-		switch {
-		case m.Down: // nothing listens there
-		case m.Name == ownMachine:
-			spec.Kind, spec.Own = responses.Name, nil
-			spec.Dial, spec.Metrics, err = s.agent(m, p.Hurry)
-		default:
-			var address string
-			address, err = s.serve("simulated "+m.Name,
-				func(ctx context.Context, l net.Listener) error { return world.Serve(ctx, m.Name, l) })
-			way.URL = "ws://" + address
+		if m.Name == ownMachine {
+			spec.Kind = responses.Name
+			spec.Dial, spec.Metrics, err = s.agent(agents, m, p.Hurry)
+		} else {
+			way := &transport.WebSocket{}
+			way.URL, err = s.machine(world, m)
+			spec.Own = &codex.Config{Way: way}
 		}
 		if err != nil {
 			return nil, err
@@ -93,46 +94,58 @@ func (s *simulators) work(p plan) (all []servers.Spec, err error) {
 	return all, nil
 }
 
-// standIns are the simulated machines of a service. They are made when the service has no real machine for the first
-// time, and then run until it ends.
-type standIns struct {
-	machines *simulators    // Set once
-	plan     plan           // Set once
-	start    chan []stage   // their stages; sent once, when they are made
-	specs    []servers.Spec // Owned by the goroutine that changes the fleet; nil until they are made
+// A simulatedFleet is the simulated machines of a service. They are made when the service has no real machine for the
+// first time, and then run until it ends.
+type simulatedFleet struct {
+	log    *zap.Logger       // Set once
+	agents *responses.Agents // Set once
+	plan   plan              // Set once
+	made   chan *simulators  // the machines; sent once
+	specs  []servers.Spec    // Owned by the goroutine that changes the fleet; nil until they are made
 }
 
 // servers returns the servers of the simulated machines, which it makes at the first call.
-func (s *standIns) servers() ([]servers.Spec, error) {
-	if s.specs != nil {
-		return s.specs, nil
+func (f *simulatedFleet) servers() ([]servers.Spec, error) {
+	if f.specs != nil {
+		return f.specs, nil
 	}
-	specs, err := s.machines.work(s.plan)
+	s := &simulators{log: f.log}
+	specs, err := s.fleet(f.plan, f.agents)
 	if err != nil {
+		s.close() // the next call makes them all again
 		return nil, err
 	}
-	s.start <- s.machines.stages
-	s.specs = specs
+	f.made <- s
+	f.specs = specs
 	return specs, nil
 }
 
 // run waits until the machines are made, and runs them until ctx ends.
-func (s *standIns) run(ctx context.Context) error {
+func (f *simulatedFleet) run(ctx context.Context) error {
 	select {
-	case stages := <-s.start:
-		return runStages(ctx, s.machines.log, stages)
+	case s := <-f.made:
+		return runStages(ctx, f.log, s.stages)
 	case <-ctx.Done():
 		return nil
+	}
+}
+
+// close closes the machines if they never ran. Only one goroutine is left then.
+func (f *simulatedFleet) close() {
+	select {
+	case s := <-f.made:
+		s.close()
+	default:
 	}
 }
 
 // carryingVoice returns a function that runs a simulated voice model to which browsers connect directly by WebRTC. Its
 // media is at the addresses of media, but on a port of its own.
 func carryingVoice(c simulator.Config, media rtc.Config) func(context.Context, net.Listener) error {
+	if host, _, err := net.SplitHostPort(media.UDP); err == nil {
+		media.UDP = net.JoinHostPort(host, "0")
+	}
 	return func(ctx context.Context, l net.Listener) error {
-		if host, _, err := net.SplitHostPort(media.UDP); err == nil {
-			media.UDP = net.JoinHostPort(host, "0")
-		}
 		engine, err := rtc.Listen(media, c.Log)
 		if err != nil {
 			return err
@@ -151,7 +164,9 @@ func carryingVoice(c simulator.Config, media rtc.Config) func(context.Context, n
 
 // agent makes an agent of our own for a simulated machine. Its model and its tools are simulated, everything else is
 // the real agent. Its sessions last as long as the machine.
-func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, iter.Seq[handoff.Metric], error) {
+func (s *simulators) agent(
+	agents *responses.Agents, m machines.Machine, hurry float64,
+) (servers.Dial, iter.Seq[handoff.Metric], error) {
 	api := upstream.New("simulated", hurry, upstream.Actor(m))
 	at, err := s.serve("simulated model of "+m.Name, func(ctx context.Context, l net.Listener) error {
 		return serveHTTP(ctx, &http.Server{Handler: api, ReadHeaderTimeout: 5 * time.Second}, l, "", "")
@@ -163,7 +178,7 @@ func (s *simulators) agent(m machines.Machine, hurry float64) (servers.Dial, ite
 	if err := upstream.Remember(context.Background(), store, m); err != nil {
 		return nil, nil, err
 	}
-	agent := s.agents.Add(responses.Config{
+	agent := agents.Add(responses.Config{
 		Name: m.Name, URL: "http://" + at + "/v1", Threads: store, Workspace: upstream.NewTools(m, hurry), Dir: m.Dir,
 		Note: "Its model and its commands are simulated: nothing is run.", Log: s.log.Named(responses.Name),
 		Model: responses.Model{Name: "simulated", Instructions: "You are simulated.", Continuation: responses.ResponseIDs},
@@ -185,13 +200,13 @@ func (s *simulators) serve(name string, run func(context.Context, net.Listener) 
 	return l.Addr().String(), nil
 }
 
-// voiceInfo returns what the page shows about the voice.
-func (s *simulators) voiceInfo(m modelSettings, language string) web.VoiceInfo {
+// voiceInfo returns what the page shows about the voice model.
+func voiceInfo(m modelSettings, simulated bool, language string) web.VoiceInfo {
 	info := web.VoiceInfo{
-		Simulated: s.voice, Model: m.Name, Host: hostOf(m.URL), Prices: pagePrices(m), Language: language,
+		Simulated: simulated, Model: m.Name, Host: hostOf(m.URL), Prices: pagePrices(m), Language: language,
 		Chips: []web.Chip{},
 	}
-	if !s.voice {
+	if !simulated {
 		return info
 	}
 	for _, c := range simulator.Chips() {

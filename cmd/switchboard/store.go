@@ -14,6 +14,7 @@ import (
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sqlite"
 	"switchboard/web"
+	"switchboard/web/metrics"
 )
 
 // A store persists everything: the Redis of the settings, or else a file in the state directory.
@@ -32,6 +33,7 @@ type store interface {
 	sessions.Documents
 
 	// for the service itself
+	metrics.Source
 	sessions.Machines
 	sessions.Records
 	Threads() threads.Store

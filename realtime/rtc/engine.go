@@ -1,6 +1,7 @@
 package rtc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -51,19 +52,11 @@ type Engine struct {
 	counts   mediaCounts          // safe by itself
 }
 
-// Listen checks the configuration and binds the port, which Close releases. log may not be nil. Errors are
-// [*handoff.Error].
+// Listen checks the configuration and binds the port, which Close releases. log may not be nil.
 func Listen(c Config, log *zap.Logger) (*Engine, error) {
-	if c.UDP == "" {
-		c.UDP = "127.0.0.1:0"
-	}
-	for d, standard := range map[*time.Duration]time.Duration{
-		&c.Connect: 15 * time.Second, &c.Disconnected: 5 * time.Second, &c.Failed: 20 * time.Second,
-	} {
-		if *d <= 0 {
-			*d = standard
-		}
-	}
+	c.UDP = cmp.Or(c.UDP, "127.0.0.1:0")
+	c.Connect, c.Disconnected = cmp.Or(c.Connect, 15*time.Second), cmp.Or(c.Disconnected, 5*time.Second)
+	c.Failed = cmp.Or(c.Failed, 20*time.Second)
 	for _, ip := range c.Advertise {
 		if _, err := netip.ParseAddr(ip); err != nil {
 			return nil, handoff.Fault(handoff.CodeMalformed, "the advertised address "+ip, "want an IP address")

@@ -2,27 +2,23 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-
-	"go.uber.org/zap"
 
 	"switchboard/cmd/switchboard/traces"
 	"switchboard/handoff"
 	"switchboard/realtime"
 )
 
-// traced sets up tracing, if the plan has an endpoint. Traces are sent until everything else has ended.
-func (s *service) traced(p plan) error {
-	if p.Traces == "" {
+// openTraces sets up tracing, if the plan has an endpoint. Traces are sent until everything else has ended.
+func (s *service) openTraces() error {
+	if s.plan.Traces == "" {
 		return nil
 	}
-	t, err := traces.New(p.Traces, thisBuild().version, s.log.Named("traces"))
+	t, err := traces.New(s.plan.Traces, thisBuild().version, s.log.Named("traces"))
 	if err != nil {
 		return err
 	}
 	s.traces, s.trace = t, t.Begin
-	s.count(t)
+	s.counted = append(s.counted, t)
 	return nil
 }
 
@@ -46,18 +42,4 @@ func (c callTracer) Serve(ctx context.Context, g *handoff.Grant, v handoff.Voice
 	err := c.Router.Serve(handoff.WithSpan(ctx, span), g, v)
 	span.End(handoff.CodeOf(err))
 	return err
-}
-
-// keepTicks returns a function that writes the tick log of an ended call to a file named after the call. A failure is
-// only logged: tick logs are for people.
-func (s *service) keepTicks(dir string) func(call string, log []byte) {
-	return func(call string, log []byte) {
-		err := os.MkdirAll(dir, 0o700)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, call+".ticks"), log, 0o600)
-		}
-		if err != nil {
-			s.log.Warn("tick log not kept", zap.String("call", call), zap.Error(err))
-		}
-	}
 }
