@@ -18,8 +18,10 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/servers"
 	"switchboard/servers/joined"
 	"switchboard/servers/joined/keeper"
+	"switchboard/servers/transport"
 	"switchboard/web"
 )
 
@@ -185,13 +187,9 @@ func (f *farm) keep(t *testing.T) string {
 	l, err := net.Listen("unix", socket)
 	must(t, err)
 	background(t, func(ctx context.Context) error {
-		return keeper.Keep(ctx, keeper.Config{Listener: l, Log: zap.NewNop(), Start: func() (*keeper.Agent, error) {
+		return keeper.Keep(ctx, keeper.Config{Listener: l, Log: zap.NewNop(), Start: func(func(string)) (servers.Wire, error) {
 			conn, err := net.Dial("tcp", at)
-			if err != nil {
-				return nil, err
-			}
-			end := func() { _ = conn.Close() }
-			return &keeper.Agent{In: conn, Out: conn, Wait: func() error { return nil }, Kill: end}, nil
+			return transport.LinesOver(conn), err
 		}})
 	})
 	return socket

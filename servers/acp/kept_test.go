@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"sync"
@@ -106,16 +105,8 @@ func keep(t *testing.T, w *simulator.World, room int) *keptWay {
 	return k
 }
 
-func (k *keptWay) start() (*keeper.Agent, error) {
-	in, theirIn := io.Pipe()
-	theirOut, out := io.Pipe()
-	served := make(chan struct{})
-	hangUp := func() { _ = in.Close(); _ = out.Close() }
-	go func() {
-		defer close(served)
-		k.world.Serve(in, out, hangUp)
-	}()
-	return &keeper.Agent{In: theirIn, Out: theirOut, Wait: func() error { <-served; return nil }, Kill: hangUp}, nil
+func (k *keptWay) start(func(string)) (servers.Wire, error) {
+	return pipeWay{k.world}.Open(context.Background(), servers.End{})
 }
 
 func (*keptWay) Check(servers.Report, servers.Files) {}

@@ -35,6 +35,7 @@ const maxStderr = 64 << 10
 type Child struct {
 	Command []string `yaml:"command"`
 	Env     []string `yaml:"env"`
+	Stderr  *os.File `yaml:"-"` // of the child; nil: its beginning is logged
 }
 
 // ByCommand returns the transport of a server that is a child process.
@@ -108,8 +109,7 @@ func (c *Child) start(end servers.End) (*child, error) {
 	cmd := exec.Command(c.Command[0], c.Command[1:]...)
 	cmd.Dir, cmd.Env = end.Dir, servers.ChildEnv(os.Environ(), c.Env, end.Passes...)
 	ownGroup(cmd)
-	// We use our own pipes and not those of exec: they take deadlines, and Wait does not wait for grandchildren that
-	// hold them open.
+	// Our own pipes, not those of exec: they take deadlines, and Wait waits for no grandchild that holds them open.
 	var ours, theirs []*os.File
 	abandon := func() { closeAll(append(ours, theirs...)) }
 	for _, childReads := range []bool{true, false, false} {
@@ -123,7 +123,7 @@ func (c *Child) start(end servers.End) (*child, error) {
 		}
 		ours, theirs = append(ours, r), append(theirs, w)
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], cmp.Or(c.Stderr, theirs[2])
 	if err := cmd.Start(); err != nil {
 		abandon()
 		return nil, err

@@ -20,28 +20,29 @@ const (
 
 // Bounds of the book.
 const (
-	maxRecorded       = 16 << 20 // bytes of the agent's messages of prompts
-	maxEnded          = 64       // prompts that have ended
-	maxQuestions      = 64       // requests of the agent that are not answered
-	maxQueuedMessages = 256      // messages to an agent that is being started
+	maxRecorded  = 16 << 20 // bytes of the log
+	maxQuestions = 64       // requests of the agent that are not answered
+	maxQueued    = 256      // messages that the agent cannot take yet
 )
 
 // A book is the state of a keeper. Its methods take one message or event each. They put into toAgent, toClients and
 // alarms what the keeper has to do. Calls must not overlap.
 type book struct {
-	clients    map[uint64]bool            // that are attached
-	initParams json.RawMessage            // of the newest client's initialize: the agent is initialized with these
-	initResult map[string]json.RawMessage // the agent's answer to initialize; nil: it has not answered yet
-	closes     bool                       // the agent can close sessions
-	running    bool                       // the agent was started and sent initialize
-	ready      bool                       // the agent has answered initialize
-	initFailed bool                       // the agent has answered initialize with an error
-	leaving    bool                       // the agent is ended unused: new messages are for the next one
-	lastID     int64                      // of the newest request to the agent
-	waiting    map[int64]request          // requests to the agent that it has not answered
-	sessions   sessions
-	questions  map[string]agentRequest // requests of the agent that are not answered, by id
-	queued     []queued                // messages that the agent cannot take yet
+	clients   map[uint64]bool            // that are attached
+	hello     json.RawMessage            // params of the newest client's initialize: the agent is initialized with these
+	greeting  map[string]json.RawMessage // the agent's first answer to initialize; nil: it has not answered yet
+	closes    bool                       // the agent can close sessions
+	running   bool                       // the agent was started and sent initialize
+	ready     bool                       // the agent has answered initialize
+	unfit     bool                       // the agent has answered initialize with an error
+	lastID    int64                      // of the newest request to the agent
+	requests  map[int64]*request         // to the agent that it has not answered, by the id that it gets
+	queue     []*request                 // messages that the agent cannot take yet, in order
+	sessions  map[string]*session        // that the agent has open or that have a turn
+	questions []question                 // requests of the agent that are not answered, in order
+	log       log
+	forgotten uint64 // turns that were forgotten for want of room
+	gaps      uint64 // turns whose beginning was forgotten for want of room
 
 	toAgent   [][]byte
 	toClients []clientMessage
@@ -54,39 +55,63 @@ type alarm struct {
 	after time.Duration
 }
 
-// A clientMessage is a message to or from a client.
+// A clientMessage is a message to a client.
 type clientMessage struct {
 	client uint64
 	line   []byte
 }
 
-// A request is one that the agent has not answered, or a session/load whose history may still come.
+// A request is a message to the agent that it cannot take yet or has not answered, or a session/load whose history may
+// still come.
 type request struct {
-	client    uint64          // 0: the keeper's own
-	id        json.RawMessage // the client's
-	method    string
-	session   string // ""
-	cwd       string // ""
-	late      bool   // it opens a session, and others wait for it no longer
-	replaying bool   // it was answered, and the agent may go on with the history
-	replayed  bool   // some of the history came since the last alarm
+	agentID int64           // its id to the agent; 0: it has none, as a notification and an initialize
+	client  uint64          // 0: it is the keeper's own
+	id      json.RawMessage // the client's; nil: it is a notification
+	method  string
+	session string // ""
+	cwd     string // ""
+	line    []byte // what the agent gets
+
+	replaying bool // it was answered, and the agent may go on with the history
+	replayed  bool // some of the history came since the last alarm
 }
 
-// An agentRequest is a request of the agent to its client.
-type agentRequest struct{ method, session string }
+// A question is a request of the agent to its client.
+type question struct {
+	id              json.RawMessage
+	method, session string
+	line            []byte
+}
 
-// queued is a message that waits until the agent can take it.
-type queued struct {
-	request
-
-	agentID int64 // its id to the agent; 0: it has none, as a notification
-	line    []byte
+// A session is one that the agent has open or that has a turn.
+type session struct {
+	cwd        string
+	open       bool            // in the agent
+	openBy     map[uint64]bool // the attached clients that have it open
+	lastClient uint64          // that opened it or sent it a prompt
+	turn       *turn           // the newest one; nil: none is recorded
 }
 
 func newBook(room int) *book {
 	return &book{
-		clients: map[uint64]bool{}, waiting: map[int64]request{}, questions: map[string]agentRequest{},
-		sessions: sessions{limit: room, all: map[string]*session{}},
+		clients: map[uint64]bool{}, requests: map[int64]*request{}, sessions: map[string]*session{}, log: log{limit: room},
+	}
+}
+
+// ensure returns the session of an id, and adds it if it is not known.
+func (b *book) ensure(name string) *session {
+	s := b.sessions[name]
+	if s == nil {
+		s = &session{openBy: map[uint64]bool{}}
+		b.sessions[name] = s
+	}
+	return s
+}
+
+// forget removes a session that is neither open nor has a turn.
+func (b *book) forget(name string) {
+	if s := b.sessions[name]; s != nil && !s.open && s.turn == nil {
+		delete(b.sessions, name)
 	}
 }
 
@@ -98,79 +123,89 @@ func (b *book) opened(s *session, client uint64) {
 	}
 }
 
-// unsend forgets a queued request that the agent never got.
-func (b *book) unsend(h queued) {
-	delete(b.waiting, h.agentID)
-	if s := b.sessions.all[h.session]; s != nil && h.method == doPrompt {
-		b.sessions.drop(s)
+// asked returns the questions of the agent in a session.
+func (b *book) asked(session string) (all []question) {
+	for _, q := range b.questions {
+		if q.session == session {
+			all = append(all, q)
+		}
 	}
+	return all
+}
+
+// withdraw forgets the question of an id.
+func (b *book) withdraw(id json.RawMessage) {
+	b.questions = slices.DeleteFunc(b.questions, func(q question) bool { return string(q.id) == string(id) })
 }
 
 // needsAgent reports whether the agent is needed and does not run.
-func (b *book) needsAgent() bool { return !b.running && len(b.queued) > 0 }
+func (b *book) needsAgent() bool { return !b.running && len(b.queue) > 0 }
 
 // owesAnswer reports whether a client waits for an answer that the agent should give soon. Prompts do not count, since
-// they take long, nor late requests, nor lists: these are polled, also from an agent that answers no more.
+// they take long, nor lists: these are polled, also from an agent that answers no more.
 func (b *book) owesAnswer() bool {
-	for _, r := range b.waiting {
-		if b.clients[r.client] && r.method != doPrompt && r.method != doList && !r.late && !r.replaying {
+	for _, r := range b.requests {
+		if b.clients[r.client] && r.method != doPrompt && r.method != doList && !r.replaying {
 			return true
 		}
 	}
-	return slices.ContainsFunc(b.queued, func(h queued) bool { return h.method == doInitialize })
+	return slices.ContainsFunc(b.queue, func(r *request) bool { return r.method == doInitialize })
 }
 
 // started notes that the agent was started, and sends it initialize.
 func (b *book) started() {
 	b.running = true
+	b.own(&request{method: doInitialize}, b.hello)
+}
+
+// own sends the agent a request of the keeper's own.
+func (b *book) own(r *request, params json.RawMessage) {
 	b.lastID++
-	b.waiting[b.lastID] = request{method: doInitialize}
-	b.toAgent = append(b.toAgent, frame{
-		ID: strconv.AppendInt(nil, b.lastID, 10), Method: doInitialize, Params: b.initParams,
-	}.line())
+	r.agentID = b.lastID
+	b.requests[r.agentID] = r
+	b.toAgent = append(b.toAgent, frame{ID: strconv.AppendInt(nil, r.agentID, 10), Method: r.method, Params: params}.line())
 }
 
 // fail answers all requests that wait for the agent to start with an error.
 func (b *book) fail(why string) {
-	for _, h := range b.queued {
-		f := frame{Error: failure(codeFailed, why)}
-		if s := b.sessions.all[h.session]; s != nil && s.turn != nil && h.method == doPrompt {
-			s.turn.end = end{Session: h.session, Error: f.Error}
-			b.tellAdopters(s.turn, h.request)
+	queue := b.queue
+	b.queue = nil
+	f := frame{Error: failure(codeFailed, why)}
+	for _, r := range queue {
+		if s := b.sessions[r.session]; s != nil && r.method == doPrompt && s.turn.runs() {
+			b.finish(s.turn, end{Error: f.Error})
+			b.tellAdopters(s.turn, r)
 		}
-		b.unsend(h)
-		if h.id != nil {
-			b.answer(h.request, f)
+		b.unsend(r)
+		if r.id != nil {
+			b.answer(r, f)
 		}
 	}
-	b.queued = nil
 }
 
-// leave notes that the agent is being ended, since nobody used it. From here on it gets no requests.
-func (b *book) leave() { b.ready, b.leaving = false, true }
-
-// ended notes that the agent has ended, and with it all that ran in it. Requests queued for an agent that was ended
-// unused are forgotten without an answer: the client loses its connection, finds no such prompt when it is back, and
-// begins it again.
-func (b *book) ended(why string) {
-	if b.leaving {
-		for _, h := range b.queued {
-			b.unsend(h)
-		}
-		b.queued = nil
+// unsend forgets a message that the agent never got.
+func (b *book) unsend(r *request) {
+	delete(b.requests, r.agentID)
+	if s := b.sessions[r.session]; s != nil && r.method == doPrompt {
+		s.turn = nil
+		b.forget(r.session)
 	}
+}
+
+// ended notes that the agent has ended or is being ended, and with it all that ran in it.
+func (b *book) ended(why string) {
 	b.fail(why)
-	for id, s := range b.sessions.all {
+	for name, s := range b.sessions {
 		s.open = false
 		clear(s.openBy)
-		if s.runs() {
-			b.finish(id, s, end{Ended: why})
+		if s.turn.runs() {
+			b.finish(s.turn, end{Ended: why})
 		}
-		b.sessions.forget(id)
+		b.forget(name)
 	}
-	b.running, b.ready, b.initFailed, b.leaving = false, false, false, false
-	clear(b.waiting)
-	clear(b.questions)
+	b.running, b.ready, b.unfit = false, false, false
+	clear(b.requests)
+	b.questions = nil
 }
 
 // fromAgent takes a message of the agent. It reports whether the message counts as use of the agent.
@@ -183,31 +218,36 @@ func (b *book) fromAgent(line []byte) (works bool) {
 		b.response(f)
 		return true
 	}
-	p := placeOf(f.Params)
-	s := b.sessions.all[p.Session]
-	runs := s != nil && s.runs() && !b.waiting[b.opener(p.Session)].replaying // a prompt waits for the history's end
+	name := placeOf(f.Params).Session
+	s := b.sessions[name]
+	opener := b.opener(name)
+	runs := s != nil && s.turn.runs() && (opener == nil || !opener.replaying) // a prompt waits for the history's end
+	if f.ID != nil {
+		q := question{f.ID, f.Method, name, line}
+		if len(b.questions) >= maxQuestions || !runs && len(b.clients) == 0 {
+			b.refuse(q)
+			return runs
+		}
+		b.withdraw(f.ID) // the newest of an id counts
+		b.questions = append(b.questions, q)
+	}
 	switch {
-	case f.ID != nil && (len(b.questions) >= maxQuestions || !runs && len(b.clients) == 0):
-		b.refuse(f.ID, f.Method)
-		return runs
-	case f.ID != nil:
-		b.questions[string(f.ID)] = agentRequest{f.Method, p.Session}
-	case f.Method == onWithdraw:
+	case f.ID == nil && f.Method == onWithdraw:
 		var w struct {
 			ID json.RawMessage `json:"requestId"`
 		}
 		_ = json.Unmarshal(f.Params, &w) // without an id it withdraws nothing
-		b.closeQuestion(string(w.ID))
+		b.withdraw(w.ID)
 		for to := range b.clients {
 			b.send(to, line)
 		}
 		return false
-	}
-	if !runs {
-		b.route(p.Session, line)
+	case !runs:
+		b.route(name, line)
 		return false
+	case f.ID == nil:
+		b.record(entry{s.turn, said, line})
 	}
-	b.sessions.record(s, recorded{line: line, requestID: string(f.ID)})
 	for to := range s.turn.clients {
 		b.send(to, line)
 	}
@@ -222,63 +262,62 @@ func (b *book) tooLong(id []byte) {
 // response handles the agent's answer to a request.
 func (b *book) response(f frame) {
 	id, err := strconv.ParseInt(string(f.ID), 10, 64)
-	r, known := b.waiting[id]
-	if err != nil || !known || r.replaying {
+	r := b.requests[id]
+	if err != nil || r == nil || r.replaying {
 		return
 	}
-	delete(b.waiting, id)
-	name := r.session
+	delete(b.requests, id)
 	switch r.method {
 	case doInitialize:
 		b.greet(f)
 		return
 	case doNew, doFork:
-		if name = placeOf(f.Result).Session; name != "" {
-			s := b.sessions.ensure(name)
+		if r.session = placeOf(f.Result).Session; r.session != "" {
+			s := b.ensure(r.session)
 			s.cwd = r.cwd
 			b.opened(s, r.client)
 		}
 	case doLoad, doResume:
 		if f.Error == nil {
-			s := b.sessions.ensure(name)
+			s := b.ensure(r.session)
 			b.opened(s, r.client)
-			if r.method == doLoad && !s.runs() {
-				r.replaying, r.late = true, false
-				b.waiting[id] = r
+			if r.method == doLoad && !s.turn.runs() {
+				r.replaying = true
+				b.requests[id] = r
 				b.alarms = append(b.alarms, alarm{id, replayedBy})
 			}
 		}
 		b.release()
 	case doClose:
-		if s := b.sessions.all[name]; s != nil {
+		if s := b.sessions[r.session]; s != nil {
 			s.open = false
 			clear(s.openBy)
 		}
 		b.release()
 	case doPrompt:
-		if s := b.sessions.all[name]; s != nil && s.runs() {
+		if s := b.sessions[r.session]; s != nil && s.turn.runs() {
 			t := s.turn
-			t.reported = s.hasClient()
-			b.finish(name, s, end{Result: f.Result, Error: f.Error}) // it may forget s.turn
+			t.reported = len(t.clients) > 0
+			b.finish(t, end{Result: f.Result, Error: f.Error})
 			b.tellAdopters(t, r)
 		}
 	}
 	if r.id != nil {
 		b.answer(r, f)
 	}
-	b.closeUnused(name)
-	b.sessions.forget(name)
+	b.closeUnused(r.session)
+	b.forget(r.session)
 }
 
 // greet handles the agent's answer to initialize.
 func (b *book) greet(f frame) {
-	var result map[string]json.RawMessage
-	if f.Error != nil || json.Unmarshal(f.Result, &result) != nil || result == nil {
-		b.initFailed = true
+	var greeting map[string]json.RawMessage
+	if f.Error != nil || json.Unmarshal(f.Result, &greeting) != nil || greeting == nil {
+		b.unfit = true
 		b.fail("its agent does not initialize: " + handoff.Clip(string(f.Error), 300))
 		return
 	}
-	b.initResult, b.ready = result, true
+	b.greeting, b.ready = greeting, true
 	var can struct {
 		Agent struct {
 			Sessions struct {
@@ -292,35 +331,25 @@ func (b *book) greet(f frame) {
 	b.release()
 }
 
-// release sends the agent the queued messages that it can take now.
-func (b *book) release() {
-	b.queued = slices.DeleteFunc(b.queued, func(h queued) bool {
-		accepts := b.accepts(h)
-		if accepts {
-			b.sendAgent(h)
-		}
-		return accepts
-	})
-}
-
-// initAnswer returns the agent's answer to initialize as clients get it. Its _meta says that there is a keeper, and how
-// many prompts and records the keeper has dropped.
-func (b *book) initAnswer() json.RawMessage {
+// greetingNow returns the agent's answer to initialize as clients get it. Its _meta says that there is a keeper, and
+// how many prompts the keeper has forgotten, whole and in part.
+func (b *book) greetingNow() json.RawMessage {
 	var meta map[string]json.RawMessage
-	_ = json.Unmarshal(b.initResult["_meta"], &meta) // it may be missing
+	_ = json.Unmarshal(b.greeting["_meta"], &meta) // it may be missing
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
-	meta["switchboard"] = raw(map[string]any{"keeps": true, "forgotten": b.sessions.forgotten, "gaps": b.sessions.gaps})
-	result := maps.Clone(b.initResult)
+	meta["switchboard"] = raw(map[string]any{"keeps": true, "forgotten": b.forgotten, "gaps": b.gaps})
+	result := maps.Clone(b.greeting)
 	result["_meta"] = raw(meta)
 	return raw(result)
 }
 
-// refuse answers a request of the agent that no client can answer.
-func (b *book) refuse(id json.RawMessage, method string) {
-	f := frame{ID: id}
-	switch method {
+// refuse answers a question of the agent that no client can answer, and forgets it.
+func (b *book) refuse(q question) {
+	b.withdraw(q.id)
+	f := frame{ID: q.id}
+	switch q.method {
 	case onPermission:
 		f.Result = json.RawMessage(`{"outcome":{"outcome":"cancelled"}}`)
 	case onElicit:
@@ -334,32 +363,23 @@ func (b *book) refuse(id json.RawMessage, method string) {
 // closeUnused closes a session in the agent if no client has it open, no prompt runs in it and no client waits for an
 // answer about it: the agent would close it for that client too.
 func (b *book) closeUnused(name string) {
-	s := b.sessions.all[name]
-	if s == nil || !s.open || s.runs() || len(s.openBy) > 0 || !b.closes || !b.ready || b.waitsFor(name) {
+	s := b.sessions[name]
+	if s == nil || !s.open || s.turn.runs() || len(s.openBy) > 0 || !b.closes || !b.ready {
 		return
 	}
-	s.open = false
-	b.lastID++
-	b.waiting[b.lastID] = request{method: doClose, session: name}
-	b.alarms = append(b.alarms, alarm{b.lastID, closedBy})
-	b.toAgent = append(b.toAgent, frame{
-		ID: strconv.AppendInt(nil, b.lastID, 10), Method: doClose, Params: raw(map[string]string{"sessionId": name}),
-	}.line())
-}
-
-// waitsFor reports whether a client waits for an answer about a session.
-func (b *book) waitsFor(name string) bool {
-	for _, r := range b.waiting {
+	for _, r := range b.requests {
 		if b.clients[r.client] && r.session == name {
-			return true
+			return
 		}
 	}
-	return false
+	s.open = false
+	b.own(&request{method: doClose, session: name}, raw(map[string]string{"sessionId": name}))
+	b.alarms = append(b.alarms, alarm{b.lastID, closedBy})
 }
 
 // closing reports whether the agent is closing a session for the keeper.
 func (b *book) closing() bool {
-	for _, r := range b.waiting {
+	for _, r := range b.requests {
 		if r.client == 0 && r.method == doClose {
 			return true
 		}
@@ -367,25 +387,22 @@ func (b *book) closing() bool {
 	return false
 }
 
-// due handles the end of a request's time: other requests wait for it no longer. A history that still came gets more
-// time.
+// due handles the end of a request's time. A history that still came gets more; another request that opens a session
+// fails, whatever the agent still answers.
 func (b *book) due(id int64) {
-	r, waits := b.waiting[id]
+	r := b.requests[id]
 	switch {
-	case !waits:
+	case r == nil:
 		return
 	case r.replayed:
 		r.replayed = false
-		b.waiting[id] = r
 		b.alarms = append(b.alarms, alarm{id, replayedBy})
-	case r.replaying:
-		delete(b.waiting, id)
-		b.closeUnused(r.session)
-	case r.method == doClose:
-		delete(b.waiting, id)
-	default:
-		r.late = true
-		b.waiting[id] = r
+		return
 	}
+	delete(b.requests, id)
+	if !r.replaying && r.client != 0 {
+		b.answer(r, frame{Error: failure(codeFailed, "its agent does not open the session")})
+	}
+	b.closeUnused(r.session)
 	b.release()
 }

@@ -109,21 +109,6 @@ func TestTwoInstances(t *testing.T) {
 	}
 }
 
-// TestHeldWhileItEnds: a request that waits for the closing of a session is not sent to an agent that is being ended.
-func TestHeldWhileItEnds(t *testing.T) {
-	t.Parallel()
-	for _, ends := range []bool{false, true} {
-		p := opened(t).says(1, doLoad, "s").answers(2).says(2, doLoad, "other") // 3 closes
-		if ends {
-			p.leave()
-		}
-		p.answers(3)
-		if got := p.agent[len(p.agent)-1]; (got == doClose) != ends {
-			t.Errorf("%v: the agent was told %v", ends, p.agent)
-		}
-	}
-}
-
 // TestLateClose: requests do not wait longer than closedBy for a close, and its late answer is not taken for that to
 // the next one.
 func TestLateClose(t *testing.T) {
@@ -150,11 +135,11 @@ func TestHeldBounds(t *testing.T) {
 	b := newBook(maxRecorded)
 	b.attach(1)
 	b.fromClient(1, []byte(`{"id":1,"method":"session/list","params":{}}`))
-	for range 2 * maxQueuedMessages {
+	for range 2 * maxQueued {
 		b.fromClient(1, []byte(`{"method":"session/cancel","params":{"sessionId":"s"}}`))
 	}
-	if len(b.queued) > maxQueuedMessages {
-		t.Errorf("%d wait", len(b.queued))
+	if len(b.queue) > maxQueued {
+		t.Errorf("%d wait", len(b.queue))
 	}
 }
 
@@ -162,12 +147,12 @@ func TestHeldBounds(t *testing.T) {
 func TestEndsCount(t *testing.T) {
 	t.Parallel()
 	p := opened(t)
-	p.sessions.limit = 1 << 12
+	p.log.limit = 1 << 12
 	for i := range 4 {
 		p.says(1, doPrompt, fmt.Sprint("s", i))
 		p.fromAgent(fmt.Appendf(nil, `{"id":%d,"result":{"stopReason":%q}}`, i+2, strings.Repeat("x", 1<<11)))
 	}
-	if p.sessions.size > p.sessions.limit || p.sessions.forgotten == 0 {
-		t.Errorf("%d bytes are kept, %d forgotten", p.sessions.size, p.sessions.forgotten)
+	if p.log.size > p.log.limit || p.forgotten == 0 {
+		t.Errorf("%d bytes are kept, %d forgotten", p.log.size, p.forgotten)
 	}
 }

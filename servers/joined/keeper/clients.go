@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 )
@@ -9,45 +8,32 @@ import (
 // attach adds a client.
 func (b *book) attach(client uint64) { b.clients[client] = true }
 
-// detach removes a client. Sessions that only it had open are closed unless a prompt runs in them, and requests of the
+// detach removes a client. Sessions that only it had open are closed unless a prompt runs in them, and questions of the
 // agent that no client can answer any more are refused.
 func (b *book) detach(client uint64) {
 	delete(b.clients, client)
-	for _, s := range b.sessions.all {
+	for _, s := range b.sessions {
 		delete(s.openBy, client)
 		if s.turn != nil {
 			delete(s.turn.clients, client)
 		}
 	}
-	b.queued = slices.DeleteFunc(b.queued, func(h queued) bool {
-		if h.client != client || h.method == doPrompt && b.sessions.ensure(h.session).hasClient() {
+	b.queue = slices.DeleteFunc(b.queue, func(r *request) bool {
+		if r.client != client || r.method == doPrompt && len(b.sessions[r.session].turn.clients) > 0 {
 			return false // another client waits for the prompt
 		}
-		b.unsend(h)
+		b.unsend(r)
 		return true
 	})
-	for id, a := range b.questions {
-		if s := b.sessions.all[a.session]; s == nil || !s.runs() && len(s.openBy) == 0 {
-			b.refuse(json.RawMessage(id), a.method)
-			delete(b.questions, id)
+	for _, q := range slices.Clone(b.questions) {
+		if s := b.sessions[q.session]; s == nil || !s.turn.runs() && len(s.openBy) == 0 {
+			b.refuse(q)
 		}
 	}
-	for id := range b.sessions.all {
-		b.closeUnused(id)
+	for name := range b.sessions {
+		b.closeUnused(name)
 	}
 	b.release()
-}
-
-// heardByOthers reports whether a prompt runs in a session whose messages other clients get, and this one does not.
-func (s *session) heardByOthers(client uint64) bool {
-	return s != nil && s.runs() && s.hasClient() && !s.turn.clients[client]
-}
-
-// usedByOthers reports whether another client works in a session, has it open or is opening it.
-func (b *book) usedByOthers(name string, client uint64) bool {
-	s := b.sessions.all[name]
-	return s != nil && (s.runs() && others(s.turn.clients, client) || s.open && others(s.openBy, client)) ||
-		others(b.opening(name), client)
 }
 
 // others reports whether there are other clients than this one.
@@ -55,15 +41,14 @@ func others(clients map[uint64]bool, client uint64) bool {
 	return len(clients) > 1 || len(clients) == 1 && !clients[client]
 }
 
-// opening returns the clients whose request to open a session is neither answered nor late.
-func (b *book) opening(name string) map[uint64]bool {
-	all := map[uint64]bool{}
-	for _, r := range b.waiting {
-		if r.reopens(name) && !r.late && !r.replaying && b.clients[r.client] {
-			all[r.client] = true
+// opensElsewhere reports whether the agent has not yet answered another client's request to open a session.
+func (b *book) opensElsewhere(name string, client uint64) bool {
+	for _, r := range b.requests {
+		if r.reopens(name) && !r.replaying && b.clients[r.client] && r.client != client {
+			return true
 		}
 	}
-	return all
+	return false
 }
 
 // fromClient takes a message of an attached client. It reports whether the message counts as use of the agent.
@@ -73,48 +58,32 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 		return false
 	}
 	p := placeOf(f.Params)
-	r, s := request{client: client, id: f.ID, method: f.Method, session: p.Session, cwd: p.Cwd}, b.sessions.all[p.Session]
+	r, s := &request{client: client, id: f.ID, method: f.Method, session: p.Session, cwd: p.Cwd}, b.sessions[p.Session]
 	switch {
 	case f.Method == "":
 		b.reply(client, f)
 	case f.ID == nil:
 		b.note(r, f, s)
 	case f.Method == doInitialize:
-		b.initParams = f.Params
-		if b.initResult != nil {
-			b.answer(r, frame{Result: b.initAnswer()})
+		b.hello = f.Params
+		if b.greeting != nil {
+			b.answer(r, frame{Result: b.greetingNow()})
 		} else {
-			b.enqueue(queued{request: r})
+			b.pass(r)
 		}
 		return false
 	case f.Method == doAdopt:
 		b.adopt(r)
 		return false
 	case f.Method == doPrompt:
-		s := b.sessions.ensure(p.Session)
-		if s.runs() {
-			b.answer(r, frame{Error: busy("a prompt runs in this session already")})
-			return true
-		}
-		if others(b.opening(p.Session), client) { // the history would be taken for messages of the prompt
-			b.answer(r, frame{Error: busy("another client opens this session")})
-			return true
-		}
-		b.sessions.drop(s)
-		if opener := b.opener(p.Session); b.waiting[opener].replaying && b.waiting[opener].client == client {
-			delete(b.waiting, opener) // the client does not wait for the rest of the history
-		}
-		s.lastClient = client
-		s.turn = &turn{clients: map[uint64]bool{client: true}, prompt: promptTexts(f.Params)}
-		b.sessions.grow(s, len(s.turn.prompt))
-		b.forward(r, f)
-	case f.Method == doClose && b.usedByOthers(p.Session, client): // the agent would close it for the others too
+		b.prompt(r, f)
+	case f.Method == doClose && b.usedElsewhere(p.Session, client): // the agent would close it for the others too
 		if s != nil {
 			delete(s.openBy, client)
 		}
 		b.answer(r, frame{Result: raw(struct{}{})})
-	case f.Method != doFork && s.heardByOthers(client),
-		(f.Method == doLoad || f.Method == doResume) && s != nil && s.runs() && others(s.turn.clients, client):
+	case f.Method != doFork && s.heardElsewhere(client),
+		(f.Method == doLoad || f.Method == doResume) && s != nil && s.turn.runs() && others(s.turn.clients, client):
 		// Opening replays the history, which the others would take for new. To act in a prompt, a client adopts it.
 		b.answer(r, frame{Error: busy("another client works in this session")})
 	default:
@@ -123,17 +92,51 @@ func (b *book) fromClient(client uint64, line []byte) (uses bool) {
 	return f.Method != doList
 }
 
-// reply handles a client's answer to a request of the agent. In a prompt, only its clients may answer; the first answer
-// counts, and the other clients are told that the request is withdrawn.
-func (b *book) reply(client uint64, f frame) {
-	a, open := b.questions[string(f.ID)]
-	s := b.sessions.all[a.session]
-	if !open || s != nil && s.runs() && !s.turn.clients[client] {
+// heardElsewhere reports whether a prompt runs in a session whose messages other clients get, and this one does not.
+func (s *session) heardElsewhere(client uint64) bool {
+	return s != nil && s.turn.runs() && len(s.turn.clients) > 0 && !s.turn.clients[client]
+}
+
+// usedElsewhere reports whether another client works in a session, has it open or is opening it.
+func (b *book) usedElsewhere(name string, client uint64) bool {
+	s := b.sessions[name]
+	return s != nil && (s.turn.runs() && others(s.turn.clients, client) || s.open && others(s.openBy, client)) ||
+		b.opensElsewhere(name, client)
+}
+
+// prompt handles a client's prompt.
+func (b *book) prompt(r *request, f frame) {
+	s := b.ensure(r.session)
+	switch {
+	case s.turn.runs():
+		b.answer(r, frame{Error: busy("a prompt runs in this session already")})
+		return
+	case b.opensElsewhere(r.session, r.client): // the history would be taken for messages of the prompt
+		b.answer(r, frame{Error: busy("another client opens this session")})
 		return
 	}
-	b.closeQuestion(string(f.ID))
+	if opener := b.opener(r.session); opener != nil && opener.replaying && opener.client == r.client {
+		delete(b.requests, opener.agentID) // the client does not wait for the rest of the history
+	}
+	b.begin(r.session, s, r.client, promptTexts(f.Params))
+	b.forward(r, f)
+}
+
+// reply handles a client's answer to a question of the agent. In a prompt, only its clients may answer; the first
+// answer counts, and the other clients are told that the question is withdrawn.
+func (b *book) reply(client uint64, f frame) {
+	i := slices.IndexFunc(b.questions, func(q question) bool { return string(q.id) == string(f.ID) })
+	if i < 0 {
+		return
+	}
+	s := b.sessions[b.questions[i].session]
+	amid := s != nil && s.turn.runs()
+	if amid && !s.turn.clients[client] {
+		return
+	}
+	b.withdraw(f.ID)
 	b.toAgent = append(b.toAgent, f.line())
-	if s == nil || !s.runs() {
+	if !amid {
 		return
 	}
 	for to := range s.turn.clients {
@@ -144,91 +147,99 @@ func (b *book) reply(client uint64, f frame) {
 }
 
 // note handles a notification of a client.
-func (b *book) note(r request, f frame, s *session) {
-	if s.heardByOthers(r.client) {
+func (b *book) note(r *request, f frame, s *session) {
+	if s.heardElsewhere(r.client) {
 		return
 	}
-	if f.Method == doCancel && s != nil && s.runs() {
+	if f.Method == doCancel && s != nil && s.turn.runs() {
 		s.turn.stopped = true
 	}
-	if b.ready {
-		b.toAgent = append(b.toAgent, f.line())
-	} else if len(b.queued) > 0 {
-		b.enqueue(queued{request{client: r.client}, 0, f.line()})
+	if r.line = f.line(); b.ready || len(b.queue) > 0 { // else there is nothing that it could be about
+		b.pass(r)
 	}
 }
 
 // forward sends or queues a request of a client to the agent, with an id of the keeper's.
-func (b *book) forward(r request, f frame) {
+func (b *book) forward(r *request, f frame) {
 	b.lastID++
+	r.agentID = b.lastID
 	if r.session != "" && r.cwd != "" {
-		b.sessions.ensure(r.session).cwd = r.cwd
+		b.ensure(r.session).cwd = r.cwd
 	}
-	b.waiting[b.lastID] = r
-	f.ID = strconv.AppendInt(nil, b.lastID, 10)
-	h := queued{r, b.lastID, f.line()}
-	if b.accepts(h) {
-		b.sendAgent(h)
+	b.requests[r.agentID] = r
+	f.ID = strconv.AppendInt(nil, r.agentID, 10)
+	r.line = f.line()
+	b.pass(r)
+}
+
+// pass sends a message to the agent, or queues it until the agent can take it. If the queue is full, all that wait get
+// an error.
+func (b *book) pass(r *request) {
+	if b.accepts(r) {
+		b.sendAgent(r)
 		return
 	}
-	b.enqueue(h)
+	b.queue = append(b.queue, r)
+	if len(b.queue) > maxQueued {
+		b.fail("too much waits for the agent to start")
+	}
+}
+
+// release sends the agent the queued messages that it can take now.
+func (b *book) release() {
+	b.queue = slices.DeleteFunc(b.queue, func(r *request) bool {
+		accepts := b.accepts(r)
+		if accepts {
+			b.sendAgent(r)
+		}
+		return accepts
+	})
 }
 
 // sendAgent sends a message to the agent, and answers initialize in its place.
-func (b *book) sendAgent(h queued) {
-	if h.method == doInitialize {
-		b.answer(h.request, frame{Result: b.initAnswer()})
+func (b *book) sendAgent(r *request) {
+	if r.method == doInitialize {
+		b.answer(r, frame{Result: b.greetingNow()})
 		return
 	}
-	b.toAgent = append(b.toAgent, h.line)
-	if h.reopens(h.session) {
-		b.alarms = append(b.alarms, alarm{h.agentID, openedBy})
+	b.toAgent = append(b.toAgent, r.line)
+	if r.reopens(r.session) {
+		b.alarms = append(b.alarms, alarm{r.agentID, openedBy})
 	}
 }
 
 // accepts reports whether the agent can take a message now. A request that opens a session waits while any session is
 // being closed, and while another request opens the same session, up to the end of its history: else both clients would
 // get both histories. A prompt waits for that end too, or the history would be taken for messages of the prompt.
-func (b *book) accepts(h queued) bool {
-	if !b.ready || opens(h.method) && b.closing() {
+func (b *book) accepts(r *request) bool {
+	switch opener := b.opener(r.session); {
+	case !b.ready, b.closing() && (r.method == doNew || r.method == doFork || r.reopens(r.session)):
 		return false
+	case r.reopens(r.session):
+		return r == opener
+	default:
+		return r.method != doPrompt || opener == nil || !opener.replaying
 	}
-	opener := b.opener(h.session)
-	return h.agentID == opener || !h.reopens(h.session) && (h.method != doPrompt || !b.waiting[opener].replaying)
 }
 
-// opener returns the id of the request that is opening a session, or will be the next to; 0: none. Its client may be
-// gone: the agent answers all the same. A late request is returned only if there is no other.
-func (b *book) opener(session string) (first int64) {
-	for id, r := range b.waiting {
-		late := b.waiting[first].late
-		if r.reopens(session) && (first == 0 || late && !r.late || late == r.late && id < first) {
-			first = id
+// opener returns the request that is opening a session, or will be the next to; nil: none. Its client may be gone: the
+// agent answers all the same.
+func (b *book) opener(session string) (first *request) {
+	for _, r := range b.requests {
+		if r.reopens(session) && (first == nil || r.agentID < first.agentID) {
+			first = r
 		}
 	}
 	return first
 }
 
 // reopens reports whether a request opens an existing session.
-func (r request) reopens(session string) bool {
+func (r *request) reopens(session string) bool {
 	return session != "" && r.session == session && (r.method == doLoad || r.method == doResume)
 }
 
-// opens reports whether a method opens a session.
-func opens(method string) bool {
-	return method == doNew || method == doLoad || method == doResume || method == doFork
-}
-
-// enqueue keeps a message that the agent cannot take yet. If the queue is full, all that wait get an error.
-func (b *book) enqueue(h queued) {
-	b.queued = append(b.queued, h)
-	if len(b.queued) > maxQueuedMessages {
-		b.fail("too much waits for the agent to start")
-	}
-}
-
 // answer answers a request of a client, if the client is still attached.
-func (b *book) answer(r request, f frame) {
+func (b *book) answer(r *request, f frame) {
 	f.ID = r.id
 	b.send(r.client, f.line())
 }
@@ -244,13 +255,11 @@ func (b *book) send(to uint64, line []byte) {
 // session, the message is of the history, and only that client gets it. Else the client that worked in the session last
 // gets it, if it has the session open; else all clients that have it open; else all clients.
 func (b *book) route(session string, line []byte) {
-	to, s := b.clients, b.sessions.all[session]
+	to, s := b.clients, b.sessions[session]
 	switch opener := b.opener(session); {
-	case opener != 0:
-		r := b.waiting[opener]
-		r.replayed = r.replaying
-		b.waiting[opener] = r
-		b.send(r.client, line)
+	case opener != nil:
+		opener.replayed = opener.replaying
+		b.send(opener.client, line)
 		return
 	case s != nil && s.openBy[s.lastClient]:
 		to = map[uint64]bool{s.lastClient: true}

@@ -30,8 +30,9 @@
 //     without a sign, or work beside the one that adopts it.
 //   - A client gets nothing of a prompt that another client sent until it adopts it.
 //
-// The record is at most 16 MiB. When it is full, prompts that have ended are forgotten, the oldest first; then the
-// record of the running one is dropped. `gap` says so to a client that adopts it: it has to read the session's history.
+// What the agent says in prompts is one log of at most 16 MiB. When it is full, it loses the oldest, whatever prompt
+// that is of: a prompt whose end is lost is forgotten, and one whose beginning is lost has a gap. `gap` says so to a
+// client that adopts it, which gets nothing of the record then: it has to read the session's history.
 //
 // # Layers
 //

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"slices"
@@ -29,77 +28,62 @@ const (
 // maxClients bounds the connections. One more ends the oldest.
 const maxClients = 16
 
-// maxQueued bounds the bytes that wait for a client or agent which does not read. Beyond it the connection ends.
-const maxQueued = maxRecorded + 32<<20
+// Bounds of what waits for a client or agent that does not read. Beyond them the connection ends.
+const (
+	maxFrames = 2 * maxRecorded / entryRoom
+	maxBytes  = maxRecorded + 32<<20
+)
 
 // restarts are the pauses before an agent that fails again and again is started again.
 var restarts = handoff.Backoff{First: time.Second, Longest: time.Minute}
 
-// An Agent is a running agent.
-type Agent struct {
-	In   io.WriteCloser // its input: closing it tells the agent to end
-	Out  io.Reader      // its output, up to its end
-	Wait func() error   // returns when the agent has ended; nil: without an error
-	Kill func()         // ends the agent at once
-}
-
 // Config is what a keeper is run with.
 type Config struct {
 	Listener net.Listener // for clients
-	Start    func() (*Agent, error)
-	Unused   time.Duration // after which the agent is ended; 0: a day
-	Room     int           // for the agent's recorded messages, in bytes; 0: 16 MiB
-	Log      *zap.Logger
+	// Start starts the agent. Before the close of the agent's wire returns, died is called with how the agent ended, if
+	// that was by itself and with an error.
+	Start  func(died func(how string)) (servers.Wire, error)
+	Unused time.Duration // after which the agent is ended; 0: a day
+	Room   int           // for what agents say in prompts, in bytes; 0: 16 MiB
+	Log    *zap.Logger
 }
 
 // A keeper owns a book and does the I/O.
 type keeper struct {
 	cfg  Config         // Set once
-	work sync.WaitGroup // readers and writers
+	work sync.WaitGroup // of connections and agents
 
 	mu           sync.Mutex // the fields below are guarded by it
 	book         *book
 	lastID       uint64             // of the newest client
 	clients      map[uint64]*client // that are connected
-	agent        *runningAgent      // nil: it does not run
+	agent        *agent             // nil: it does not run, or is being ended
 	lastUsed     time.Time          // when the agent was used last
 	lastLeft     time.Time          // when a client or an agent left last
 	agentStarted time.Time          // when the agent was started last
 	failures     int                // of the agent, in a row
 	retry        time.Time          // when the agent may be started again
-	gaps         uint64             // sessions.gaps when it was logged last
+	gaps         uint64             // book.gaps when it was logged last
 	over         bool               // Keep is about to return
 }
 
 // client is a connection. It is attached once its first message has named its instance.
 type client struct {
-	id   uint64
-	conn net.Conn
-	out  *outbox
+	*servers.Outbox
+	id uint64
 
 	attached bool   // Guarded by keeper.mu
 	name     string // Guarded by keeper.mu: of its instance; "": the only one
 }
 
-// runningAgent is an agent and the queue of its input.
-type runningAgent struct {
-	*Agent
-	out  *outbox
-	stop sync.Once
-	kill *time.Timer // Set by end
-}
-
-// end ends the agent's input, and kills the agent if it has not ended after endWithin.
-func (r *runningAgent) end() {
-	r.stop.Do(func() {
-		r.out.end()
-		r.kill = time.AfterFunc(endWithin, r.Kill)
-	})
+// An agent is one that runs.
+type agent struct {
+	*servers.Outbox
+	died string // Guarded by keeper.mu: how it ended by itself; "": it did not, or without an error
 }
 
 // Keep runs a keeper until ctx ends, its listener fails, or nobody has used it for a day and clients know the outcomes
-// of all prompts. Then it tells its agent to stop all prompts and to end, kills the agent after endWithin, and returns
-// when the agent has ended.
+// of all prompts. Then it tells its agent to stop all prompts and to end, and returns when the agent has ended.
 func Keep(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	k := &keeper{
@@ -113,9 +97,7 @@ func Keep(ctx context.Context, cfg Config) error {
 	k.handle(func() {
 		k.over = true
 		k.dropAll()
-		if k.agent != nil {
-			k.endAgent()
-		}
+		k.endAgent("its keeper ends")
 	})
 	k.work.Wait()
 	return err
@@ -152,11 +134,10 @@ func (k *keeper) run(ctx context.Context, failed <-chan error) error {
 func (k *keeper) rest() bool {
 	switch {
 	case k.agent == nil:
-		return len(k.clients) == 0 && time.Since(k.lastLeft) > k.cfg.Unused && !k.book.sessions.owesOutcome()
-	case time.Since(k.lastUsed) > k.cfg.Unused && !k.book.owesAnswer() && !k.book.sessions.works():
+		return len(k.clients) == 0 && time.Since(k.lastLeft) > k.cfg.Unused && !k.book.owesOutcome()
+	case time.Since(k.lastUsed) > k.cfg.Unused && !k.book.owesAnswer() && !k.book.works():
 		k.cfg.Log.Info("agent is ended: it is not used")
-		k.endAgent()
-		k.book.leave()
+		k.endAgent("its agent was not used")
 	}
 	return false
 }
@@ -180,32 +161,38 @@ func (k *keeper) connect(conn net.Conn) {
 		k.drop(k.clients[slices.Min(slices.Collect(maps.Keys(k.clients)))])
 	}
 	k.lastID++
-	c := &client{id: k.lastID, conn: conn, out: newOutbox()}
+	wire := transport.LinesOver(conn)
+	c := &client{Outbox: servers.NewOutbox(wire, maxFrames, maxBytes, k.cfg.Log), id: k.lastID}
 	k.clients[c.id] = c
-	lines := transport.NewLines(conn, conn)
 	k.work.Go(func() {
-		c.out.drain(lines.Write)
-		_ = conn.Close() // its reader sees that
-	})
-	k.work.Go(func() {
-		for {
-			line, err := lines.Read()
-			if _, long := errors.AsType[*servers.LongFrame](err); long {
-				continue // a request of that size is never sent
-			}
-			if err != nil {
-				break
-			}
-			k.handle(func() {
-				if k.attach(c, line) && k.book.fromClient(c.id, line) {
-					k.lastUsed = time.Now()
+		c.Run(func() {
+			c.Lose(reads(wire, func(line []byte, long *servers.LongFrame) {
+				if long != nil {
+					return // a request of that size is never sent
 				}
-			})
-		}
+				k.handle(func() {
+					if k.attach(c, line) && k.book.fromClient(c.id, line) {
+						k.lastUsed = time.Now()
+					}
+				})
+			}))
+		})
 		k.handle(func() { k.drop(c) })
 	})
 	if k.over {
 		k.drop(c)
+	}
+}
+
+// reads reads a wire until its end. It calls take with each line, or with a line that was left out.
+func reads(wire servers.Wire, take func(line []byte, long *servers.LongFrame)) error {
+	for {
+		line, err := wire.Read()
+		long, is := errors.AsType[*servers.LongFrame](err)
+		if err != nil && !is {
+			return err
+		}
+		take(line, long)
 	}
 }
 
@@ -241,8 +228,7 @@ func (k *keeper) drop(c *client) {
 	if k.clients[c.id] == nil {
 		return
 	}
-	c.out.end()
-	_ = c.conn.Close() // it may be gone
+	c.Lose(servers.ErrClosed)
 	delete(k.clients, c.id)
 	k.lastLeft = time.Now()
 	if c.attached {
@@ -259,10 +245,10 @@ func (k *keeper) dropAll() {
 
 // start starts the agent if it is needed, and ends it if it did not initialize.
 func (k *keeper) start() {
-	if k.agent != nil && k.book.initFailed {
-		k.endAgent()
+	if k.book.unfit {
+		k.endAgent("its agent does not initialize")
 	}
-	if !k.book.needsAgent() || k.agent != nil || k.over {
+	if !k.book.needsAgent() || k.over {
 		return
 	}
 	if wait := time.Until(k.retry); wait > 0 {
@@ -271,46 +257,42 @@ func (k *keeper) start() {
 		return
 	}
 	k.agentStarted, k.lastUsed = time.Now(), time.Now()
-	agent, err := k.cfg.Start()
+	a := &agent{}
+	wire, err := k.cfg.Start(func(how string) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		a.died = how
+	})
 	if err != nil {
 		k.failed()
 		k.book.fail("its agent cannot be started: " + err.Error())
 		return
 	}
 	k.cfg.Log.Info("agent started")
-	r := &runningAgent{Agent: agent, out: newOutbox()}
-	k.agent = r
+	a.Outbox = servers.NewOutbox(wire, maxFrames, maxBytes, k.cfg.Log)
+	k.agent = a
 	k.work.Go(func() {
-		r.out.drain(func(line []byte) error {
-			_, err := r.In.Write(append(line, '\n'))
-			return err
+		a.Run(func() {
+			a.Lose(reads(wire, func(line []byte, long *servers.LongFrame) {
+				k.handle(func() { k.fromAgent(a, line, long) })
+			}))
 		})
-		_ = r.In.Close() // the agent ends at the end of its input
-	})
-	k.work.Go(func() {
-		lines := transport.NewLines(r.Out, nil)
-		for {
-			line, err := lines.Read()
-			long, is := errors.AsType[*servers.LongFrame](err)
-			if err != nil && !is {
-				break
-			}
-			k.handle(func() {
-				switch {
-				case is && long.Answers() == nil: // it is lost
-				case is:
-					k.book.tooLong(long.Answers())
-				case k.book.fromAgent(line):
-					k.lastUsed = time.Now()
-				}
-			})
-		}
-		r.end()
-		err := r.Wait()
-		r.kill.Stop()
-		k.handle(func() { k.onAgentEnd(err) })
+		k.handle(func() { k.agentEnded(a) })
 	})
 	k.book.started()
+}
+
+// fromAgent takes a message of an agent, unless the agent is being ended.
+func (k *keeper) fromAgent(a *agent, line []byte, long *servers.LongFrame) {
+	switch {
+	case k.agent != a:
+	case long == nil:
+		if k.book.fromAgent(line) {
+			k.lastUsed = time.Now()
+		}
+	case long.Answers() != nil: // else it is lost
+		k.book.tooLong(long.Answers())
+	}
 }
 
 // failed counts a failure of the agent.
@@ -319,46 +301,69 @@ func (k *keeper) failed() {
 	k.retry = time.Now().Add(restarts.Step(k.failures - 1))
 }
 
-// endAgent tells the agent to stop what it does, and ends its input.
-func (k *keeper) endAgent() {
-	for _, line := range k.book.sessions.stop() {
-		k.agent.out.put(line)
+// endAgent tells the agent, if it runs, to stop what it does, ends its input, and forgets it.
+func (k *keeper) endAgent(why string) {
+	a := k.agent
+	if a == nil {
+		return
 	}
-	k.agent.end()
+	stop := k.book.stop()
+	k.forget(why)
+	k.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+		defer cancel()
+		for _, line := range stop {
+			_ = a.Write(ctx, line) // an agent that takes nothing is ended all the same
+		}
+		a.Lose(servers.ErrClosed)
+	})
 }
 
-// onAgentEnd handles the end of the agent. It ends all connections, as the end of an agent without a keeper does.
-func (k *keeper) onAgentEnd(err error) {
-	why := "its agent ended"
-	if err != nil {
-		why += ": " + err.Error()
+// agentEnded handles the end of an agent.
+func (k *keeper) agentEnded(a *agent) {
+	k.cfg.Log.Info("agent ended", zap.String("how", a.died))
+	if k.agent != a {
+		return
 	}
-	k.cfg.Log.Info("agent ended", zap.Error(err))
-	k.agent, k.lastLeft = nil, time.Now()
-	if time.Since(k.agentStarted) < livedFor && err != nil {
+	if time.Since(k.agentStarted) < livedFor && a.died != "" {
 		k.failed()
 	} else {
 		k.failures, k.retry = 0, time.Time{}
 	}
+	k.forget(cmp.Or(a.died, "its agent ended"))
+}
+
+// forget forgets the agent. It ends all connections, as the end of an agent without a keeper does, unless the agent has
+// not begun to serve them.
+func (k *keeper) forget(why string) {
+	served := k.book.ready
+	k.agent, k.lastLeft = nil, time.Now()
 	k.book.ended(why)
 	k.flush()
-	k.dropAll()
+	if served {
+		k.dropAll()
+	}
 }
 
 // flush sends the messages of the book. It drops a client whose queue is full, and all clients if the agent's queue is.
 func (k *keeper) flush() {
-	if gaps := k.book.sessions.gaps; gaps > k.gaps {
-		k.gaps = gaps
-		k.cfg.Log.Warn("what the agent said of a prompt is dropped: there is no more room", zap.Uint64("prompts", gaps))
+	if k.book.gaps > k.gaps {
+		k.gaps = k.book.gaps
+		k.cfg.Log.Warn("what the agent said of a prompt is dropped: there is no more room", zap.Uint64("prompts", k.gaps))
 	}
 	agentFull := false
 	for _, line := range k.book.toAgent {
-		agentFull = k.agent != nil && !k.agent.out.put(line) || agentFull
+		if k.agent != nil {
+			_, err := k.agent.Send(line)
+			agentFull = agentFull || errors.Is(err, servers.ErrTooMany)
+		}
 	}
 	full := map[*client]bool{}
 	for _, m := range k.book.toClients {
-		if c := k.clients[m.client]; c != nil && !c.out.put(m.line) {
-			full[c] = true
+		if c := k.clients[m.client]; c != nil {
+			if _, err := c.Send(m.line); err != nil {
+				full[c] = true
+			}
 		}
 	}
 	k.book.toAgent, k.book.toClients = nil, nil

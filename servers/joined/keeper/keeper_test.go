@@ -8,17 +8,18 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
+
+	"switchboard/servers"
+	"switchboard/servers/transport"
 )
 
 // A kept is a keeper whose agent answers every request with the number of agents started so far. It answers "wait" and
@@ -31,7 +32,8 @@ type kept struct {
 	fail   error         // of a start
 	closes bool          // it has the capability to close sessions, but never answers session/close
 	slow   time.Duration // from the end of its input to its end
-	deaf   bool          // it answers only one request, and ends only when it is killed
+	deaf   bool          // it answers only one request
+	unfit  bool          // it answers with errors
 }
 
 // hello is the first message of a client of the instance NAME.
@@ -81,7 +83,7 @@ func keepOf(t testing.TB, fail error) *kept {
 	return k
 }
 
-func (k *kept) start() (*Agent, error) {
+func (k *kept) start(func(string)) (servers.Wire, error) {
 	n := k.starts.Add(1)
 	if k.fail != nil {
 		return nil, k.fail
@@ -90,16 +92,14 @@ func (k *kept) start() (*Agent, error) {
 	if k.closes {
 		can = `,"agentCapabilities":{"sessionCapabilities":{"close":{}}}`
 	}
-	in, theirs := io.Pipe()
-	out, ours := io.Pipe()
-	ended, killed := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
+	near, far := net.Pipe()
+	w := &wire{Wire: transport.LinesOver(near)}
+	w.ends.Go(func() {
 		defer k.ended.Add(1)
-		defer ours.Close()
+		defer func() { _ = far.Close() }()
 		defer func() { time.Sleep(k.slow) }()
 		var late []json.RawMessage
-		for lines := bufio.NewScanner(in); lines.Scan(); {
+		for lines := bufio.NewScanner(far); lines.Scan(); {
 			var f frame
 			_ = json.Unmarshal(lines.Bytes(), &f)
 			if f.ID == nil || f.Method == doClose {
@@ -110,16 +110,30 @@ func (k *kept) start() (*Agent, error) {
 				continue
 			}
 			for _, id := range append(late, f.ID) {
-				_, _ = fmt.Fprintf(ours, `{"jsonrpc":"2.0","id":%s,"result":{"agent":%d%s}}`+"\n", id, n, can)
+				answer := fmt.Sprintf(`"result":{"agent":%d%s}`, n, can)
+				if k.unfit {
+					answer = `"error":{"code":1,"message":"no key"}`
+				}
+				_, _ = fmt.Fprintf(far, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", id, answer)
 			}
 			if late = nil; k.deaf {
-				_, _ = io.Copy(io.Discard, in)
-				<-killed
+				_, _ = io.Copy(io.Discard, far)
 			}
 		}
-	}()
-	kill := sync.OnceFunc(func() { close(killed); _ = in.Close() })
-	return &Agent{In: theirs, Out: out, Wait: func() error { <-ended; return nil }, Kill: kill}, nil
+	})
+	return w, nil
+}
+
+// A wire is that of an agent. Its Close returns when the agent has ended.
+type wire struct {
+	servers.Wire
+	ends sync.WaitGroup
+}
+
+func (w *wire) Close() error {
+	err := w.Wire.Close()
+	w.ends.Wait()
+	return err
 }
 
 // attached is a client.
@@ -313,6 +327,25 @@ func TestStartsLaterAndLater(t *testing.T) {
 	}
 }
 
+// TestDoesNotInitialize: the clients of an agent that does not initialize get the reason, and the agent is ended.
+func TestDoesNotInitialize(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := &kept{t: t, unfit: true}
+		attach, _ := k.inBubble(time.Hour)
+		a := attach()
+		if got := a.ask(1, "initialize"); !strings.Contains(got, "no key") {
+			t.Errorf("told %s", got)
+		}
+		if synctest.Wait(); k.ended.Load() != 1 {
+			t.Error("the agent goes on")
+		}
+		if got := a.ask(2, "initialize"); !strings.Contains(got, "no key") || k.starts.Load() != 2 {
+			t.Errorf("told %s after %d starts", got, k.starts.Load())
+		}
+	})
+}
+
 // pipes is a listener whose clients come through memory.
 type pipes chan net.Conn
 
@@ -326,8 +359,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
-// TestDeafAgent: an unused agent that answers nothing, and does not end with its input, is killed, even if a client
-// polls its list of sessions.
+// TestDeafAgent: an unused agent that answers nothing is ended, even if a client polls its list of sessions.
 func TestDeafAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -341,7 +373,7 @@ func TestDeafAgent(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if n := k.ended.Load(); n != 1 {
-			t.Errorf("%d agents were killed", n)
+			t.Errorf("%d agents were ended", n)
 		}
 	})
 }
@@ -402,30 +434,5 @@ func TestSilentPrompt(t *testing.T) {
 				t.Fatal("nobody uses it, and it does not end")
 			}
 		})
-	}
-}
-
-// TestLeavesNothing: the processes that an agent has started end with it.
-func TestLeavesNothing(t *testing.T) {
-	t.Parallel()
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	agent, err := start([]string{"sh", "-c", "exec 3>" + pipe + "; sleep 300 & exit 3"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	held, err := os.Open(pipe) // which waits for the shell
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
-	if err := agent.Wait(); err == nil || !strings.Contains(err.Error(), "3") {
-		t.Errorf("it ended: %v", err)
-	}
-	_ = held.SetReadDeadline(time.Now().Add(time.Minute))
-	if _, err := io.ReadAll(held); err != nil { // it ends once nobody has it open
-		t.Errorf("something goes on: %v", err)
 	}
 }

@@ -2,18 +2,19 @@ package keeper
 
 import "encoding/json"
 
-// A turn is a prompt and the agent's messages of it.
+// A turn is a prompt and what the agent says in it.
 type turn struct {
+	session  string
 	clients  map[uint64]bool // attached ones that have sent or adopted it: they get it, and may answer and stop it
 	prompt   json.RawMessage // its text blocks
-	messages []recorded
-	size     int    // bytes of prompt, messages and end
-	gap      bool   // messages were dropped
-	stopped  bool   // it was told to stop
-	reported bool   // a client knows the end
-	ended    uint64 // its place in the order of ends, from 1; 0: it runs
-	end      end
+	began    int             // its position in the log
+	end      []byte          // the message that tells adopters how it ended; nil: it runs
+	stopped  bool            // it was told to stop
+	reported bool            // a client knows the end
 }
+
+// runs reports whether there is a turn that has not ended.
+func (t *turn) runs() bool { return t != nil && t.end == nil }
 
 // An end is the outcome of a prompt.
 type end struct {
@@ -23,72 +24,105 @@ type end struct {
 	Ended   string          `json:"ended,omitempty"` // why the agent ended before it answered
 }
 
-// recorded is a message of the agent.
-type recorded struct {
-	line      []byte
-	requestID string // "": it is no request
+// begin begins a turn of a client, in place of the session's last one.
+func (b *book) begin(name string, s *session, client uint64, prompt json.RawMessage) {
+	s.lastClient = client
+	s.turn = &turn{
+		session: name, clients: map[uint64]bool{client: true}, prompt: prompt, began: b.log.lost + len(b.log.entries),
+	}
+	b.record(entry{s.turn, asked, prompt})
+}
+
+// record puts an entry into the log. A turn whose beginning is lost by that has a gap. One whose end is lost is
+// forgotten.
+func (b *book) record(e entry) {
+	for _, lost := range b.log.add(e) {
+		s := b.sessions[lost.turn.session]
+		switch {
+		case s == nil || s.turn != lost.turn: // another turn took its place
+		case lost.what == asked:
+			b.gaps++
+		case lost.what == answered:
+			b.forgotten++
+			s.turn = nil
+			b.forget(lost.turn.session)
+		}
+	}
+}
+
+// finish ends a running turn.
+func (b *book) finish(t *turn, e end) {
+	e.Session = t.session
+	t.end = frame{Method: onAnswered, Params: raw(e)}.line()
+	for _, q := range b.asked(t.session) {
+		b.refuse(q)
+	}
+	b.record(entry{t, answered, t.end})
 }
 
 // adopt gives the newest turn of a session to a client, unless the client has it. Its other clients keep it: they may
 // be dead without a sign, or work beside this one.
-func (b *book) adopt(r request) {
-	s := b.sessions.all[r.session]
+func (b *book) adopt(r *request) {
+	s := b.sessions[r.session]
 	if s == nil || s.turn == nil || s.turn.clients[r.client] {
 		b.answer(r, frame{Result: raw(map[string]bool{"found": false})})
 		return
 	}
 	t := s.turn
 	t.clients[r.client] = true
+	lines, gap := b.log.of(t)
 	b.send(r.client, frame{Method: onPrompted, Params: raw(map[string]any{
-		"sessionId": r.session, "cwd": s.cwd, "prompt": t.prompt, "gap": t.gap,
+		"sessionId": r.session, "cwd": s.cwd, "prompt": t.prompt, "gap": gap,
 	})}.line())
-	for _, one := range t.messages {
-		b.send(r.client, one.line)
+	for _, line := range lines {
+		b.send(r.client, line)
 	}
-	if t.ended != 0 {
+	for _, q := range b.asked(r.session) {
+		b.send(r.client, q.line)
+	}
+	if t.end != nil {
 		t.reported = true
-		b.send(r.client, frame{Method: onAnswered, Params: raw(t.end)}.line())
+		b.send(r.client, t.end)
 	}
 	b.answer(r, frame{Result: raw(map[string]bool{"found": true})})
 }
 
 // tellAdopters tells the clients that have adopted a turn how it ended. The client that sent it, with the request by,
 // gets the answer to that request instead.
-func (b *book) tellAdopters(t *turn, by request) {
+func (b *book) tellAdopters(t *turn, by *request) {
 	for to := range t.clients {
 		if to != by.client {
-			b.send(to, frame{Method: onAnswered, Params: raw(t.end)}.line())
+			b.send(to, t.end)
 		}
 	}
 }
 
-// closeQuestion forgets a request of the agent that was answered or withdrawn.
-func (b *book) closeQuestion(id string) {
-	s := b.sessions.all[b.questions[id].session]
-	delete(b.questions, id)
-	if s == nil || s.turn == nil {
-		return
-	}
-	for i, one := range s.turn.messages {
-		if one.requestID == id {
-			b.sessions.grow(s, -len(one.line))
-			s.turn.messages = append(s.turn.messages[:i:i], s.turn.messages[i+1:]...)
-			return
+// works reports whether a prompt runs that was not told to stop. Such a prompt may be silent for any time.
+func (b *book) works() bool {
+	for _, s := range b.sessions {
+		if s.turn.runs() && !s.turn.stopped {
+			return true
 		}
 	}
+	return false
 }
 
-// finish ends the turn of a session.
-func (b *book) finish(name string, s *session, e end) {
-	e.Session = name
-	b.sessions.ends++
-	s.turn.ended, s.turn.end = b.sessions.ends, e
-	b.sessions.grow(s, len(e.Result)+len(e.Error))
-	for id, a := range b.questions {
-		if a.session == name {
-			b.closeQuestion(id)
-			b.refuse(json.RawMessage(id), a.method)
+// owesOutcome reports whether a prompt has ended, without being told to stop, and no client knows its outcome.
+func (b *book) owesOutcome() bool {
+	for _, s := range b.sessions {
+		if t := s.turn; t != nil && t.end != nil && !t.reported && !t.stopped {
+			return true
 		}
 	}
-	b.sessions.makeRoom()
+	return false
+}
+
+// stop returns the messages that tell the agent to stop all running prompts.
+func (b *book) stop() (lines [][]byte) {
+	for name, s := range b.sessions {
+		if s.turn.runs() {
+			lines = append(lines, frame{Method: doCancel, Params: raw(map[string]string{"sessionId": name})}.line())
+		}
+	}
+	return lines
 }
