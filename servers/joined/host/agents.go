@@ -237,7 +237,7 @@ func (a *agents) process(s Setting) (*process, error) {
 			"set XDG_STATE_HOME to a shorter one")
 	}
 	p := &process{
-		setting: s, socket: socket, dir: a.cfg.Dir, log: a.cfg.Log, lifecycle: make(chan struct{}, 1),
+		setting: s, socket: socket, dir: a.cfg.Dir, log: a.cfg.Log,
 		lastUsed: time.Now(), open: map[*usedConn]bool{}, sessions: newPlaces(),
 	}
 	if len(a.cfg.Policy.Dirs) > 0 {

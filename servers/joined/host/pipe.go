@@ -55,7 +55,7 @@ func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out 
 // Suffixes of the files that processes of ours lock, after the name of an agent.
 const (
 	useFile   = ".use"   // shared by each connection to the agent; exclusive while an unused agent is ended
-	startFile = ".start" // exclusive while the agent is started
+	aloneFile = ".start" // exclusive while the agent is started or ended
 )
 
 // lock locks a file of the agent until its release. how is an operation of flock.
@@ -68,6 +68,13 @@ func (p *process) lock(name string, how int) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// alone waits until nobody else starts or ends the agent, in this process or another one of ours, which takes less than
+// half a minute. Until free is called, nobody else does.
+func (p *process) alone() (free func(), err error) {
+	lock, err := p.lock(aloneFile, syscall.LOCK_EX)
+	return func() { _ = release(lock) }, err
 }
 
 // release releases a lock and closes its file. Closing alone is not enough: between its fork and its exec, a child

@@ -29,11 +29,7 @@ const (
 	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a keeper gives its agent ten
 	killWithin  = 2 * time.Second  // from SIGKILL to its end
 	unusedFor   = 24 * time.Hour   // after which an app-server is ended
-	livedFor    = time.Minute      // an agent that ends sooner has failed
 )
-
-// restarts are the pauses before an agent that fails again and again is started again.
-var restarts = handoff.Backoff{First: time.Second, Longest: time.Minute}
 
 // maxLog is the size in bytes above which an agent's log is emptied when the agent starts.
 const maxLog = 4 << 20
@@ -41,13 +37,13 @@ const maxLog = 4 << 20
 // A process is an agent of this machine. The agent has a session of its own and is found by its socket, so that it
 // outlives this process. It need not run.
 type process struct {
-	setting   Setting       // Set once
-	socket    string        // Set once
-	dir       string        // Set once: of its log, its locks and its processRecord
-	workDir   string        // Set once: the directory that it is started in; "": the user's home
-	log       *zap.Logger   // Set once
-	lifecycle chan struct{} // a semaphore of 1: its holder may start or end the agent
-	sessions  *places       // Set once: of an agent of kind acp
+	setting  Setting       // Set once
+	socket   string        // Set once
+	dir      string        // Set once: of its log, its locks and its processRecord
+	workDir  string        // Set once: the directory that it is started in; "": the user's home
+	log      *zap.Logger   // Set once
+	sessions *places       // Set once: of an agent of kind acp
+	starts   keeper.Starts // Owned by who has the agent [process.alone]
 
 	mu       sync.Mutex
 	open     map[*usedConn]bool // Guarded by mu: connections to it
@@ -55,9 +51,6 @@ type process struct {
 	greeting json.RawMessage    // Guarded by mu: an app-server's last answer to initialize; nil: it has none yet
 	ending   bool               // Guarded by mu: it is being ended, since nobody used it
 	rests    bool               // Guarded by mu: it was ended unused, and nobody has needed it since
-	endedPID int                // Guarded by mu: the number of the process that we ended last
-	failures int                // Guarded by mu: starts in a row after which it did not last
-	failed   time.Time          // Guarded by mu: the last failure
 }
 
 // processFile is the suffix, after the agent's name, of the file with its processRecord.
@@ -81,7 +74,7 @@ func readRecord(dir, agent string) (r processRecord) {
 
 // dial opens a connection to the agent, and starts it if it does not run.
 func (p *process) dial(ctx context.Context) (net.Conn, error) {
-	if err := p.awaken(ctx); err != nil {
+	if err := p.awaken(); err != nil {
 		return nil, err
 	}
 	usually := p.setting.Kind == kindCodex && slices.Equal(p.setting.Command, usual()[0].Command)
@@ -135,35 +128,24 @@ func (u *usedConn) Close() error {
 
 // start starts the agent, unless another process of ours has just started it, and returns a connection to it.
 func (p *process) start(ctx context.Context) (net.Conn, error) {
-	select {
-	case p.lifecycle <- struct{}{}:
-		defer func() { <-p.lifecycle }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	// Another process of ours may be starting it, and holds the lock for at most startWithin.
-	starting, err := p.lock(startFile, syscall.LOCK_EX)
+	free, err := p.alone()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = release(starting) }()
+	defer free()
 	if conn, err := connect(ctx, p.socket); err == nil {
 		return conn, nil
 	}
-	p.mu.Lock()
-	failures, wait := p.failures, time.Until(p.failed.Add(restarts.Step(p.failures-1)))
-	p.mu.Unlock()
-	if failures > 0 && wait > 0 {
-		return nil, ended(fmt.Sprintf("%s ended %d times in a row; it is started again in %v, and %s tells more",
-			p.setting.Name, failures, wait.Round(time.Second), p.logPath()))
+	if err := p.starts.Next(p.setting.Name); err != nil {
+		return nil, ended(fmt.Sprintf("%v, and %s tells more", err, p.logPath()))
 	}
 	exited, err := p.launch()
 	if err != nil {
-		return nil, p.fails(ended(fmt.Sprintf("%s cannot be started: %v", p.setting.Name, err)))
+		return nil, ended(fmt.Sprintf("%s cannot be started: %v", p.setting.Name, err))
 	}
 	conn, err := p.await(ctx, exited)
 	if err != nil {
-		return nil, p.fails(err)
+		return nil, err
 	}
 	p.log.Info("agent started", zap.String("agent", p.setting.Name))
 	return conn, nil
@@ -172,15 +154,6 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 // ended returns the error for an agent that does not come up.
 func ended(how string) error {
 	return &handoff.Error{Code: handoff.CodeUnreachable, Detail: how, Reason: handoff.ReasonAgentEnded}
-}
-
-// fails counts a failure of the agent, and returns err.
-func (p *process) fails(err error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failures++
-	p.failed = time.Now()
-	return err
 }
 
 // launch starts the agent's program. exited gets how it ended.
@@ -210,25 +183,10 @@ func (p *process) launch() (exited <-chan error, err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	record := processRecord{cmd.Process.Pid, p.setting.Kind, beganAt(cmd.Process.Pid)}
-	err = writeJSON(p.dir, p.setting.Name+processFile, record)
 	ended := make(chan error, 1)
-	go func() { // ends with the child, which may outlive us
-		err := cmd.Wait()
-		p.mu.Lock()
-		ours := p.endedPID == cmd.Process.Pid
-		p.mu.Unlock()
-		if time.Since(began) < livedFor && !ours {
-			_ = p.fails(err)
-		} else {
-			p.mu.Lock()
-			p.failures = 0
-			p.mu.Unlock()
-		}
-		ended <- err
-	}()
-	return ended, err
+	go func() { ended <- cmd.Wait() }() // ends with the child, which may outlive us
+	record := processRecord{cmd.Process.Pid, p.setting.Kind, beganAt(cmd.Process.Pid)}
+	return ended, writeJSON(p.dir, p.setting.Name+processFile, record)
 }
 
 // command returns the command that makes the agent listen on its socket: its own, or that of a keeper around it.
@@ -282,19 +240,19 @@ func (p *process) openLog() (*os.File, error) {
 
 // end ends the agent if it runs, and reports whether it does not run any more.
 func (p *process) end() bool {
-	p.lifecycle <- struct{}{}
-	defer func() { <-p.lifecycle }()
+	free, err := p.alone()
+	if err != nil {
+		return false
+	}
+	defer free()
 	return p.endNow()
 }
 
 // endNow ends the agent if it runs: by SIGTERM, and by SIGKILL after endWithin. It reports whether the agent does not
-// run any more. The caller holds lifecycle.
+// run any more. The caller has the agent alone.
 func (p *process) endNow() bool {
 	was := readRecord(p.dir, p.setting.Name)
 	if was.lives() {
-		p.mu.Lock()
-		p.endedPID = was.PID
-		p.mu.Unlock()
 		p.log.Info("agent is ended", zap.String("agent", p.setting.Name))
 		_ = syscall.Kill(-was.PID, syscall.SIGTERM) // to its process group
 		began, killed := time.Now(), false          // what it started may listen a moment longer than it lives
@@ -311,6 +269,7 @@ func (p *process) endNow() bool {
 		return false
 	}
 	_ = os.Remove(p.socket) // the agent may have removed it
+	p.starts = keeper.Starts{}
 	return true
 }
 

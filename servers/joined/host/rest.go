@@ -57,7 +57,7 @@ func (p *process) resting() json.RawMessage {
 }
 
 // awaken ends the agent's rest, so that it may be started, and waits for its end if it is being ended.
-func (p *process) awaken(ctx context.Context) error {
+func (p *process) awaken() error {
 	p.mu.Lock()
 	ending := p.ending
 	p.rests = false
@@ -65,13 +65,11 @@ func (p *process) awaken(ctx context.Context) error {
 	if !ending {
 		return nil
 	}
-	select {
-	case p.lifecycle <- struct{}{}:
-		<-p.lifecycle
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	free, err := p.alone()
+	if err == nil {
+		free()
 	}
+	return err
 }
 
 // endUnused ends an app-server that nobody used for a day and in which no turn runs. As long as there is no greeting,
@@ -80,8 +78,11 @@ func (p *process) endUnused(ctx context.Context, now time.Time) {
 	if p.setting.Kind != kindCodex {
 		return
 	}
-	p.lifecycle <- struct{}{}
-	defer func() { <-p.lifecycle }()
+	free, err := p.alone()
+	if err != nil {
+		return
+	}
+	defer free()
 	p.mu.Lock()
 	unused := now.Sub(p.lastUsed) > unusedFor && (len(p.open) == 0 || p.greeting != nil)
 	p.ending = unused // from here on no request may reach it
@@ -98,8 +99,8 @@ func (p *process) endUnused(ctx context.Context, now time.Time) {
 	p.ending, p.rests, p.lastUsed = false, ended && p.greeting != nil, now
 }
 
-// endIdle ends the agent unless another process of ours uses it, and reports whether it did. The caller holds
-// lifecycle.
+// endIdle ends the agent unless another process of ours uses it, and reports whether it did. The caller has
+// the agent alone.
 func (p *process) endIdle() bool {
 	p.mu.Lock()
 	open := slices.Collect(maps.Keys(p.open))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/transport"
 )
@@ -22,7 +20,6 @@ import (
 const (
 	unusedFor = 24 * time.Hour   // after which it is ended, until it is needed again
 	endWithin = 10 * time.Second // from the end of its input to its being killed
-	livedFor  = time.Minute      // an agent that ends sooner, with an error, has failed
 )
 
 // maxClients bounds the connections. One more ends the oldest.
@@ -33,9 +30,6 @@ const (
 	maxFrames = 2 * maxRecorded / entryRoom
 	maxBytes  = maxRecorded + 32<<20
 )
-
-// restarts are the pauses before an agent that fails again and again is started again.
-var restarts = handoff.Backoff{First: time.Second, Longest: time.Minute}
 
 // Config is what a keeper is run with.
 type Config struct {
@@ -53,18 +47,16 @@ type keeper struct {
 	cfg  Config         // Set once
 	work sync.WaitGroup // of connections and agents
 
-	mu           sync.Mutex // the fields below are guarded by it
-	book         *book
-	lastID       uint64             // of the newest client
-	clients      map[uint64]*client // that are connected
-	agent        *agent             // nil: it does not run, or is being ended
-	lastUsed     time.Time          // when the agent was used last
-	lastLeft     time.Time          // when a client or an agent left last
-	agentStarted time.Time          // when the agent was started last
-	failures     int                // of the agent, in a row
-	retry        time.Time          // when the agent may be started again
-	gaps         uint64             // book.gaps when it was logged last
-	over         bool               // Keep is about to return
+	mu       sync.Mutex // the fields below are guarded by it
+	book     *book
+	lastID   uint64             // of the newest client
+	clients  map[uint64]*client // that are connected
+	agent    *agent             // nil: it does not run, or is being ended
+	lastUsed time.Time          // when the agent was used last
+	lastLeft time.Time          // when a client or an agent left last
+	starts   Starts             // of the agent
+	gaps     uint64             // book.gaps when it was logged last
+	over     bool               // Keep is about to return
 }
 
 // client is a connection. It is attached once its first message has named its instance.
@@ -251,12 +243,11 @@ func (k *keeper) start() {
 	if !k.book.needsAgent() || k.over {
 		return
 	}
-	if wait := time.Until(k.retry); wait > 0 {
-		k.book.fail(fmt.Sprintf("its agent ended %d times in a row; it is started again in %v",
-			k.failures, wait.Round(time.Second)))
+	if err := k.starts.Next("its agent"); err != nil {
+		k.book.fail(err.Error())
 		return
 	}
-	k.agentStarted, k.lastUsed = time.Now(), time.Now()
+	k.lastUsed = time.Now()
 	a := &agent{}
 	wire, err := k.cfg.Start(func(how string) {
 		k.mu.Lock()
@@ -264,7 +255,6 @@ func (k *keeper) start() {
 		a.died = how
 	})
 	if err != nil {
-		k.failed()
 		k.book.fail("its agent cannot be started: " + err.Error())
 		return
 	}
@@ -295,12 +285,6 @@ func (k *keeper) fromAgent(a *agent, line []byte, long *servers.LongFrame) {
 	}
 }
 
-// failed counts a failure of the agent.
-func (k *keeper) failed() {
-	k.failures++
-	k.retry = time.Now().Add(restarts.Step(k.failures - 1))
-}
-
 // endAgent tells the agent, if it runs, to stop what it does, ends its input, and forgets it.
 func (k *keeper) endAgent(why string) {
 	a := k.agent
@@ -322,15 +306,9 @@ func (k *keeper) endAgent(why string) {
 // agentEnded handles the end of an agent.
 func (k *keeper) agentEnded(a *agent) {
 	k.cfg.Log.Info("agent ended", zap.String("how", a.died))
-	if k.agent != a {
-		return
+	if k.agent == a {
+		k.forget(cmp.Or(a.died, "its agent ended"))
 	}
-	if time.Since(k.agentStarted) < livedFor && a.died != "" {
-		k.failed()
-	} else {
-		k.failures, k.retry = 0, time.Time{}
-	}
-	k.forget(cmp.Or(a.died, "its agent ended"))
 }
 
 // forget forgets the agent. It ends all connections, as the end of an agent without a keeper does, unless the agent has

@@ -340,6 +340,7 @@ func TestDoesNotInitialize(t *testing.T) {
 		if synctest.Wait(); k.ended.Load() != 1 {
 			t.Error("the agent goes on")
 		}
+		time.Sleep(time.Minute)
 		if got := a.ask(2, "initialize"); !strings.Contains(got, "no key") || k.starts.Load() != 2 {
 			t.Errorf("told %s after %d starts", got, k.starts.Load())
 		}
