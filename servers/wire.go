@@ -27,6 +27,7 @@ const (
 	MaxFrame = 16 << 20
 	// LongHead is how much of the beginning of a long frame is kept, in bytes: enough for the id of its request.
 	LongHead = 256
+	LeftOut  = "_switchboard/left_out" // the method by which a gate says that it left out a frame that answers nothing
 )
 
 // ErrLongFrame is the cause for leaving out a frame that is longer than [MaxFrame].
@@ -58,8 +59,7 @@ func (e *LongFrame) Error() string { return fmt.Sprintf("frame of %d bytes", e.S
 type Transport struct {
 	Row string     // the setting that chooses it, such as "url"
 	New func() Way // returns the empty settings of one server: a pointer to a struct, as in [Settings]
-	// Takes returns the value of Row for an address that a person adds; false: this transport does not take the
-	// address. nil: it takes none.
+	// Takes returns the value of Row for an address that a person adds; false: it cannot. nil: it takes no address.
 	Takes func(address string) (value string, ok bool)
 }
 

@@ -116,6 +116,8 @@ func (p *Peer) readAll() {
 		switch {
 		case !ok:
 			p.Malformed.Add(1)
+		case m.Method == servers.LeftOut:
+			p.leaveOut(&servers.LongFrame{Cause: servers.ErrLongFrame})
 		case m.Method != "":
 			p.cfg.Handle(m)
 		default:

@@ -208,22 +208,22 @@ func TestAnswersHaveBytes(t *testing.T) {
 	})
 }
 
-// TestLeftOutThere: an answer that was left out on the machine, since it was too long, counts as one left out here.
+// TestLeftOutThere: what was left out on the machine, since it was too long, counts as left out here.
 func TestLeftOutThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := running(t, func(w *wire, _ []byte) error {
+			w.says <- `{"method":"` + servers.LeftOut + `"}`
 			w.says <- `{"id":1,"error":{"code":-32600,"message":"answer longer than 16 MiB"}}`
 			return nil
 		})
-		if err := p.Call(t.Context(), "x", nil, nil); !errors.Is(err, servers.ErrLongFrame) {
-			t.Errorf("it fails with %v", err)
+		if err := p.Call(t.Context(), "x", nil, nil); !errors.Is(err, servers.ErrLongFrame) || p.LeftOut.Load() != 1 {
+			t.Errorf("it fails with %v, and %d are left out", err, p.LeftOut.Load())
 		}
 	})
 }
 
 func TestEncodeSanitises(t *testing.T) {
-	frame, err := encode(outgoing{Method: "x",
-		Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})
+	frame, err := encode(outgoing{Method: "x", Params: map[string]any{"text": "a\xffb\x00", "raw": json.RawMessage("\"c\xfe\"")}})
 	if s := string(frame); err != nil || s != strings.ToValidUTF8(s, "!") || strings.Contains(s, "\n") {
 		t.Errorf("frame %q, %v", frame, err)
 	}

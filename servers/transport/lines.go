@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"slices"
 	"time"
 
@@ -71,19 +72,15 @@ func (s *Lines) Write(frame []byte) error {
 }
 
 // LinesOver returns a wire that carries frames as lines over a connection.
-func LinesOver(conn interface {
-	io.ReadCloser
-	WriteDeadliner
-}) servers.Wire {
+func LinesOver(conn net.Conn) servers.Wire {
 	return struct {
 		*Lines
 		io.Closer
 	}{NewLines(conn, conn), conn}
 }
 
-// A server sends the pictures and outputs of a thread whole, so that a page of turns may be too large to be useful (21
-// MB for six pasted pictures). Such a frame is read to its end and dropped: the caller gets an error and may ask for
-// less, and the rest of the connection goes on.
+// A page of turns may be too large to be useful (21 MB for six pasted pictures). Such a frame is read to its end and
+// dropped: the caller gets an error and may ask for less, and the rest of the connection goes on.
 
 // maxLong bounds a frame that is skipped; a longer one ends the connection.
 const maxLong = 256 << 20

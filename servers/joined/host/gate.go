@@ -273,7 +273,7 @@ func (g *gate) toService(agent, service *sender) {
 	for {
 		data, err := agent.Read()
 		if long, is := errors.AsType[*servers.LongFrame](err); is {
-			if g.leftOut(long, agent, service) != nil {
+			if g.leftOut(long, service) != nil {
 				return
 			}
 			continue
@@ -288,22 +288,14 @@ func (g *gate) toService(agent, service *sender) {
 	}
 }
 
-// leftOut handles a message of the agent that is too long to be judged: the request that it answers fails. Where the
-// owner allows every directory, there is nothing to judge, and the service itself leaves it out.
-func (g *gate) leftOut(long *servers.LongFrame, agent, service *sender) error {
+// leftOut handles a message of the agent that is too long to be judged: the request that it answers fails, or the
+// service is told that something is missing.
+func (g *gate) leftOut(long *servers.LongFrame, service *sender) error {
 	id := long.Answers()
-	if id != nil {
-		g.take(string(id))
+	if id == nil {
+		return service.Write([]byte(`{"method":"` + servers.LeftOut + `"}`))
 	}
-	from, is := agent.Wire.(*socket)
-	switch to, _ := service.Wire.(*socket); {
-	case is && to != nil && !g.bounded():
-		service.writing <- struct{}{}
-		defer func() { <-service.writing }()
-		return to.copy(from.long)
-	case id == nil:
-		return nil
-	}
+	g.take(string(id))
 	return service.Write(refusal(id, long.Cause))
 }
 

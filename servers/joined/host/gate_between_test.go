@@ -1,12 +1,15 @@
 package host
 
 import (
+	"errors"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"switchboard/servers"
 	"switchboard/servers/transport"
@@ -117,46 +120,37 @@ func TestGateBetween(t *testing.T) {
 	}
 }
 
-// TestGateLeavesOut: an answer of an app-server that is too long to be judged reaches the service, which leaves it out
-// itself; where only some directories are allowed, its request fails.
+// TestGateLeavesOut: of a message of an app-server that is too long to be judged, the service learns that it was left
+// out: its request fails, or the service doubts what it knows.
 func TestGateLeavesOut(t *testing.T) {
 	t.Parallel()
-	for _, dirs := range [][]string{nil, {t.TempDir()}} {
-		near, far := net.Pipe()
-		go func() {
-			agent, err := upgrade(far)
-			if err != nil {
-				t.Error(err)
-				return
-			}
+	near, far := net.Pipe()
+	go func() {
+		agent, err := upgrade(far)
+		if err == nil {
 			_, err = agent.Read()
-			frame := io.MultiReader(strings.NewReader(`{"id":2,"result":"`), io.LimitReader(xs{}, servers.MaxFrame), strings.NewReader(`"}`))
-			if err == nil {
-				err = agent.copy(frame)
-			}
-			if err == nil {
-				err = agent.Write([]byte(`{"method":"next","params":{}}`))
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		}()
-		wire, err := open(t.Context(), near)
-		must(t, err)
-		service, err := open(t.Context(), gated(wire, newGate(Policy{Dirs: dirs}, Setting{Kind: kindCodex})))
-		must(t, err)
-		must(t, service.Write([]byte(`{"id":2,"method":"thread/list","params":{}}`)))
-		_, r, err := service.NextReader()
-		must(t, err)
-		got, err := io.ReadAll(r)
-		if must(t, err); (len(got) > servers.MaxFrame) != (dirs == nil) || !strings.Contains(string(got[:100]), `"id":2`) {
-			t.Errorf("%q: %d bytes, %.100s", dirs, len(got), got)
 		}
-		if next, err := service.Read(); err != nil || !strings.Contains(string(next), "next") {
-			t.Errorf("%q: then %s, %v", dirs, next, err)
+		for _, head := range []string{`{"id":2,"result":"`, `{"method":"item/completed","params":"`} {
+			w, failed := agent.NextWriter(websocket.TextMessage)
+			must(t, failed)
+			_, failed = io.Copy(w, io.MultiReader(strings.NewReader(head), io.LimitReader(xs{}, servers.MaxFrame), strings.NewReader(`"}`)))
+			err = errors.Join(err, failed, w.Close())
 		}
-		must(t, service.Close())
+		if err = errors.Join(err, agent.Write([]byte(`{"method":"next","params":{}}`))); err != nil {
+			t.Error(err)
+		}
+	}()
+	wire, err := open(t.Context(), near)
+	must(t, err)
+	service, err := open(t.Context(), gated(wire, newGate(Policy{}, Setting{Kind: kindCodex})))
+	must(t, err)
+	must(t, service.Write([]byte(`{"id":2,"method":"thread/list","params":{}}`)))
+	for _, want := range []string{`"message":"` + servers.ErrLongFrame.Error() + `"`, `{"method":"` + servers.LeftOut + `"}`, "next"} {
+		if got, err := service.Read(); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("told %.100s, %v, want %s", got, err, want)
+		}
 	}
+	must(t, service.Close())
 }
 
 // xs is a reader of one letter.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,10 +25,7 @@ const (
 )
 
 // A socket is a WebSocket as a wire.
-type socket struct {
-	*websocket.Conn
-	long io.Reader // Owned by the reader: the message for which Read has returned a LongFrame
-}
+type socket struct{ *websocket.Conn }
 
 // accept returns the service's end of a gate as a wire.
 func (g *gate) accept(conn net.Conn) (servers.Wire, error) {
@@ -37,10 +33,11 @@ func (g *gate) accept(conn net.Conn) (servers.Wire, error) {
 		return transport.LinesOver(conn), nil
 	}
 	s, err := upgrade(conn)
-	if err == nil {
-		s.SetReadLimit(servers.MaxFrame + 64<<10)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	s.SetReadLimit(servers.MaxFrame + 64<<10)
+	return s, nil
 }
 
 // upgrade has the other end open a WebSocket on a connection.
@@ -59,7 +56,7 @@ func upgrade(conn net.Conn) (*socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &socket{Conn: ws}, nil // it has removed the deadline
+	return &socket{ws}, nil // it has removed the deadline
 }
 
 // hijacked is the answer to the one request of a connection.
@@ -88,10 +85,10 @@ func open(ctx context.Context, conn net.Conn) (*socket, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return &socket{Conn: ws}, nil
+	return &socket{ws}, nil
 }
 
-// Read implements [servers.Wire]. A message that is too long can be passed on by copy, until the next Read.
+// Read implements [servers.Wire].
 func (s *socket) Read() ([]byte, error) {
 	for {
 		kind, r, err := s.NextReader()
@@ -103,7 +100,6 @@ func (s *socket) Read() ([]byte, error) {
 		}
 		data, err := io.ReadAll(io.LimitReader(r, servers.MaxFrame+1))
 		if err == nil && len(data) > servers.MaxFrame {
-			s.long = io.MultiReader(bytes.NewReader(data), r)
 			err = &servers.LongFrame{Head: data[:servers.LongHead], Size: len(data), Cause: servers.ErrLongFrame}
 		}
 		return data, err
@@ -111,21 +107,11 @@ func (s *socket) Read() ([]byte, error) {
 }
 
 // Write implements [servers.Wire].
-func (s *socket) Write(frame []byte) error { return s.copy(bytes.NewReader(frame)) }
-
-// copy writes a message.
-func (s *socket) copy(message io.Reader) error {
+func (s *socket) Write(frame []byte) error {
 	if err := s.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
 		return err
 	}
-	w, err := s.NextWriter(websocket.TextMessage)
-	if err == nil {
-		_, err = io.Copy(w, message)
-	}
-	if err != nil {
-		return err
-	}
-	return w.Close()
+	return s.WriteMessage(websocket.TextMessage, frame)
 }
 
 // call sends a request to an app-server and returns its result. It skips other messages of the app-server.
