@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"switchboard/handoff"
 	"switchboard/web/webtest"
 )
 
@@ -189,4 +190,15 @@ func (p *tab) soundFlows() {
 		time.Sleep(50 * time.Millisecond)
 	}
 	p.Status("Listening") // when it has been said
+}
+
+// theCall is the id of the one call that there is, once it waits for its caller or does not.
+func (r *running) theCall(held bool) string {
+	r.t.Helper()
+	var calls []handoff.CallInfo
+	until(r.t, fmt.Sprint("one call, held: ", held), func() bool {
+		calls = items[handoff.CallInfo](r, "/fleet/calls")
+		return len(calls) == 1 && calls[0].Held == held
+	})
+	return calls[0].ID
 }

@@ -235,41 +235,6 @@ func (c *realCodex) openElsewhere(thread string) {
 	})
 }
 
-// TestRealCodexApproval answers an approval of the real codex on the API, both ways, and stops a turn.
-func TestRealCodexApproval(t *testing.T) {
-	t.Parallel()
-	c := startCodex(t)
-	r, p := c.call()
-	// The sandbox is off so that only the decision counts, not what this machine's kernel can do.
-	for decision, runs := range map[string]bool{"accept": true, "decline": false} {
-		file := filepath.Join(c.work, decision+".md")
-		p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":"new","prompt":"run touch %s"}`, file))
-		q := r.question()
-		if !strings.Contains(q.Command, "touch "+file) || q.Kind != handoff.QuestionCommand {
-			t.Fatalf("question: %+v", q)
-		}
-		p.hear("asks for permission to run a command")
-		r.decide(q, decision)
-		p.hear("ran touch")
-		if _, err := os.Stat(file); (err == nil) != runs {
-			t.Errorf("after %s: %v", decision, err)
-		}
-	}
-
-	p.say(`codex {"server":"bigpc","prompt":"slow 60"}`)
-	var id string
-	until(t, "the slow work to run", func() bool {
-		last := r.newest()
-		id = last.ID
-		return last.Prompt == "slow 60" && last.State == handoff.StatusStarted && len(r.whole(id).Items) > 0
-	})
-	r.post("/fleet/handoffs/"+id+"/stop", "")
-	p.hear("was stopped")
-	if last := r.newest(); last.Outcome != handoff.OutcomeInterrupted {
-		t.Errorf("outcome %s", last.Outcome)
-	}
-}
-
 // TestOldestCodex continues a session of the oldest codex that Switchboard works with, and answers what it asks.
 func TestOldestCodex(t *testing.T) {
 	t.Parallel()
@@ -318,26 +283,4 @@ func TestRealCodexSocket(t *testing.T) {
 	if got := c.provider.prompts(); !slices.Equal(got, []string{"held"}) {
 		t.Errorf("the model was asked %q", got)
 	}
-}
-
-// TestRealCodexChild runs the real codex as a child, as --codex does, and leaves nothing running.
-func TestRealCodexChild(t *testing.T) {
-	t.Parallel()
-	c := startCodex(t)
-	voice := scriptedVoice(t)
-	other := codexHome(t, c.provider, "", "") // one app-server a home: the child has its own
-	r := start(t, func(p *plan) {
-		p.Model = voice
-		p.Servers = []servers.Spec{{
-			Name: "local", Kind: "codex", Dir: c.work, Own: &codex.Config{Way: &transport.Child{
-				Command: []string{codexProgram(t), "app-server"}, Env: append(os.Environ(), codexEnv(other)...),
-			}},
-		}}
-	})
-	r.up("local") // a child takes its time to begin
-	p := r.call()
-	p.say(`codex {"server":"local","prompt":"hello"}`)
-	p.hear("answer to: hello")
-	p.hangUp()
-	r.stop()
 }

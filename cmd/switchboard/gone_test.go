@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,7 +69,8 @@ func TestAbsentees(t *testing.T) {
 	}
 }
 
-// TestGoneIsTold: the webhook gets one notice that a machine with waiting work is gone, and one that it is back.
+// TestGoneIsTold: the webhook gets one notice that a machine with waiting work is gone, and one that it is back. What
+// an agent asks while nobody is in a call is told there too, and the log has neither the address nor the token.
 func TestGoneIsTold(t *testing.T) {
 	t.Parallel()
 	f, hook := newFarm(t), newHookEnd(t)
@@ -80,7 +82,8 @@ func TestGoneIsTold(t *testing.T) {
 		p.Gone = 1200 * time.Millisecond
 	})
 	r.up("bigpc")
-	r.call().say(work("bigpc", "job 1 hangs"))
+	p := r.call()
+	p.say(work("bigpc", "job 1 hangs"))
 	until(t, "the work to run", func() bool { return r.newest().State == handoff.StatusStarted })
 	cut.proxy.Stop()
 	until(t, "the notice that it is gone", func() bool { return len(hook.notices()) == 1 })
@@ -88,10 +91,18 @@ func TestGoneIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the notice that it is back", func() bool { return len(hook.notices()) == 2 })
+	p.hangUp()
+	r.hand(`{"server":"bigpc","thread_id":"new","prompt":"job 2 asks"}`)
+	until(t, "the notice of the question", func() bool { return len(hook.notices()) == 3 })
 	r.stop()
-	for i, want := range []string{"machine bigpc: bigpc has been gone for ", "machine bigpc: bigpc is back."} {
+	for i, want := range []string{"machine bigpc: bigpc has been gone for ", "machine bigpc: bigpc is back.", "question bigpc: bigpc asks for permission "} {
 		if got := hook.notices()[i]; got[:min(len(got), len(want))] != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for _, hidden := range []string{"t0pic", "t0ken"} {
+		if strings.Contains(r.logs.String(), hidden) {
+			t.Errorf("%s is in the log", hidden)
 		}
 	}
 	f.check(t)

@@ -35,7 +35,7 @@ var rooms = []room{
 	{"web/responses", 3900, 2850, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9680, 15085, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10765, 20995, "verbs, settings, doctor, and the tests of the whole service"},
+	{"cmd/switchboard", 10765, 19921, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.

@@ -310,14 +310,8 @@ func (r *running) socket() string { return strings.Replace(r.base, "http", "ws",
 // call opens a call.
 func (r *running) call() *phone {
 	r.t.Helper()
-	return r.dial("")
-}
-
-// dial opens a call, or joins the one that the query names.
-func (r *running) dial(query string) *phone {
-	r.t.Helper()
 	header := http.Header{"Authorization": {"Bearer " + testKey}}
-	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), r.socket()+query, header)
+	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), r.socket(), header)
 	must(r.t, err)
 	p := &phone{t: r.t, conn: conn, events: make(chan phoneEvent, 4096)}
 	go p.read()
@@ -441,13 +435,6 @@ func (p *phone) hangUp() {
 		p.t.Errorf("the call goes on after it was hung up; the goodbye was sent with %v", err)
 	}
 	_ = p.conn.Close()
-}
-
-// vanish takes the network away.
-func (p *phone) vanish() {
-	_ = p.conn.NetConn().Close()
-	for range p.events {
-	}
 }
 
 // A logBuffer keeps what was logged.

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/codex"
@@ -90,52 +88,6 @@ func (r *running) newest() handoff.Record {
 		return handoff.Record{}
 	}
 	return works[len(works)-1]
-}
-
-// TestNotify: what is heard in a call is told nowhere else; what nobody heard is told once, and once more
-// in the next call, whatever becomes of that call.
-func TestNotify(t *testing.T) {
-	t.Parallel()
-	r, f, hook := notified(t, func(*plan) {})
-	p := r.call()
-	p.say(work("bigpc", "job 1 takes 0"))
-	p.hear("job 1 is done")
-	until(t, "job 1 to be heard to the end", func() bool { return r.newest().State == handoff.StatusDelivered })
-
-	p.say(work("bigpc", "job 2 takes 3000"))
-	until(t, "job 2 to run", func() bool {
-		n := r.newest()
-		return n.Prompt == "job 2 takes 3000" && n.State == handoff.StatusStarted
-	})
-	p.hangUp()
-	until(t, "the notice of job 2", func() bool { return len(hook.notices()) == 1 })
-	p = r.call()
-	p.hear("While you were away, one thing finished")
-	until(t, "job 2 to be heard to the end", func() bool { return r.newest().State == handoff.StatusDelivered })
-
-	p.say(work("bigpc", "job 3 asks"))
-	q := r.question()
-	p.hangUp()
-	until(t, "the notice of the question", func() bool { return len(hook.notices()) == 2 })
-	r.decide(q, "decline")
-	until(t, "the notice of job 3", func() bool { return len(hook.notices()) == 3 })
-	r.call().hangUp() // before it can have told anything, or not
-	r.stop()
-
-	want := []string{
-		"outcome bigpc: job 2 is done. All went well.",
-		"question bigpc: bigpc asks for permission to run a command. It waits for you on the page.",
-		"outcome bigpc: job 3 is left alone.",
-	}
-	if diff := cmp.Diff(want, hook.notices()); diff != "" {
-		t.Errorf("notices (-want +got):\n%s", diff)
-	}
-	for _, hidden := range []string{"t0pic", "t0ken"} {
-		if strings.Contains(r.logs.String(), hidden) {
-			t.Errorf("%s is in the log", hidden)
-		}
-	}
-	f.check(t)
 }
 
 // TestSpeechIsSet: the settings say how much is told until the caller does, when work that shows no sign is mentioned,

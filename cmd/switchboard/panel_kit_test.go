@@ -22,6 +22,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/handoff/call"
 	"switchboard/handoff/call/calltest"
 	"switchboard/handoff/consent"
 	"switchboard/handoff/homes"
@@ -121,8 +122,10 @@ const (
 func converse(t *testing.T, world, caller []string, seed uint64, client panelClient) *panelist {
 	p := &panelist{t: t, random: rand.New(&source{pcg: rand.NewPCG(24, seed)}), began: time.Now(),
 		now: make(chan simulator.Event, 64), cleared: map[string]int{}, words: map[string]string{}, made: map[string]bool{}}
-	w := newLadderWorld(t, world)
-	r, calls := w.live("h")
+	w := newPanelMachines(t, world)
+	r := homes.New(w.Config("h"))
+	calls := call.New(call.Config{Handoffs: r, Attending: r, Questions: r, Shown: r.Shown, Life: "h",
+		Tools: tools.Backend{Directory: w, Resolver: w, Work: r, Questions: r}})
 	stopRouter := background(t, r.Run)
 	booth := rtc.NewBooth(p.hear, p.event)
 	model, lines := newModelOfPanel(p, booth), rtctest.NewPipes()
@@ -153,7 +156,6 @@ func converse(t *testing.T, world, caller []string, seed uint64, client panelCli
 	p.delivered(r)
 	stopRouter()
 	stopModel()
-	w.stop()
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	must(t, front.Run(over)) // it gives its port back

@@ -10,11 +10,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gorilla/websocket"
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
@@ -22,71 +20,7 @@ import (
 	"switchboard/servers/joined"
 	"switchboard/servers/joined/keeper"
 	"switchboard/servers/transport"
-	"switchboard/web"
 )
-
-// TestPeers: of two instances with one Redis, each takes any request, and the home of the caller serves it:
-// a call, work and its events; a request without a caller goes by the id in it. When an instance has ended, the other
-// one serves its callers.
-func TestPeers(t *testing.T) {
-	t.Parallel()
-	url := startRedis(t)
-	const assistants = "assistants-key-0123456789"
-	shares := func(p *plan) {
-		assistant := web.NewKey("assistant", assistants)
-		assistant.NamesCallers = true
-		p.Access, p.Hurry, p.Redis, p.Peers = append(p.Access, assistant), 5, newSecret(url), peerSettings{Listen: "127.0.0.1:0"}
-	}
-	a, b := start(t, shares), start(t, shares)
-	b.up("bigpc") // and the owner is there from now on
-
-	a.streamsWork()
-
-	var seen struct{ Instances []web.InstanceInfo }
-	a.get("/fleet/servers", &seen) // which the other one serves
-	if here := slices.IndexFunc(seen.Instances, func(i web.InstanceInfo) bool { return i.Here }); len(seen.Instances) != 2 ||
-		here < 0 || seen.Instances[here].Address == seen.Instances[1-here].Address {
-		t.Errorf("the instances: %+v", seen.Instances)
-	}
-	p := a.call()
-	p.say("Which machines do I have?")
-	p.hear("bigpc")
-	var calls [2]struct {
-		Items []struct{ ID string } `json:"items"`
-	}
-	a.get("/fleet/calls", &calls[0])
-	b.get("/fleet/calls", &calls[1])
-	if len(calls[0].Items) != 1 || len(calls[1].Items) != 1 || calls[0].Items[0] != calls[1].Items[0] {
-		t.Fatalf("the calls: %v", calls)
-	}
-	// nobody has named this caller: the call is where it came in, and ends by its id from anywhere
-	conn, answer, err := websocket.DefaultDialer.DialContext(t.Context(), a.socket(), http.Header{
-		"Authorization": {"Bearer " + assistants},
-	})
-	must(t, err)
-	defer conn.Close()
-	call := answer.Header.Get("Location")
-	instance := func(id string) string { return strings.Split(id, "_")[1] }
-	if instance(call) == instance(calls[0].Items[0].ID) {
-		t.Errorf("%s is where %s is", call, calls[0].Items[0].ID)
-	}
-	if status, body := b.ask(http.MethodPost, call+"/hangup", "", "Authorization", "Bearer "+assistants); status >= 300 {
-		t.Errorf("hanging up %s: %d %s", call, status, body)
-	}
-
-	p.hangUp() // else it would end with the call
-	b.stop()
-	a.get("/fleet/calls", &calls[0])
-	if len(calls[0].Items) != 0 {
-		t.Errorf("after the other has ended: %v", calls[0])
-	}
-	p = a.call()
-	p.say("Which machines do I have?")
-	p.hear("bigpc")
-	if _, body := a.ask(http.MethodGet, "/metrics", ""); !strings.Contains(string(body), `switchboard_peer_forwarded_total{outcome="served"}`) {
-		t.Errorf("the metrics tell nothing of forwards: %.500s", body)
-	}
-}
 
 // TestPeersSettings: instances with `peers` in their settings are one Switchboard for keys and machines. A key that is
 // made or revoked at one is valid or revoked at the other. A machine that one invites can join at the other, and knows
