@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,6 +30,7 @@ const (
 	keptFor     = 30 * 24 * time.Hour // how long responses and conversations are stored
 	retriedFor  = 24 * time.Hour      // how long a repeated request gets the response of the first one
 	lostFor     = 10 * time.Minute    // the same for one whose answer was written, but may be lost
+	sweepEvery  = time.Minute
 	storeWithin = 5 * time.Second
 	recovering  = 5 * time.Second // how long after the start the router may not know earlier work yet
 )
@@ -75,7 +77,7 @@ type API struct {
 	documents *documents    // Set once
 	attempts  attempts      // safe for concurrent use
 	live      liveResponses // safe for concurrent use
-	talks     talks         // safe for concurrent use
+	taken     sync.Map      // by [liveKey]: the conversations in which something is done at this moment
 	making    chan struct{} // holds one while the document of made sessions changes
 
 	closing chan struct{} // closed by Close; ends the streams
@@ -90,22 +92,30 @@ func New(cfg Config) (*API, error) {
 		cfg.Store == nil {
 		return nil, errors.New("responses: a part of the configuration is missing")
 	}
-	if cfg.Log == nil {
-		cfg.Log = zap.NewNop()
-	}
+	cfg.Log = cmp.Or(cfg.Log, zap.NewNop())
 	a := &API{
 		cfg: cfg, began: time.Now(), life: rand.Text()[:8], documents: &documents{Documents: cfg.Store, log: cfg.Log},
 		making: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
-	a.attempts.documents, a.attempts.all = a.documents, map[string]*attempt{}
-	a.live.all, a.talks.taken = map[liveKey]*liveResponse{}, map[liveKey]bool{}
+	a.attempts.documents, a.attempts.live, a.attempts.all = a.documents, &a.live, map[string]*attempt{}
+	a.live.most, a.live.all = maxLive, map[liveKey]*liveResponse{}
 	a.live.following, a.live.leave = context.WithCancel(context.Background())
 	return a, nil
 }
 
-// Run waits until ctx ends, then stops following handoffs, and returns when that has ended.
+// Run forgets what is not needed any more until ctx ends, then stops following handoffs, and returns when that has
+// ended.
 func (a *API) Run(ctx context.Context) error {
-	<-ctx.Done()
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-tick.C:
+			a.live.sweep()
+			a.attempts.sweep()
+		case <-ctx.Done():
+		}
+	}
 	a.Close()
 	a.live.close()
 	return nil
@@ -171,17 +181,23 @@ func (a *API) existing(ctx context.Context, g handoff.Grant, id string) (*liveRe
 	if l := a.live.get(g.Caller, id); l != nil {
 		return l, nil
 	}
-	if _, there, f := a.stored(ctx, g, id); !there || f != nil {
+	doc, there, f := a.stored(ctx, g, id)
+	if !there || f != nil {
 		return nil, f
 	}
-	doc, l, f := a.find(ctx, g, id)
-	if f != nil || l != nil {
-		return l, f
+	if !ended(doc.Response.Status) {
+		var l *liveResponse
+		if doc, l, f = a.resume(g, doc); l != nil || f != nil {
+			return l, f
+		}
 	}
-	l = a.newLive(g, doc, false) // it has ended; its events can be read
-	l.outcome, l.emit.resp.Output = len(doc.Asked) == 0, []item{}
-	l.apply((*emitter).begin)
-	l.apply(func(m *emitter) []event { return m.replay(doc.Response) })
+	to, begun := phaseOutcome, doc // it has ended; its events can be read
+	if len(doc.Asked) > 0 {
+		to = phaseLeft
+	}
+	begun.Response.Output = []item{}
+	l := a.newLive(g, begun, false)
+	l.apply(to, func(m *emitter) { m.replay(doc.Response) })
 	return l, nil
 }
 
@@ -193,16 +209,21 @@ func (a *API) resume(g handoff.Grant, doc document) (document, *liveResponse, *f
 	if handoff.CodeOf(err) == handoff.CodeStoreDown {
 		return document{}, nil, faultOf(err)
 	}
-	l.apply((*emitter).begin)
 	if err != nil { // its outcome was heard, or it never began
 		l.kept = false // do not store the failure, in case the handoff becomes known after all
-		l.apply(func(m *emitter) []event {
-			return m.failed("server_error",
+		l.apply(phaseLeft, func(m *emitter) {
+			m.fail("server_error",
 				"Switchboard was restarted, and the work is not known any more; the session on its machine tells.")
 		})
 		return l.now(), nil, nil
 	}
-	if f := a.live.start(l); f != nil {
+	release, f := a.live.reserve()
+	if f != nil {
+		return document{}, nil, f
+	}
+	f = a.live.start(l)
+	release()
+	if f != nil {
 		if l = a.live.get(g.Caller, l.id); l == nil { // else another request was faster
 			return document{}, nil, f
 		}
@@ -246,10 +267,7 @@ func (a *API) fromHandoff(g handoff.Grant, id string) (document, *liveResponse, 
 		return a.resume(g, doc)
 	}
 	e := &emitter{resp: doc.Response, label: rec.Server, shown: map[string]bool{}, now: func() time.Time {
-		if rec.EndedAt != nil {
-			return *rec.EndedAt
-		}
-		return time.Now()
+		return *cmp.Or(rec.EndedAt, new(time.Now()))
 	}}
 	e.begin()
 	e.take(handoff.EventSnapshot{Items: rec.Items}, rec)

@@ -33,7 +33,7 @@ func approvalItem(response, machine string, q handoff.RecordQuestion) item {
 	case handoff.QuestionFileChange:
 		name = "apply_patch"
 	}
-	args := encode(struct {
+	args := handoff.Encode(struct {
 		Text    string        `json:"text"`
 		Command string        `json:"command,omitempty"`
 		Cwd     string        `json:"cwd,omitempty"`
@@ -51,9 +51,6 @@ func approvalItem(response, machine string, q handoff.RecordQuestion) item {
 
 // openQuestions returns the questions that a response ended with and that are still open.
 func (a *API) openQuestions(g handoff.Grant, doc document) []handoff.RecordQuestion {
-	if len(doc.Asked) == 0 {
-		return nil
-	}
 	return slices.DeleteFunc(a.cfg.Questions.Questions(g), func(q handoff.RecordQuestion) bool {
 		return !slices.Contains(doc.Asked, approvalID(doc.Response.ID, q.ID))
 	})
@@ -82,8 +79,8 @@ func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request
 	case f != nil:
 		return nil, f
 	}
-	p.keepLong = true
-	a.attempts.setResponse(g.Caller, p, name)
+	p.keepLong()
+	a.attempts.begins(p, name)
 	for _, q := range open {
 		if f := a.decide(ctx, g, q, *answerTo(req.input.approvals, doc, q)); f != nil {
 			return nil, f

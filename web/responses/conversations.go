@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,26 +29,13 @@ type conversation struct {
 // maxConversation bounds the items that a conversation begins with, in bytes.
 const maxConversation = 1 << 20
 
-// talks has the conversations in which a response is begun at this moment, or which are deleted.
-type talks struct {
-	mu    sync.Mutex
-	taken map[liveKey]bool // Guarded by mu
-}
-
-// take reserves a conversation until release is called.
-func (s *talks) take(g handoff.Grant, id string) (release func(), f *fault) {
+// take reserves a conversation, in which a response is begun or which is deleted, until release is called.
+func (a *API) take(g handoff.Grant, id string) (release func(), f *fault) {
 	key := liveKey{g.Caller, id}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken[key] {
+	if _, taken := a.taken.LoadOrStore(key, true); taken {
 		return nil, locked()
 	}
-	s.taken[key] = true
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.taken, key)
-	}, nil
+	return func() { a.taken.Delete(key) }, nil
 }
 
 func locked() *fault {
@@ -65,7 +51,7 @@ func (a *API) talk(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 		return a.createConversation(w, g, body)
 	}
 	if r.Method == http.MethodDelete {
-		release, f := a.talks.take(g, id)
+		release, f := a.take(g, id)
 		if f != nil {
 			return f
 		}
@@ -150,7 +136,7 @@ func (a *API) conversation(ctx context.Context, g handoff.Grant, id string) (c c
 
 // putConversation stores a conversation.
 func (a *API) putConversation(owner handoff.Caller, c conversation) *fault {
-	if err := a.documents.store(owner, c.ID, []byte(encode(c)), keptFor); err != nil {
+	if err := a.documents.store(owner, c.ID, []byte(handoff.Encode(c)), keptFor); err != nil {
 		return faultOf(handoff.StoreDown(err))
 	}
 	return nil
@@ -181,7 +167,7 @@ func (a *API) keepSession(ctx context.Context, g handoff.Grant, doc document) *f
 		return nil
 	}
 	id := doc.Response.Conversation.ID
-	release, f := a.talks.take(g, id)
+	release, f := a.take(g, id)
 	if f != nil {
 		return f
 	}
@@ -204,7 +190,7 @@ func (a *API) keepSession(ctx context.Context, g handoff.Grant, doc document) *f
 func (a *API) beginInConversation(
 	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
 ) (*liveResponse, *fault) {
-	release, f := a.talks.take(g, req.conversation)
+	release, f := a.take(g, req.conversation)
 	if f != nil {
 		return nil, f
 	}
@@ -214,7 +200,7 @@ func (a *API) beginInConversation(
 		f.Param = new("conversation")
 		return nil, f
 	}
-	if c.Open == p.response { // it never began, and begins now
+	if c.Open == p.Response { // it never began, and begins now
 		c.Open = ""
 	}
 	if f := a.settle(ctx, g, &c); f != nil {

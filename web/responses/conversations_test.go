@@ -97,7 +97,7 @@ func TestConversationStaysDeleted(t *testing.T) {
 			_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
 			path := fmt.Sprint("/v1/conversations/", talk["id"])
 			w.begun(inTalk(talk, `,"background":true`))
-			w.slow = 20 * time.Millisecond
+			w.slows(20 * time.Millisecond)
 			w.ends(1, handoff.OutcomeResult, "hello")
 			time.Sleep(time.Duration(at)*10*time.Millisecond - time.Millisecond)
 			if status, got := w.ask(http.MethodDelete, path, ""); status != http.StatusOK || got["deleted"] != true {

@@ -3,7 +3,6 @@ package responses
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -31,47 +30,49 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 	if names := req.ignored(); len(names) > 0 {
 		w.Header().Set(ignoredHeader, strings.Join(names, ", "))
 	}
-	name, repeats := retryName(r.Header, g, body)
-	sum := sha256.Sum256(body)
-	p, first, f := a.attempts.register(r.Context(), g, &attempt{
-		name: name, body: sum, keyed: r.Header.Get(idempotencyKey) != "", kept: req.store(),
-	}, repeats)
-	switch {
-	case f != nil:
-		return f
-	case first:
-		return a.createFirst(w, r, g, req, p)
+	p := newAttempt(r.Header, g, req, body)
+	if known := a.attempts.claim(p); known != p {
+		return a.repeat(w, r, g, req, p, known)
 	}
+	var l *liveResponse
+	f = a.attempts.recall(r.Context(), p)
+	if f == nil {
+		l, f = a.make(r.Context(), g, req, p)
+	}
+	if f != nil {
+		a.attempts.fail(p)
+		return f
+	}
+	a.attempts.succeed(p, l)
+	a.made.Add(1)
+	return a.answer(w, r, l, req)
+}
+
+// repeat answers a request that repeats a known one.
+func (a *API) repeat(
+	w http.ResponseWriter, r *http.Request, g handoff.Grant, req *request, p, known *attempt,
+) *fault {
 	select {
-	case <-p.ready:
+	case <-known.ready:
 	case <-r.Context().Done():
 		return nil
 	}
+	var l *liveResponse
+	var f *fault
 	switch {
-	case p.live == nil:
-		return busy("request_failed", "The same request has just failed.")
-	case p.body != sum:
+	case known.Response == "": // it failed
+	case known.Body != p.Body:
 		return reused()
+	default:
+		l, f = a.existing(r.Context(), g, known.Response)
+	}
+	switch {
+	case f != nil:
+		return f
+	case l == nil:
+		return busy("request_failed", "The same request has just failed.")
 	}
 	a.repeated.Add(1)
-	return a.answer(w, r, p.live, req)
-}
-
-// createFirst answers a request that repeats none that is known here.
-func (a *API) createFirst(w http.ResponseWriter, r *http.Request, g handoff.Grant, req *request, p *attempt) *fault {
-	l, f := a.make(r.Context(), g, req, p)
-	if p.live = l; l != nil {
-		l.settle(func() { l.settled = a.attempts.settler(g.Caller, p) })
-	}
-	close(p.ready)
-	if f != nil {
-		a.attempts.forget(p)
-		if p.stored && p.keyed { // another request may use the same Idempotency-Key; the key of the handoff stays
-			_ = a.documents.store(g.Caller, p.document(), []byte(p.key), keptFor) // it was logged
-		}
-		return f
-	}
-	a.made.Add(1)
 	return a.answer(w, r, l, req)
 }
 
@@ -101,21 +102,27 @@ func fresh(id string, req *request, at time.Time) response {
 }
 
 // make begins a response, or returns the one that an earlier process began for the same request. After an error,
-// nothing has begun.
+// nothing has begun, or it has ended.
 func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*liveResponse, *fault) {
-	if p.response != "" {
-		switch l, f := a.existing(ctx, g, p.response); {
+	if p.Response != "" {
+		switch l, f := a.existing(ctx, g, p.Response); {
 		case f != nil:
 			return nil, f
 		case l == nil:
-			p.response = ""
-		case a.begun(g, l.run()):
+			p.Response = ""
+		case a.begun(g, l.now().Run):
 			return l, nil
 		default: // an earlier process promised the handoff and never began it, so it begins now
-			a.live.drop(g.Caller, p.response)
-			p.keepLong = true // because the new handoff has another id than the response
+			a.live.drop(g.Caller, p.Response)
+			p.keepLong() // because the new handoff has another id than the response
 		}
 	}
+	release, f := a.live.reserve()
+	if f != nil {
+		return nil, f
+	}
+	p.release = release
+	defer p.release()
 	target, f := a.findModel(ctx, g, req.Model)
 	if f == nil {
 		f = a.resolveMentions(ctx, g, req)
@@ -127,7 +134,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 		return nil, faultOf(
 			handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""))
 	}
-	run := handoff.Request{Key: p.key, Again: p.again, Target: target, Input: req.input.parts, Context: req.context()}
+	run := handoff.Request{Key: p.Key, Again: p.from == repeated && p.Key != "", Target: target, Input: req.input.parts, Context: req.context()}
 	run.Unkept = !req.store() || g.Caller.Nameless()
 	switch {
 	case len(req.input.approvals) > 0:
@@ -207,9 +214,7 @@ func (a *API) continuePrevious(ctx context.Context, g handoff.Grant, req *reques
 
 // deaf is a [handoff.Listener] that only keeps the events of a handoff from calls: its response follows the handoff
 // itself, and has a reader.
-type deaf struct {
-	_ byte // listeners are told apart by their addresses
-}
+type deaf byte // not empty, because listeners are told apart by their addresses
 
 // Hear implements [handoff.Listener]. Other handoffs are left to other listeners.
 func (*deaf) Hear(e handoff.Event) bool {
@@ -223,26 +228,20 @@ func (*deaf) Outbox([]handoff.Record) bool { return false }
 // begin starts the handoff, and follows it with a live response. talk is its conversation, or nil.
 func (a *API) begin(
 	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request, talk *conversation,
-) (l *liveResponse, f *fault) {
+) (*liveResponse, *fault) {
 	leave := func() {}
+	defer func() { leave() }()
 	if !req.Background {
-		by := &deaf{}
-		leave = a.cfg.Attending.Attend(g, by)
-		run.By, run.Within = by, readWithin
+		by := new(deaf)
+		leave, run.By, run.Within = a.cfg.Attending.Attend(g, by), by, readWithin
 	}
-	attended := false
-	defer func() {
-		if !attended {
-			leave()
-		}
-	}()
 	id, err := a.cfg.Handoffs.Start(ctx, g, run)
 	if err != nil {
 		return nil, faultOf(err)
 	}
-	// p.response is an id that the client knows already, from a handoff that never began.
-	name := cmp.Or(p.response, responsePrefix+string(id))
-	if run.Again && p.response == "" && run.Key != "" {
+	// p.Response is an id that the client knows already, from a handoff that never began.
+	name := cmp.Or(p.Response, responsePrefix+string(id))
+	if run.Again && p.Response == "" {
 		if l, f := a.existing(ctx, g, name); l != nil || f != nil { // the handoff was begun before, under the same key
 			return l, f
 		}
@@ -251,23 +250,23 @@ func (a *API) begin(
 		rec.State == handoff.StatusDelivered {
 		return a.unkept(g, req, name, rec), nil
 	}
-	p.keepLong = p.keepLong || talk != nil // a repetition may find another session in the conversation
-	a.attempts.setResponse(g.Caller, p, name)
+	if talk != nil { // a repetition may find another session in the conversation
+		p.keepLong()
+	}
+	a.attempts.begins(p, name)
 	doc := document{
 		Response: fresh(name, req, time.Now()), Input: req.input.kept(name), Run: id, Part: 1,
 		Streamed: req.Stream, Exact: req.exact(), Server: serverOf(req.Model),
 	}
-	l = a.newLive(g, doc, !run.Unkept)
+	l := a.newLive(g, doc, !run.Unkept)
 	if run.Key != "" {
 		l.request = &run
 	}
 	if talk != nil {
 		a.opens(g, talk, l, req.Model)
 	}
-	if !req.Background {
-		attended = true
-		l.attend(leave)
-	}
+	l.audience.expected = !req.Background // the request is its first reader
+	l.leave, leave = leave, l.leave
 	return a.place(ctx, l, doc, p)
 }
 
@@ -277,9 +276,8 @@ func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Rec
 	l := a.newLive(g, document{
 		Response: fresh(name, req, rec.CreatedAt), Run: handoff.ID(rec.ID), Part: 1, Server: rec.Server,
 	}, false)
-	l.apply((*emitter).begin)
-	l.apply(func(m *emitter) []event {
-		return m.failed("response_not_kept", fmt.Sprintf("This request was sent before, and its work ended: %q. "+
+	l.apply(phaseLeft, func(m *emitter) {
+		m.fail("response_not_kept", fmt.Sprintf("This request was sent before, and its work ended: %q. "+
 			"With 'store': false its answer is not kept, and it does not run again.", rec.Outcome))
 	})
 	return l
@@ -291,10 +289,12 @@ func (a *API) place(ctx context.Context, l *liveResponse, doc document, p *attem
 	if l.kept {
 		a.documents.put(l.grant.Caller, doc)
 	}
-	l.apply((*emitter).begin)
-	if f := a.live.start(l); f != nil {
-		if l.unfollow != nil {
-			l.unfollow()
+	f := a.live.start(l)
+	p.release()
+	if f != nil { // somebody else follows that response
+		if doc.Part == 1 {
+			l.leave()
+			l.stop()
 		}
 		return nil, f
 	}
@@ -311,15 +311,8 @@ func (a *API) place(ctx context.Context, l *liveResponse, doc document, p *attem
 	if l.kept {
 		a.documents.drop(l.grant.Caller, l.id)
 	}
-	a.attempts.rename(l.grant.Caller, p) // so that a repetition of the request begins another handoff
-	f := faultOf(startFault)
-	f.replied = func(told bool) { l.settle(func() { l.told, l.expected = told, false }) }
+	a.attempts.newKey(p) // so that a repetition of the request begins another handoff
+	f = faultOf(startFault)
+	f.replied = l.wasRefused
 	return nil, f
-}
-
-// refused returns why the handoff ended before it was in the ledger, or nil.
-func (l *liveResponse) refused() *handoff.Error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.startFault
 }

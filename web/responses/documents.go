@@ -39,14 +39,15 @@ type documents struct {
 	unstored atomic.Uint64 // documents that could not be stored
 }
 
-// put stores a response. If it is too large, the output and arguments of its tools are cut.
-func (d *documents) put(c handoff.Caller, doc document) {
-	body := []byte(encode(doc))
+// put stores a response, and reports whether that was possible. If it is too large, the output and arguments of its
+// tools are cut.
+func (d *documents) put(c handoff.Caller, doc document) bool {
+	body := []byte(handoff.Encode(doc))
 	for most := 4 << 10; len(body) > sessions.MaxDocument && most >= 256; most /= 4 {
 		doc.Response.Output = shortened(doc.Response.Output, most)
-		body = []byte(encode(doc))
+		body = []byte(handoff.Encode(doc))
 	}
-	_ = d.store(c, doc.Response.ID, body, keptFor) // it was logged
+	return d.store(c, doc.Response.ID, body, keptFor) == nil
 }
 
 // store stores a document.

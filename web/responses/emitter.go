@@ -30,7 +30,7 @@ type emitter struct {
 	last        string     // the text of the latest message that was written
 	asked       []string   // ids of the questions that the response ended with
 	steeredInto handoff.ID // the handoff that the words went into
-	out         []event    // the events of the current step
+	out         []event    // since drain was called
 }
 
 // An openItem is an item in the queue: it has begun and is not written to its end.
@@ -41,7 +41,6 @@ type openItem struct {
 	sent  int           // how many bytes of text were written
 	begun bool          // it was added to the output
 	at    int           // its index in the output
-	args  bool          // the arguments of the tool were written
 	whole *handoff.Item // the finished item; nil: it is not finished
 }
 
@@ -49,10 +48,10 @@ func (w *openItem) tool() bool {
 	return w.kind != handoff.ItemMessage && w.kind != handoff.ItemReasoning
 }
 
-// over reports whether the response has ended, so that no more events are written.
+// over reports whether the response has ended. Then nothing more must be written.
 func (e *emitter) over() bool { return ended(e.resp.Status) }
 
-// drain returns the events of the current step.
+// drain returns the events that were written since it was last called.
 func (e *emitter) drain() []event {
 	out := e.out
 	e.out = nil
@@ -60,7 +59,7 @@ func (e *emitter) drain() []event {
 }
 
 // begin writes the first events of a stream.
-func (e *emitter) begin() []event {
+func (e *emitter) begin() {
 	e.resp.Status = inProgress
 	if e.resp.Background {
 		e.resp.Status = queued
@@ -71,21 +70,10 @@ func (e *emitter) begin() []event {
 		e.resp.Status = inProgress
 	}
 	e.lifecycle(evProgress)
-	return e.drain()
 }
 
 // take writes the events that follow from an event of the handoff.
-func (e *emitter) take(kind handoff.EventKind, rec handoff.Record) []event {
-	if !e.over() {
-		e.apply(kind, rec)
-	}
-	if !e.over() {
-		e.flush()
-	}
-	return e.drain()
-}
-
-func (e *emitter) apply(kind handoff.EventKind, rec handoff.Record) {
+func (e *emitter) take(kind handoff.EventKind, rec handoff.Record) {
 	switch k := kind.(type) {
 	case handoff.EventSnapshot:
 		e.snapshot(k)
@@ -116,6 +104,9 @@ func (e *emitter) apply(kind handoff.EventKind, rec handoff.Record) {
 	case handoff.EventEnded:
 		e.flush()
 		e.end(rec)
+	}
+	if !e.over() {
+		e.flush()
 	}
 }
 
@@ -309,10 +300,9 @@ func (e *emitter) writeTool(w *openItem) {
 
 // arguments writes the arguments of a tool, once.
 func (e *emitter) arguments(w *openItem, args string) {
-	if w.args {
+	if *e.resp.Output[w.at].Arguments != "" {
 		return
 	}
-	w.args = true
 	e.resp.Output[w.at].Arguments = &args
 	e.about(w, event{Type: evArgs, Delta: args})
 	e.about(w, event{Type: evArgsDone, Arguments: &args})
@@ -334,11 +324,11 @@ func toolName(kind handoff.ItemKind, text string) string {
 func toolArguments(kind handoff.ItemKind, text, known string) string {
 	switch {
 	case kind == handoff.ItemCommand:
-		return encode(map[string]string{"command": text})
+		return handoff.Encode(map[string]string{"command": text})
 	case known != "" && json.Valid([]byte(known)):
 		return known
 	case kind == handoff.ItemFileChange:
-		return encode(map[string][]string{"paths": strings.Split(text, "\n")})
+		return handoff.Encode(map[string][]string{"paths": strings.Split(text, "\n")})
 	}
 	return "{}"
 }

@@ -21,15 +21,18 @@ func newEmitter(background bool) *emitter {
 	}
 }
 
-// wrote is a stream as it goes over the wire, read by the oracle.
-func wrote(t testing.TB, steps ...[]event) *oracle {
+// written is the stream of a handoff as it goes over the wire, read by the oracle.
+func written(t testing.TB, m *emitter, end handoff.Record, kinds ...handoff.EventKind) *oracle {
 	t.Helper()
+	m.begin()
+	for _, k := range kinds {
+		m.take(k, handoff.Record{})
+	}
+	m.take(handoff.EventEnded{}, end)
 	o := &oracle{}
-	for _, events := range steps {
-		for _, e := range events {
-			if err := o.read(frame(e)); err != nil {
-				t.Fatal(err)
-			}
+	for _, e := range m.out {
+		if err := o.read(frame(e)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return o
@@ -40,9 +43,9 @@ func result(text string) handoff.Record {
 }
 
 // shape writes a stream briefly, to compare.
-func shape(events ...[]event) string {
+func shape(events []event) string {
 	var b strings.Builder
-	for _, e := range slices.Concat(events...) {
+	for _, e := range events {
 		fmt.Fprintf(&b, "%s", strings.TrimPrefix(e.Type, "response."))
 		if e.OutputIndex != nil {
 			fmt.Fprintf(&b, " %d", *e.OutputIndex)
@@ -61,8 +64,7 @@ func shape(events ...[]event) string {
 // TestGrammar: a handoff with a message, a command and its answer, event by event.
 func TestGrammar(t *testing.T) {
 	m := newEmitter(true)
-	steps := [][]event{m.begin()}
-	for _, k := range []handoff.EventKind{
+	o := written(t, m, result("It fails."),
 		handoff.EventDoing{ID: "m", Item: handoff.ItemMessage},
 		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look"},
 		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 6, Text: " at it."},
@@ -72,13 +74,7 @@ func TestGrammar(t *testing.T) {
 			Item: handoff.Item{ID: "c", Kind: handoff.ItemCommand, Text: "go test", Output: "FAIL", Exit: new(1)},
 		},
 		handoff.EventItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: "It fails."}},
-		handoff.EventUsage{Usage: handoff.Usage{Input: 5, Cached: 2, Output: 3, Reasoning: 1}},
-	} {
-		steps = append(steps, m.take(k, handoff.Record{}))
-	}
-	steps = append(
-		steps, m.take(handoff.EventEnded{}, result("It fails.")), m.take(handoff.EventRemark{Text: "late"}, handoff.Record{}),
-	)
+		handoff.EventUsage{Usage: handoff.Usage{Input: 5, Cached: 2, Output: 3, Reasoning: 1}})
 	want := `created
 queued
 in_progress
@@ -103,85 +99,24 @@ content_part.done 2
 output_item.done 2 message completed
 completed
 `
-	if got := shape(steps...); got != want {
+	if got := shape(m.out); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	o := wrote(t, steps...)
 	used, _ := o.last["usage"].(map[string]any)
 	if o.over != evCompleted || used["total_tokens"] != 8.0 || o.last["completed_at"] == nil || o.last["error"] != nil {
 		t.Errorf("ends with %s %v", o.over, o.last)
 	}
 }
 
-// TestOneTerminalEvent: at every outcome of a handoff, the stream has one terminal event, and the response has the same
-// status.
-func TestOneTerminalEvent(t *testing.T) {
-	broken := &handoff.RecordError{Code: handoff.CodeModelLimit, Message: "The model takes no more."}
-	for name, tt := range map[string]struct {
-		end          func(*emitter) []event
-		typ, status  string
-		code, reason string
-	}{
-		"result": {func(m *emitter) []event { return m.take(handoff.EventEnded{}, result("ok")) }, evCompleted, completed, "", ""},
-		"failed": {func(m *emitter) []event {
-			return m.take(handoff.EventEnded{}, handoff.Record{Outcome: handoff.OutcomeFailed, Error: broken})
-		}, evFailed, failed, "rate_limit_exceeded", ""},
-		"stopped": {func(m *emitter) []event {
-			return m.take(handoff.EventEnded{}, handoff.Record{Outcome: handoff.OutcomeInterrupted})
-		}, evIncomplete, incomplete, "", "interrupted"},
-		"never begun": {func(m *emitter) []event {
-			return m.take(handoff.EventEnded{}, handoff.Record{Outcome: handoff.OutcomeCancelled})
-		}, evIncomplete, incomplete, "", "interrupted"},
-		"unknown": {func(m *emitter) []event {
-			return m.take(handoff.EventEnded{}, handoff.Record{Outcome: handoff.OutcomeUnknown})
-		}, evFailed, failed, "server_error", ""},
-		"taken over":   {func(m *emitter) []event { return m.take(handoff.EventYielded{}, handoff.Record{}) }, evFailed, failed, "server_error", ""},
-		"from outside": {func(m *emitter) []event { return m.failed("server_error", "gone") }, evFailed, failed, "server_error", ""},
-		"cancelled":    {(*emitter).cancel, evIncomplete, cancelled, "", ""},
-		"asked": {func(m *emitter) []event {
-			return m.take(handoff.EventAsked{Question: handoff.OpenQuestion{Shown: handoff.RecordQuestion{ID: "q", Kind: handoff.QuestionCommand}}}, handoff.Record{})
-		}, evCompleted, completed, "", ""},
-	} {
-		m := newEmitter(false)
-		steps := [][]event{m.begin(), m.take(
-			handoff.EventDoing{ID: "c", Item: handoff.ItemCommand, Text: "make"}, handoff.Record{},
-		),
-			m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "half"}, handoff.Record{}), tt.end(m)}
-		for _, late := range [][]event{m.take(handoff.EventEnded{}, result("late")), m.cancel(), m.failed("x", "y"),
-			m.take(handoff.EventItem{Item: handoff.Item{ID: "z", Kind: handoff.ItemMessage, Text: "z"}}, handoff.Record{})} {
-			if len(late) > 0 {
-				t.Errorf("%s: after the end %s", name, shape(late))
-			}
-		}
-		o := wrote(t, steps...)
-		if o.over != tt.typ || o.last["status"] != tt.status || m.resp.Status != tt.status {
-			t.Errorf("%s: %s %v", name, o.over, o.last["status"])
-		}
-		if e, _ := o.last["error"].(map[string]any); tt.code != "" && e["code"] != tt.code || tt.code == "" && e != nil {
-			t.Errorf("%s: error %v", name, e)
-		}
-		if d, _ := o.last["incomplete_details"].(map[string]any); tt.reason != "" && d["reason"] != tt.reason {
-			t.Errorf("%s: details %v", name, d)
-		}
-	}
-}
-
 // TestSerialWindows: items that run at the same time are written one after another, and a call that hangs does not
 // block the others for ever.
 func TestSerialWindows(t *testing.T) {
-	m := newEmitter(false)
-	steps := [][]event{m.begin()}
-	for _, k := range []handoff.EventKind{
+	o := written(t, newEmitter(false), result("done"),
 		handoff.EventDoing{ID: "hangs", Item: handoff.ItemCommand, Text: "sleep"},
 		handoff.EventDoing{ID: "two", Item: handoff.ItemToolCall, Text: "files.read"},
 		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "beside"},
 		handoff.EventItem{Item: handoff.Item{ID: "two", Kind: handoff.ItemToolCall, Text: "files.read", Arguments: `{"path":"a"}`, Output: "text"}},
-		handoff.EventDropped{ItemID: "hangs"},
-	} {
-		steps = append(steps, m.take(k, handoff.Record{}))
-	}
-	steps = append(steps, m.take(handoff.EventEnded{}, result("done")))
-	o := wrote(t, steps...)
+		handoff.EventDropped{ItemID: "hangs"})
 	var got []string
 	for _, it := range o.output {
 		got = append(got, fmt.Sprint(it["type"], " ", it["status"]))
@@ -201,13 +136,7 @@ func TestCommandArguments(t *testing.T) {
 	}
 	began := handoff.EventDoing{ID: "c", Item: handoff.ItemCommand, Text: "ls"}
 	for name, kinds := range map[string][]handoff.EventKind{"as it began": {began, done}, "when it was done": {done}, "cut": {began, handoff.EventDropped{ItemID: "c"}}} {
-		m := newEmitter(false)
-		steps := [][]event{m.begin()}
-		for _, k := range kinds {
-			steps = append(steps, m.take(k, handoff.Record{}))
-		}
-		o := wrote(t, append(steps, m.take(handoff.EventEnded{}, result("done")))...)
-		if got := o.output[0]["arguments"]; got != `{"command":"ls"}` {
+		if got := written(t, newEmitter(false), result("done"), kinds...).output[0]["arguments"]; got != `{"command":"ls"}` {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -216,15 +145,11 @@ func TestCommandArguments(t *testing.T) {
 // TestTextThatChanges: if the final text differs from the deltas, the written item stays as incomplete, and the final
 // text follows as another item.
 func TestTextThatChanges(t *testing.T) {
-	m := newEmitter(false)
-	steps := [][]event{m.begin(),
-		m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I think"}, handoff.Record{}),
-		m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 99, Text: "after a gap"}, handoff.Record{}),
-		m.take(handoff.EventItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "No: it is."}}, handoff.Record{}),
-		m.take(handoff.EventItem{Item: handoff.Item{ID: "r", Kind: handoff.ItemReasoning}}, handoff.Record{}),
-		m.take(handoff.EventEnded{}, result("No: it is.")),
-	}
-	o := wrote(t, steps...)
+	o := written(t, newEmitter(false), result("No: it is."),
+		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I think"},
+		handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: 99, Text: "after a gap"},
+		handoff.EventItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "No: it is."}},
+		handoff.EventItem{Item: handoff.Item{ID: "r", Kind: handoff.ItemReasoning}})
 	if len(o.output) != 2 || o.output[0]["status"] != incomplete || o.output[1]["status"] != completed {
 		t.Errorf("got %v", o.output)
 	}
@@ -238,12 +163,9 @@ func TestJSONAnswers(t *testing.T) {
 	} {
 		m := newEmitter(false)
 		m.exact = true
-		o := wrote(t, m.begin(), m.take(
-			handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look."}, handoff.Record{},
-		),
-			m.take(handoff.EventItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look."}}, handoff.Record{}),
-			m.take(handoff.EventItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: answer}}, handoff.Record{}),
-			m.take(handoff.EventEnded{}, result(answer)))
+		o := written(t, m, result(answer), handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, Text: "I look."},
+			handoff.EventItem{Item: handoff.Item{ID: "m", Kind: handoff.ItemMessage, Text: "I look."}},
+			handoff.EventItem{Item: handoff.Item{ID: "a", Kind: handoff.ItemMessage, Text: answer}})
 		if want == "" {
 			if o.over != evFailed || len(o.output) > 0 {
 				t.Errorf("%q gives %v", answer, o.last)
@@ -312,13 +234,9 @@ func FuzzStream(f *testing.F) {
 		m := newEmitter(background)
 		m.exact = exact
 		kinds, end := script(rand.New(rand.NewPCG(seed, 1)))
-		steps := [][]event{m.begin()}
-		for _, k := range kinds {
-			steps = append(steps, m.take(k, handoff.Record{}))
-		}
-		o := wrote(t, append(steps, m.take(handoff.EventEnded{}, end))...)
+		o := written(t, m, end, kinds...)
 		var shown map[string]any
-		if err := json.Unmarshal([]byte(encode(m.resp)), &shown); err != nil || !reflect.DeepEqual(shown, o.last) || o.over == "" {
+		if err := json.Unmarshal([]byte(handoff.Encode(m.resp)), &shown); err != nil || !reflect.DeepEqual(shown, o.last) || o.over == "" {
 			t.Errorf("%v: the response is\n%v, the stream said\n%v", err, shown, o.last)
 		}
 	})

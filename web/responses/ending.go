@@ -90,22 +90,11 @@ func (e *emitter) fail(code, message string) {
 	e.close(failed, evFailed)
 }
 
-// failed ends the response with an error that is not an event of the handoff.
-func (e *emitter) failed(code, message string) []event {
-	if !e.over() {
-		e.fail(code, message)
-	}
-	return e.drain()
-}
-
-// cancel ends the response at its client's request. It removes the output, and nothing is added later.
-func (e *emitter) cancel() []event {
-	if !e.over() {
-		e.cutAll()
-		e.resp.Output = []item{}
-		e.close(cancelled, evIncomplete)
-	}
-	return e.drain()
+// cancel ends the response at its client's request. It removes the output.
+func (e *emitter) cancel() {
+	e.cutAll()
+	e.resp.Output = []item{}
+	e.close(cancelled, evIncomplete)
 }
 
 // close ends the response with a status.
@@ -118,12 +107,11 @@ func (e *emitter) close(status, typ string) {
 }
 
 // replay writes the events of a response that has ended, item by item.
-func (e *emitter) replay(resp response) []event {
+func (e *emitter) replay(resp response) {
 	for i, it := range resp.Output {
 		e.append(it)
 		e.done(i)
 	}
 	e.resp = resp
 	e.lifecycle(cmp.Or(map[string]string{completed: evCompleted, failed: evFailed}[resp.Status], evIncomplete))
-	return e.drain()
 }

@@ -27,24 +27,31 @@ func (w *world) work(n int) {
 	synctest.Wait()
 }
 
-// TestGetAgreesWithTheStream: at every end of a response, its stream has one terminal event, which is the last one, and
-// GET returns the same response afterwards, from memory and after a restart.
+// TestGetAgreesWithTheStream: at every end of a response, its stream has one terminal event, which is the last one and
+// says why, and GET returns the same response afterwards, from memory and after a restart.
 func TestGetAgreesWithTheStream(t *testing.T) {
 	for outcome, want := range map[handoff.Outcome]string{
-		handoff.OutcomeResult: completed, handoff.OutcomeFailed: failed, handoff.OutcomeInterrupted: incomplete,
-		handoff.OutcomeCancelled: incomplete, handoff.OutcomeUnknown: failed, "cancelled by its reader": cancelled,
+		handoff.OutcomeResult: "completed <nil> <nil>", handoff.OutcomeFailed: "failed rate_limit_exceeded <nil>",
+		handoff.OutcomeInterrupted: "incomplete <nil> interrupted", handoff.OutcomeCancelled: "incomplete <nil> interrupted",
+		handoff.OutcomeUnknown: "failed server_error <nil>", "cancelled by its reader": "cancelled <nil> <nil>",
 	} {
 		inWorld(t, func(w *world) {
 			a := w.begun(backgroundStream)
 			w.work(1)
-			if want == cancelled {
+			if outcome == handoff.OutcomeFailed {
+				w.run(1).rec.Error = &handoff.RecordError{Code: handoff.CodeModelLimit, Message: "The model takes no more."}
+			}
+			if outcome == "cancelled by its reader" {
 				w.ask(http.MethodPost, "/v1/responses/resp_r1/cancel", "")
 			} else {
 				w.ends(1, outcome, "done")
 			}
 			_, o := a.frames()
-			if err := o.read(a.Body.Bytes()); err != nil || o.over == "" || o.last["status"] != want {
-				t.Errorf("%s: %v, %s %v", outcome, err, o.over, o.last)
+			err := o.read(a.Body.Bytes())
+			failure, _ := o.last["error"].(map[string]any)
+			details, _ := o.last["incomplete_details"].(map[string]any)
+			if got := fmt.Sprintf("%v %v %v", o.last["status"], failure["code"], details["reason"]); err != nil || got != want {
+				t.Errorf("%s: %v, %s", outcome, err, got)
 			}
 			for _, life := range []string{"this", "the next"} {
 				if life == "the next" {

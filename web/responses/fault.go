@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -94,13 +93,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(encode(v))) // the client may have left
-}
-
-func encode(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic("responses: " + err.Error()) // impossible: all values are texts, numbers and valid JSON
-	}
-	return string(data)
+	_, _ = w.Write([]byte(handoff.Encode(v))) // the client may have left
 }

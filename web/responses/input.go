@@ -18,6 +18,7 @@ type parsedInput struct {
 	instructions []string          // system and developer messages
 	approvals    []approval        // answers to questions, with no later item of the agent
 	mentions     []mention         // of items of earlier responses
+	raw          []piece           // all items as they came; none for a text
 	items        []map[string]any  // all items, for input_items
 	size         int               // bytes of the items that are kept whole
 	tools        map[string]string // the names of tools that another model called, by the id of the call
@@ -55,14 +56,13 @@ func readInput(raw []byte) (parsedInput, *fault) {
 	if json.Unmarshal(raw, &text) == nil {
 		return s, s.message("user", []inputPart{{Type: "input_text", Text: text}}, 0)
 	}
-	var items []piece
-	if json.Unmarshal(raw, &items) != nil {
+	if json.Unmarshal(raw, &s.raw) != nil {
 		return s, mistyped("input", "a string or an array of items", "")
 	}
-	if len(items) > maxInput {
+	if len(s.raw) > maxInput {
 		return s, bad("", "input", fmt.Sprintf("'input' has at most %d items.", maxInput))
 	}
-	for i, raw := range items {
+	for i, raw := range s.raw {
 		var it inputItem
 		if f := decodeAt(at(i), raw, &it); f != nil {
 			return s, f
@@ -79,9 +79,13 @@ func at(i int) string { return fmt.Sprintf("input[%d]", i) }
 func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
 	switch it.Type {
 	case "", typeMessage:
-		parts, f := readParts(it.Content, i)
-		if f != nil {
-			return f
+		var text string
+		var parts []inputPart
+		switch {
+		case json.Unmarshal(it.Content, &text) == nil:
+			parts = []inputPart{{Type: "input_text", Text: text}}
+		case json.Unmarshal(it.Content, &parts) != nil:
+			return mistyped(at(i)+".content", "a string or an array of parts", "")
 		}
 		return s.message(it.Role, parts, i)
 	case typeApproved:
@@ -176,7 +180,7 @@ func others(raw []byte) string {
 	for _, name := range []string{"type", "id", "call_id", "status", "name"} {
 		delete(fields, name)
 	}
-	return encode(fields)
+	return handoff.Encode(fields)
 }
 
 // spoken moves the user's messages so far into the earlier conversation: somebody else's item follows.
@@ -192,18 +196,6 @@ func (s *parsedInput) spoken() {
 func (s *parsedInput) dropApprovals() {
 	s.approvals = nil
 	s.mentions = slices.DeleteFunc(s.mentions, func(m mention) bool { return !m.reference })
-}
-
-func readParts(raw []byte, i int) ([]inputPart, *fault) {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return []inputPart{{Type: "input_text", Text: text}}, nil
-	}
-	var parts []inputPart
-	if json.Unmarshal(raw, &parts) != nil {
-		return nil, mistyped(at(i)+".content", "a string or an array of parts", "")
-	}
-	return parts, nil
 }
 
 // message adds a message. The user's messages after the last one of the assistant are the prompt.
@@ -309,7 +301,7 @@ func (s *parsedInput) numbered(id string) []json.RawMessage {
 			it["id"] = "in_" + id[min(len(responsePrefix), len(id)):] + "_" + strconv.Itoa(i)
 		}
 		taken[known] = true
-		out[i] = json.RawMessage(encode(it))
+		out[i] = json.RawMessage(handoff.Encode(it))
 	}
 	return out
 }

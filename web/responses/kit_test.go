@@ -32,7 +32,7 @@ type world struct {
 	asked   []handoff.RecordQuestion     // Guarded by mu: that are open
 	broken  bool                         // Guarded by mu: the store does not answer
 	hold    bool                         // Guarded by mu: runs are not written down by themselves
-	slow    time.Duration                // Set once: how long the store takes to write
+	slow    time.Duration                // Guarded by mu: how long the store takes to write
 	refuses string                       // Set before a request: a document that the store does not take
 	begins  time.Duration                // Set before begin: how long the API takes to run
 	life    *life                        // Guarded by mu: of the newest API
@@ -318,9 +318,10 @@ func (w *world) Servers(context.Context, handoff.Grant) []handoff.ServerInfo {
 }
 
 func (w *world) PutDocument(_ context.Context, d sessions.Document) error {
-	if w.slow > 0 {
-		time.Sleep(w.slow)
-	}
+	w.mu.Lock()
+	slow := w.slow
+	w.mu.Unlock()
+	time.Sleep(slow)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.broken || w.refuses == d.Owner.String()+" "+d.ID {
@@ -464,6 +465,13 @@ var (
 	_ handoff.Handoffs   = (*world)(nil)
 	_ sessions.Documents = (*world)(nil)
 )
+
+// slows lets the store take a time to write.
+func (w *world) slows(to time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.slow = to
+}
 
 // breaks lets the store answer no more, or again.
 func (w *world) breaks(broken bool) {

@@ -1,13 +1,12 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
 
 	"switchboard/handoff"
 )
@@ -15,7 +14,7 @@ import (
 // Bounds of a response in memory.
 const (
 	maxFrames  = 8 << 20          // bytes of its log; above it the older half goes, and with it streams that need it
-	replayable = 10 * time.Minute // how long after the end of a response its stream can be read again
+	replayable = 10 * time.Minute // how long after its end what only memory has of a response can be read again
 	abandoned  = 5 * time.Second  // how long a response that is not in the background goes on without a reader
 )
 
@@ -26,38 +25,46 @@ const (
 	beginsAfter = 200 * time.Millisecond // before the second try; each pause is twice the one before
 )
 
+// A phase says how the handoff of a response stands.
+type phase int
+
+const (
+	phaseFollowing  phase = iota
+	phaseLeft             // not followed any more: the response has ended with questions, or the handoff was lost
+	phaseHandedOver       // the response has ended here, while its handoff goes on in another process or instance
+	phaseOutcome          // it has its outcome
+	phaseHeard            // the outcome was reported as heard
+)
+
 // A liveResponse is a response with its events in memory. Only [liveResponse.drive] follows its handoff.
 type liveResponse struct {
-	api      *API             // Set once
-	grant    handoff.Grant    // Set once
-	id       string           // Set once
-	after    uint64           // Set once: the last event of the handoff that an earlier response followed
-	kept     bool             // Set once: the response is stored
-	request  *handoff.Request // Set once: of the handoff; nil: it is not begun again
-	talk     *conversation    // Set once: a conversation that could not be stored when the response began; nil: none
-	unfollow func()           // Set once: called when nobody reads the outcome any more, maybe twice; nil: nothing
-	isPlaced func()           // Set once: closes placed
-	placed   chan struct{}    // closed when the handoff is in the ledger, or has ended
-	over     chan struct{}    // closed when the end of the response is in the log
-	made     bool             // Owned by drive: its session was recorded as made by a program
+	api        *API             // Set once
+	grant      handoff.Grant    // Set once
+	id         string           // Set once
+	after      uint64           // Set once: the last event of the handoff that an earlier response followed
+	kept       bool             // Set once: the response is stored
+	background bool             // Set once
+	request    *handoff.Request // Set once: of the handoff; nil: it is not begun again
+	talk       *conversation    // Set once: a conversation that could not be stored when the response began; nil: none
+	isPlaced   func()           // Set once: closes placed
+	placed     chan struct{}    // closed when the handoff is in the ledger, or has ended
+	over       chan struct{}    // closed when the end of the response is in the log
+	made       bool             // Owned by drive: its session was recorded as made by a program
 
 	applying sync.Mutex // held while events are made and an end is stored; locked before mu
 
 	mu         sync.Mutex
-	emit       *emitter        // Guarded by mu
-	doc        document        // Guarded by mu; without Response, which emit has
-	log        frames          // Guarded by mu
-	changed    chan struct{}   // Guarded by mu: closed at the next event
-	ended      time.Time       // Guarded by mu: when the end was added to the log; zero: it was not
-	startFault *handoff.Error  // Guarded by mu: why the handoff ended before it was in the ledger
-	outcome    bool            // Guarded by mu: the end tells an outcome that was not reported as heard
-	driven     bool            // Guarded by mu: the handoff is not followed any more
-	expected   bool            // Guarded by mu: the request that began the response is about to read it
-	told       bool            // Guarded by mu: the end of the response was written to a client
-	readers    int             // Guarded by mu
-	handedOver bool            // Guarded by mu: it ends here while its handoff goes on
-	idle       *time.Timer     // Guarded by mu: stops the handoff when it has no reader for too long; nil: not started
-	settled    func(told bool) // Guarded by mu: called when who asked has an answer, or has given up; nil: nothing
+	emit       *emitter       // Guarded by mu
+	doc        document       // Guarded by mu; without Response, which emit has
+	log        frames         // Guarded by mu
+	changed    chan struct{}  // Guarded by mu: closed at the next event
+	phase      phase          // Guarded by mu
+	audience   audience       // Guarded by mu
+	ended      time.Time      // Guarded by mu: when the end was added to the log; zero: it was not
+	stored     bool           // Guarded by mu: the store has the response with its end
+	startFault *handoff.Error // Guarded by mu: why the handoff ended before it was in the ledger
+	leave      func()         // Guarded by mu: called once nobody reads the outcome any more
+	attempt    *attempt       // Guarded by mu: the newest request that got the response; nil: none
 }
 
 // frames are the newest events of a response, as they are sent.
@@ -67,8 +74,11 @@ type frames struct {
 	bytes int
 }
 
-func (f *frames) add(frame []byte) {
-	f.all, f.bytes = append(f.all, frame), f.bytes+len(frame)
+func (f *frames) add(events []event) {
+	for _, e := range events {
+		frame := frame(e)
+		f.all, f.bytes = append(f.all, frame), f.bytes+len(frame)
+	}
 	for f.bytes > maxFrames && len(f.all) > 1 {
 		half := len(f.all) / 2
 		for _, old := range f.all[:half] {
@@ -78,6 +88,7 @@ func (f *frames) add(frame []byte) {
 	}
 }
 
+// newLive returns a response that has begun, and is not followed.
 func (a *API) newLive(g handoff.Grant, doc document, kept bool) *liveResponse {
 	e := &emitter{
 		resp: doc.Response, label: doc.Server, exact: doc.Exact,
@@ -87,54 +98,46 @@ func (a *API) newLive(g handoff.Grant, doc document, kept bool) *liveResponse {
 		e.shown[id] = true
 	}
 	l := &liveResponse{
-		api: a, grant: g, id: e.resp.ID, kept: kept, emit: e, doc: doc, after: doc.Seq,
+		api: a, grant: g, id: e.resp.ID, kept: kept, background: e.resp.Background, emit: e, doc: doc, after: doc.Seq,
 		changed: make(chan struct{}), placed: make(chan struct{}), over: make(chan struct{}),
+		leave: func() {},
 	}
 	l.doc.Response = response{}
 	l.isPlaced = sync.OnceFunc(func() { close(l.placed) })
+	e.begin()
+	l.log.add(e.drain())
 	return l
 }
 
 // drive follows the handoff until the response has ended. Its end never affects the handoff.
 func (l *liveResponse) drive(ctx context.Context) {
-	defer l.settle(func() { l.driven = true })
 	defer l.isPlaced()
 	for begins := 1; ; begins++ {
 		last, err := l.follow(ctx)
 		switch {
 		case err != nil:
 			l.lost(ctx, err)
-			return
-		case l.waits(): // another response continues the handoff after the answer
-			return
+		case l.in(phaseLeft): // another response continues the handoff after the answer
 		case begins < maxBegins && l.neverBegan(last) && l.beginAgain(ctx):
 			continue
+		default: // This changes nothing unless the end of the handoff was not taken.
+			l.apply(cmp.Or(phaseAfter(last), phaseOutcome), func(m *emitter) { m.take(handoff.EventEnded{}, last.Record) })
 		}
-		// This changes nothing unless the end of the handoff was not taken.
-		l.apply(func(m *emitter) []event { return m.take(handoff.EventEnded{}, last.Record) })
-		l.settle(func() { l.outcome = !l.handedOver })
 		return
 	}
 }
 
 // follow follows the handoff until its end, or until the response ends with questions. It returns the last event.
 func (l *liveResponse) follow(ctx context.Context) (last handoff.Event, err error) {
-	for e, err := range l.api.cfg.Handoffs.Follow(ctx, l.grant, l.run(), l.after) {
+	for e, err := range l.api.cfg.Handoffs.Follow(ctx, l.grant, l.now().Run, l.after) {
 		if last = e; err != nil || l.neverBegan(e) {
 			return last, err
 		}
-		if l.took(e); l.waits() {
+		if l.took(e); l.in(phaseLeft) {
 			break
 		}
 	}
 	return last, nil
-}
-
-// run returns the handoff that the response follows.
-func (l *liveResponse) run() handoff.ID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.doc.Run
 }
 
 // neverBegan reports whether a promised handoff has ended that is begun again. One that ended before it was promised is
@@ -147,7 +150,7 @@ func (l *liveResponse) neverBegan(e handoff.Event) bool {
 
 // beginAgain begins the handoff again under its key, and reports whether that was possible.
 func (l *liveResponse) beginAgain(ctx context.Context) bool {
-	again, was := *l.request, l.run()
+	again, was := *l.request, l.now().Run
 	again.Again = true
 	for try := range maxBegins {
 		select {
@@ -175,164 +178,56 @@ func (l *liveResponse) beginAgain(ctx context.Context) bool {
 // lost ends a response whose handoff cannot be followed any more. At the end of the process, a response in the
 // background does not end: its handoff goes on, and a later process follows it.
 func (l *liveResponse) lost(ctx context.Context, err error) {
-	if ctx.Err() != nil && l.background() {
-		return
-	}
-	e := handoff.AsError(err)
+	e, to := handoff.AsError(err), phaseLeft
 	if ctx.Err() != nil {
 		e = handoff.Fault(handoff.CodeShutdown, "", "")
+		if l.background {
+			return
+		}
 	}
 	if e.Code == handoff.CodeShutdown {
-		l.handOver()
+		to = phaseHandedOver
 	}
-	l.apply(func(m *emitter) []event { return m.failed("server_error", e.Spoken()) })
+	l.apply(to, func(m *emitter) { m.fail("server_error", e.Spoken()) })
 }
 
-// handOver hands the response over: it ends here while its handoff goes on. Its end is shown but not stored, so that a
-// later process, or another instance that becomes the caller's home, follows the handoff.
-func (l *liveResponse) handOver() {
+// in reports whether the response is in a phase.
+func (l *liveResponse) in(p phase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.handedOver = true
+	return l.phase == p
 }
 
-// wasHandedOver reports whether the response was handed over and has ended here, so that it must not be read from
-// memory.
-func (l *liveResponse) wasHandedOver() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.handedOver && !l.ended.IsZero()
-}
-
-// continuesElsewhere reports whether an event says that the handoff goes on in another process or instance.
-func continuesElsewhere(e handoff.Event) bool {
+// phaseAfter returns the phase after an event of the handoff.
+func phaseAfter(e handoff.Event) phase {
 	switch e.Kind.(type) {
 	case handoff.EventYielded:
-		return true
+		return phaseHandedOver
 	case handoff.EventEnded:
-		return e.Record.Outcome == handoff.OutcomeUnknown && e.Record.Fault != nil &&
-			e.Record.Fault.Code == handoff.CodeShutdown
-	}
-	return false
-}
-
-func (l *liveResponse) background() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.emit.resp.Background
-}
-
-// settle makes a change, under the lock, and does what follows from it: an outcome that a client was told was heard.
-// Once nobody is to read it any more, it is left to calls.
-func (l *liveResponse) settle(change func()) {
-	l.mu.Lock()
-	change()
-	heard := l.outcome && l.told
-	l.outcome = l.outcome && !heard
-	over := l.driven && (l.told || l.readers == 0 && !l.expected)
-	run := l.doc.Run
-	l.mu.Unlock()
-	if heard {
-		l.hear(run)
-	}
-	if over && l.unfollow != nil {
-		l.unfollow()
-	}
-}
-
-// hear reports the outcome of a handoff as heard.
-func (l *liveResponse) hear(run handoff.ID) {
-	if err := l.api.cfg.Handoffs.Heard(context.Background(), l.grant, run); err != nil {
-		l.api.cfg.Log.Debug("an outcome is not known any more", zap.Error(err))
-	}
-}
-
-// wasTold notes that the end of the response was written to a client. The end of one that was handed over is not the
-// answer.
-func (l *liveResponse) wasTold() {
-	if !l.wasHandedOver() {
-		l.settle(func() { l.told = true })
-		l.answered(true)
-	}
-}
-
-// answered tells the request that made the response that who asked has an answer (the whole response, or the id of one
-// in the background), or else has given up.
-func (l *liveResponse) answered(told bool) {
-	l.mu.Lock()
-	settled := l.settled
-	l.mu.Unlock()
-	if settled != nil {
-		settled(told)
-	}
-}
-
-// unread reports whether the response goes on without anybody who reads it or has its id.
-func (l *liveResponse) unread() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.readers == 0 && !l.expected && !l.told
-}
-
-// attend makes the request that began the response its first reader. leave is called once nobody reads the outcome any
-// more.
-func (l *liveResponse) attend(leave func()) { l.expected, l.unfollow = true, sync.OnceFunc(leave) }
-
-// enter counts a reader of the response.
-func (l *liveResponse) enter() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.readers++
-	l.expected = false
-	if l.idle != nil {
-		l.idle.Stop()
-		l.idle = nil
-	}
-}
-
-// exit stops counting a reader. A response that is not in the background is stopped soon after its last reader has
-// left; the delay is for SDKs that repeat a request whose connection broke.
-func (l *liveResponse) exit() {
-	l.settle(func() {
-		if l.readers--; l.readers == 0 && l.ended.IsZero() && !l.emit.resp.Background {
-			l.idle = time.AfterFunc(abandoned, func() {
-				l.answered(false)
-				l.stop()
-			})
+		if f := e.Record.Fault; e.Record.Outcome == handoff.OutcomeUnknown && f != nil && f.Code == handoff.CodeShutdown {
+			return phaseHandedOver
 		}
-	})
-}
-
-// stop stops the handoff: nobody reads it any more, or a grant that may stop it asked for that.
-func (l *liveResponse) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
-	defer cancel()
-	if err := l.api.cfg.Work.Stop(ctx, handoff.Grant{Caller: l.grant.Caller}, string(l.run()), handoff.StopOurs); err != nil {
-		l.api.cfg.Log.Debug("a handoff is not stopped", zap.Error(err))
+		return phaseOutcome
 	}
+	return phaseFollowing
 }
 
 // took takes an event of the handoff.
 func (l *liveResponse) took(e handoff.Event) {
 	_, over := e.Kind.(handoff.EventEnded)
-	if continuesElsewhere(e) {
-		l.handOver()
-	}
-	l.mu.Lock()
-	if l.ended.IsZero() {
-		l.doc.Seq, l.doc.Thread, l.doc.Turn = e.Seq, e.Record.ThreadID, e.Record.TurnID
-		l.doc.Server, l.doc.Project = e.Record.Server, e.Record.Project
-	}
-	if over && !e.Noted && e.Record.Fault != nil && len(l.emit.resp.Output) == 0 {
-		l.startFault = e.Record.Fault
-	}
-	l.mu.Unlock()
 	if fresh := e.Record.Why == handoff.WhyNew || e.Record.Why == handoff.WhyCopy; fresh && l.kept && !l.made &&
 		e.Record.ThreadID != "" {
 		l.made = true
 		l.api.makesSession(l.grant.Caller, e.Record.Server, e.Record.ThreadID)
 	}
-	l.apply(func(m *emitter) []event { return m.take(e.Kind, e.Record) })
+	l.apply(phaseAfter(e), func(m *emitter) {
+		l.doc.Seq, l.doc.Thread, l.doc.Turn = e.Seq, e.Record.ThreadID, e.Record.TurnID
+		l.doc.Server, l.doc.Project = e.Record.Server, e.Record.Project
+		if over && !e.Noted && len(m.resp.Output) == 0 {
+			l.startFault = e.Record.Fault
+		}
+		m.take(e.Kind, e.Record)
+	})
 	if _, jumped := e.Kind.(handoff.EventSnapshot); jumped {
 		l.ask()
 	}
@@ -344,55 +239,65 @@ func (l *liveResponse) took(e handoff.Event) {
 
 // ask ends the response with the questions of the handoff that are open already.
 func (l *liveResponse) ask() {
-	run := l.run()
+	run := l.now().Run
 	open := slices.DeleteFunc(l.api.cfg.Questions.Questions(l.grant), func(q handoff.RecordQuestion) bool {
 		return q.Handoff != string(run) || !answerable(q)
 	})
-	l.apply(func(m *emitter) []event {
-		if len(open) > 0 && m.canAsk && !m.over() {
+	l.apply(phaseFollowing, func(m *emitter) {
+		if len(open) > 0 && m.canAsk {
 			m.ask(open...)
 		}
-		return m.drain()
 	})
 }
 
-// waits reports whether the response has ended with questions.
-func (l *liveResponse) waits() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.ended.IsZero() && len(l.emit.asked) > 0
+// apply makes a step, unless the response has ended; to is the phase after it. The end of a response is stored before
+// it is shown, unless the response was handed over: then a later process, or another instance, follows the handoff.
+func (l *liveResponse) apply(to phase, step func(*emitter)) {
+	l.applying.Lock()
+	events, ends := l.step(to, step)
+	l.show(to, events, ends, ends && to != phaseHandedOver && l.kept && l.store())
+	l.applying.Unlock()
+	l.report()
 }
 
-// apply makes a step and adds its events to the log. The end of a response is stored before it is shown, unless the
-// response was handed over.
-func (l *liveResponse) apply(step func(*emitter) []event) {
-	l.applying.Lock()
-	defer l.applying.Unlock()
-	l.mu.Lock()
-	events := step(l.emit)
-	over := l.emit.over() && l.ended.IsZero()
-	stored := over && l.kept && !l.handedOver
-	if over && l.handedOver && l.emit.resp.Background { // it has not failed: its client gets it from who goes on with it
-		events = nil
-	}
-	doc := l.documentLocked()
-	l.mu.Unlock()
-	if stored {
-		l.api.documents.put(l.grant.Caller, doc)
-		if l.talk != nil {
-			_ = l.api.putConversation(l.grant.Caller, *l.talk) // it was logged
-		}
-	}
+func (l *liveResponse) step(to phase, step func(*emitter)) (events []event, ends bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range events {
-		l.log.add(frame(e))
+	if !l.emit.over() {
+		step(l.emit)
 	}
-	if over {
-		l.ended = time.Now()
+	events, ends = l.emit.drain(), l.emit.over() && l.ended.IsZero()
+	if ends && to == phaseHandedOver && l.background { // its client gets the end from who goes on with it
+		events = nil
+	}
+	return events, ends
+}
+
+// store stores the response as it ends, and reports whether that was possible.
+func (l *liveResponse) store() bool {
+	if l.talk != nil {
+		_ = l.api.putConversation(l.grant.Caller, *l.talk) // it was logged
+	}
+	return l.api.documents.put(l.grant.Caller, l.now())
+}
+
+// show adds the events of a step to the log. A response that was left or handed over stays so.
+func (l *liveResponse) show(to phase, events []event, ends, stored bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.phase != phaseFollowing:
+	case ends && len(l.emit.asked) > 0:
+		l.phase = phaseLeft
+	default:
+		l.phase = to
+	}
+	l.log.add(events)
+	if ends {
+		l.ended, l.stored = time.Now(), stored
 		close(l.over)
 	}
-	if len(events) > 0 || over {
+	if len(events) > 0 || ends {
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
@@ -416,19 +321,34 @@ func (l *liveResponse) now() document {
 	return l.documentLocked()
 }
 
-// unneeded reports whether the response has ended and its stream can no longer be read again.
-func (l *liveResponse) unneeded() bool {
+// refused returns why the handoff ended before it was in the ledger, or nil. Then nothing of the response is stored any
+// more.
+func (l *liveResponse) refused() *handoff.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	again := l.doc.Streamed && l.emit.resp.Background && time.Since(l.ended) < replayable
-	return !l.ended.IsZero() && !again
+	if l.ended.IsZero() {
+		return nil
+	}
+	return l.startFault
 }
 
-// overFor reports whether the end of the response has been in the log for some time.
-func (l *liveResponse) overFor(d time.Duration) bool {
+// needed reports whether the response has to stay in memory: it goes on, or is being read, or may be read again and the
+// store does not have what is read then.
+func (l *liveResponse) needed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.ended.IsZero() && time.Since(l.ended) >= d
+	keep := abandoned
+	if !l.stored || l.doc.Streamed && l.background {
+		keep = replayable
+	}
+	return l.ended.IsZero() || l.audience.reads() || time.Since(l.ended) < keep
+}
+
+// endedAt returns when the end of the response was added to the log; zero: it was not.
+func (l *liveResponse) endedAt() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
 }
 
 // read returns the events from a number on, whether the response has ended with them, and a channel that is closed at

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 
 	"switchboard/handoff"
 )
@@ -17,31 +18,68 @@ type liveKey struct {
 type liveResponses struct {
 	following context.Context    // Set once: the context of jobs
 	leave     context.CancelFunc // Set once: ends following
+	most      int                // Set once: how many there may be
 
-	mu     sync.Mutex
-	all    map[liveKey]*liveResponse // Guarded by mu
-	closed bool                      // Guarded by mu: no more responses are begun
-	jobs   sync.WaitGroup            // goroutines that run drive
+	mu       sync.Mutex
+	all      map[liveKey]*liveResponse // Guarded by mu
+	reserved int                       // Guarded by mu: for how many more there is room
+	closed   bool                      // Guarded by mu: no more responses are begun
+	jobs     sync.WaitGroup            // goroutines that run drive, and reservations
 }
 
-// start adds a response, and follows its handoff.
+// reserve makes room for a response before its handoff begins, which cannot be undone. release gives the room back,
+// also after start.
+func (s *liveResponses) reserve() (release func(), f *fault) {
+	s.sweep()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, faultOf(handoff.Fault(handoff.CodeShutdown, "", ""))
+	}
+	if len(s.all)+s.reserved >= s.most && !s.dropOldestLocked() {
+		return nil, faultOf(handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many responses"))
+	}
+	s.reserved++
+	s.jobs.Add(1)
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		s.reserved--
+		s.mu.Unlock()
+		s.jobs.Done()
+	}), nil
+}
+
+// start adds a response for which there is a reservation, and follows its handoff.
 func (s *liveResponses) start(l *liveResponse) *fault {
 	key := liveKey{l.grant.Caller, l.id}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return faultOf(handoff.Fault(handoff.CodeShutdown, "", ""))
-	case s.all[key] != nil:
+	if s.all[key] != nil {
 		return busy("response_in_use", "Another request goes on from that response at this moment.")
-	}
-	maps.DeleteFunc(s.all, func(_ liveKey, l *liveResponse) bool { return l.unneeded() })
-	if len(s.all) >= maxLive {
-		return faultOf(handoff.Fault(handoff.CodeOverloaded, "Switchboard", "too many responses"))
 	}
 	s.all[key] = l
 	s.jobs.Go(func() { l.drive(s.following) })
 	return nil
+}
+
+// sweep removes the responses that need not stay in memory any more.
+func (s *liveResponses) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.all, func(_ liveKey, l *liveResponse) bool { return !l.needed() })
+}
+
+// dropOldestLocked removes the response that ended first, and reports whether there was one.
+func (s *liveResponses) dropOldestLocked() bool {
+	var oldest liveKey
+	var at time.Time
+	for key, l := range s.all {
+		if ended := l.endedAt(); !ended.IsZero() && (at.IsZero() || ended.Before(at)) {
+			oldest, at = key, ended
+		}
+	}
+	delete(s.all, oldest)
+	return !at.IsZero()
 }
 
 // get returns a response in memory, or nil. It removes one that was handed over, which has to be read from the store.
@@ -49,7 +87,7 @@ func (s *liveResponses) get(c handoff.Caller, id string) *liveResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.all[liveKey{c, id}]
-	if l != nil && l.wasHandedOver() {
+	if l != nil && l.in(phaseHandedOver) {
 		delete(s.all, liveKey{c, id})
 		return nil
 	}
@@ -77,7 +115,7 @@ func (s *liveResponses) count() (held, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.all {
-		if !l.overFor(0) {
+		if l.endedAt().IsZero() {
 			open++
 		}
 	}

@@ -21,11 +21,7 @@ func (a *API) Made(ctx context.Context, c handoff.Caller) func(server, thread st
 	ctx, cancel := context.WithTimeout(ctx, storeWithin)
 	defer cancel()
 	names, _ := a.madeBy(ctx, c)
-	set := make(map[string]bool, len(names))
-	for _, name := range names {
-		set[name] = true
-	}
-	return func(server, thread string) bool { return set[server+"/"+thread] }
+	return func(server, thread string) bool { return slices.Contains(names, server+"/"+thread) }
 }
 
 func (a *API) madeBy(ctx context.Context, c handoff.Caller) (names []string, err error) {
@@ -49,6 +45,6 @@ func (a *API) makesSession(c handoff.Caller, server, thread string) {
 	names, err := a.madeBy(ctx, c)
 	if name := server + "/" + thread; err == nil && !slices.Contains(names, name) {
 		names = append(names[max(0, len(names)+1-maxMade):], name)
-		_ = a.documents.store(c, madeDocument, []byte(encode(names)), keptFor) // it was logged
+		_ = a.documents.store(c, madeDocument, []byte(handoff.Encode(names)), keptFor) // it was logged
 	}
 }

@@ -84,7 +84,6 @@ func (a *API) drop(w http.ResponseWriter, r *http.Request, g handoff.Grant, id s
 	if err := a.documents.store(g.Caller, id, []byte(deleted), keptFor); err != nil {
 		return faultOf(handoff.StoreDown(err))
 	}
-	a.attempts.drop(id)
 	a.live.drop(g.Caller, id)
 	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
 	a.markHeard(w, r, g, doc)
@@ -103,7 +102,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id
 		return bad("", "", "Cannot cancel a synchronous response.")
 	}
 	if l != nil && !ended(doc.Response.Status) {
-		l.apply((*emitter).cancel)
+		l.apply(phaseFollowing, (*emitter).cancel)
 		l.stop()
 		doc = l.now()
 	}

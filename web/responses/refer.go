@@ -70,7 +70,7 @@ func (a *API) findMention(
 		}
 	}
 	if i := slices.IndexFunc(doc.Response.Output, func(it item) bool { return it.ID == m.id }); i >= 0 {
-		return doc, json.RawMessage(encode(doc.Response.Output[i])), nil
+		return doc, json.RawMessage(handoff.Encode(doc.Response.Output[i])), nil
 	}
 	if i := slices.IndexFunc(doc.Input, func(raw json.RawMessage) bool { return idOf(raw) == m.id }); i >= 0 {
 		return doc, doc.Input[i], nil
@@ -101,12 +101,10 @@ func responseOf(id string) string {
 // rest returns the input without the items up to index upTo, except instructions and answers to questions. References
 // after it are replaced by items.
 func rest(req *request, upTo int, items map[int]json.RawMessage) []byte {
-	var all []piece
-	_ = json.Unmarshal(req.Input, &all) // never fails for what was read before
 	kept := []json.RawMessage{}
-	for i, raw := range all {
+	for i, raw := range req.input.raw {
 		var it inputItem
-		_ = json.Unmarshal(raw, &it) // likewise
+		_ = json.Unmarshal(raw, &it) // never fails for what was read before
 		answer := slices.ContainsFunc(req.input.approvals, func(a approval) bool { return a.at == i })
 		switch {
 		case it.Type == typeReference && i > upTo:
@@ -117,5 +115,5 @@ func rest(req *request, upTo int, items map[int]json.RawMessage) []byte {
 			kept = append(kept, json.RawMessage(raw))
 		}
 	}
-	return []byte(encode(kept))
+	return []byte(handoff.Encode(kept))
 }

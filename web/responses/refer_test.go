@@ -92,7 +92,7 @@ func TestApprovalTellsItsResponse(t *testing.T) {
 		output, _ := first.object()["output"].([]any)
 		asked, _ := output[len(output)-1].(map[string]any)
 		user := `{"role":"user","content":"hi"},`
-		answer := fmt.Sprintf(`%s,{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}`, encode(asked), asked["id"])
+		answer := fmt.Sprintf(`%s,{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}`, handoff.Encode(asked), asked["id"])
 		second := w.begun(`{"model":"bigpc","tools":[{"type":"mcp","server_label":"bigpc"}],"input":[` + user + answer + `]}`)
 		w.ends(1, handoff.OutcomeResult, "pushed")
 		got := second.object()

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,14 +84,15 @@ func readRequest(body []byte) (*request, *fault) {
 	if f := decode(body, &r); f != nil {
 		return nil, f
 	}
-	for _, check := range []func(*request) *fault{
-		(*request).checkRequired, (*request).readConversation, (*request).checkExclusive, (*request).checkSupported,
-		(*request).readText,
-		func(r *request) *fault { return r.read(r.Input) },
-	} {
-		if f := check(&r); f != nil {
-			return nil, f
-		}
+	f := r.check()
+	if f == nil {
+		f = r.readText()
+	}
+	if f == nil {
+		f = r.read(r.Input)
+	}
+	if f != nil {
+		return nil, f
 	}
 	if len(r.input.mentions) > 0 { // the input is checked once the mentioned items have been found
 		return &r, nil
@@ -117,7 +119,7 @@ func decodeAt(place string, body []byte, v any) *fault {
 	err := json.Unmarshal(body, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		is, _, _ := strings.Cut(wrong.Value, " ") // of a number it has the digits, too
-		return mistyped(strings.Trim(place+"."+wrong.Field, "."), kindOf(wrong.Type), is)
+		return mistyped(strings.Trim(place+"."+wrong.Field, "."), cmp.Or(jsonTypes[wrong.Type.Kind()], "a number"), is)
 	}
 	if err != nil {
 		return bad("", "", "We could not parse the JSON body of your request.")
@@ -141,21 +143,10 @@ func mistyped(param, expected, is string) *fault {
 	return bad("invalid_type", param, message+".")
 }
 
-// kindOf returns the JSON type for a Go type, for people.
-func kindOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice:
-		return "an array"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Int:
-		return "an integer"
-	}
-	return "a number"
+// jsonTypes has the JSON types of Go types, for people; the others are numbers.
+var jsonTypes = map[reflect.Kind]string{
+	reflect.Bool: "a boolean", reflect.String: "a string", reflect.Slice: "an array", reflect.Struct: "an object",
+	reflect.Map: "an object", reflect.Int: "an integer",
 }
 
 // isObject reports whether a value is absent or an object.
@@ -167,23 +158,6 @@ func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 func required(param string) *fault {
 	return bad("missing_required_parameter", param, "Missing required parameter: '"+param+"'.")
-}
-
-// checkRequired checks the required fields.
-func (r *request) checkRequired() *fault {
-	switch {
-	case r.Model == "":
-		f := required("model")
-		f.Message += " GET /v1/models lists what there is."
-		return f
-	case absent(r.Input):
-		return required("input")
-	case !isObject(r.Reasoning):
-		return mistyped("reasoning", "an object", "")
-	case max(len(r.Reasoning), len(r.Text)) > 2*maxSchema: // they are stored with the response
-		return bad("", "", fmt.Sprintf("'reasoning' and 'text' have at most %d bytes each.", 2*maxSchema))
-	}
-	return nil
 }
 
 // readConversation reads the conversation: an id, or an object with one.
@@ -199,20 +173,6 @@ func (r *request) readConversation() *fault {
 	return nil
 }
 
-// checkExclusive checks fields that exclude each other, and the metadata.
-func (r *request) checkExclusive() *fault {
-	switch {
-	case r.Previous != nil && r.conversation != "":
-		return bad("mutually_exclusive_parameters", "conversation",
-			"Give 'previous_response_id' or 'conversation', not both.")
-	case r.Background && !r.store():
-		return unsupported("background", "Background responses need 'store' to be true.")
-	case r.conversation != "" && !r.store():
-		return unsupported("store", "A response in a conversation is stored with it.")
-	}
-	return checkMetadata(r.Metadata)
-}
-
 func checkMetadata(m map[string]string) *fault {
 	if len(m) > maxMetadata {
 		return bad("", "metadata", fmt.Sprintf("Metadata has at most %d entries.", maxMetadata))
@@ -225,8 +185,20 @@ func checkMetadata(m map[string]string) *fault {
 	return nil
 }
 
-// checkSupported refuses parameters that no agent of the fleet can follow, unless it does no harm to ignore them.
-func (r *request) checkSupported() *fault {
+// check checks the parameters. It refuses those that no agent of the fleet can follow, unless it does no harm to ignore
+// them.
+func (r *request) check() *fault {
+	if r.Model == "" {
+		f := required("model")
+		f.Message += " GET /v1/models lists what there is."
+		return f
+	}
+	if absent(r.Input) {
+		return required("input")
+	}
+	if f := cmp.Or(r.readConversation(), checkMetadata(r.Metadata)); f != nil {
+		return f
+	}
 	for _, raw := range r.Tools { // SDKs show approval requests of an MCP server only if the request has it as a tool
 		var tool struct {
 			Type  string `json:"type"`
@@ -240,6 +212,17 @@ func (r *request) checkSupported() *fault {
 	}
 	own := absent(r.ToolChoice) || json.Unmarshal(r.ToolChoice, &r.choice) == nil
 	switch {
+	case !isObject(r.Reasoning):
+		return mistyped("reasoning", "an object", "")
+	case max(len(r.Reasoning), len(r.Text)) > 2*maxSchema: // they are stored with the response
+		return bad("", "", fmt.Sprintf("'reasoning' and 'text' have at most %d bytes each.", 2*maxSchema))
+	case r.Previous != nil && r.conversation != "":
+		return bad("mutually_exclusive_parameters", "conversation",
+			"Give 'previous_response_id' or 'conversation', not both.")
+	case r.Background && !r.store():
+		return unsupported("background", "Background responses need 'store' to be true.")
+	case r.conversation != "" && !r.store():
+		return unsupported("store", "A response in a conversation is stored with it.")
 	case !own || !slices.Contains([]string{"", "auto", "none"}, r.choice):
 		return unsupported("tool_choice",
 			"The agents choose their tools themselves: 'tool_choice' is 'auto', 'none' (you bring no tools), or absent.")

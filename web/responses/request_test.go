@@ -107,16 +107,19 @@ func TestForeignItems(t *testing.T) {
 	}
 }
 
-// TestIgnored: an answer names the parameters that have no effect, and its response does not show them.
+// TestIgnored: an answer names the parameters that have no effect, and its response does not show them. It shows what
+// the request said of tools.
 func TestIgnored(t *testing.T) {
 	inWorld(t, func(w *world) {
-		for i, c := range []struct{ more, want string }{
-			{`,"temperature":0.2,"top_p":0.5,"max_output_tokens":4096`, "temperature, top_p, max_output_tokens"},
-			{`,"temperature":1,"top_p":1,"max_output_tokens":null`, ""},
+		for i, c := range []struct{ more, want, choice string }{
+			{`,"temperature":0.2,"top_p":0.5,"max_output_tokens":4096`, "temperature, top_p, max_output_tokens", "auto"},
+			{`,"temperature":1,"top_p":1,"max_output_tokens":null,"tool_choice":null`, "", "auto"},
+			{`,"tool_choice":"none"`, "", "none"},
 		} {
 			a := w.begun(`{"model":"bigpc","input":"hi"` + c.more + `}`)
 			w.ends(i+1, handoff.OutcomeResult, "hello")
-			if got := a.object(); a.Header().Get(ignoredHeader) != c.want || got["temperature"] != 1.0 || got["max_output_tokens"] != nil {
+			if got := a.object(); a.Header().Get(ignoredHeader) != c.want || got["temperature"] != 1.0 || got["max_output_tokens"] != nil ||
+				got["tool_choice"] != c.choice {
 				t.Errorf("%s: %q, %v", c.more, a.Header().Get(ignoredHeader), got)
 			}
 		}
@@ -191,7 +194,8 @@ func BenchmarkDelta(b *testing.B) {
 				at = 0
 				b.StartTimer()
 			}
-			for _, e := range m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: at, Text: "a few words"}, handoff.Record{}) {
+			m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: at, Text: "a few words"}, handoff.Record{})
+			for _, e := range m.drain() {
 				frame(e)
 			}
 			at += len("a few words")

@@ -1,9 +1,7 @@
 package responses
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,44 +114,5 @@ func TestAskedAtTheStart(t *testing.T) {
 			t.Errorf("%d %v", a.Code, got)
 		}
 		time.Sleep(w.begins)
-	})
-}
-
-// TestReaderComesBack: a response goes on if its reader leaves and comes back in time.
-func TestReaderComesBack(t *testing.T) {
-	inWorld(t, func(w *world) {
-		const body = `{"model":"bigpc","input":"hi"}`
-		w.asks(http.MethodPost, "/v1/responses", body, "Idempotency-Key", "k").leave(nil)
-		time.Sleep(abandoned / 2)
-		again := w.asks(http.MethodPost, "/v1/responses", body, "Idempotency-Key", "k")
-		time.Sleep(2 * abandoned)
-		w.ends(1, handoff.OutcomeResult, "hello")
-		if got := again.object(); got["status"] != completed || len(w.stops()) > 0 {
-			t.Errorf("%v, stopped are %v", got, w.stops())
-		}
-	})
-}
-
-// TestOutcomeIsHeard: an outcome that an SDK has read is not told in a call; an unread one is.
-func TestOutcomeIsHeard(t *testing.T) {
-	inWorld(t, func(w *world) {
-		for n, body := range []string{`{"model":"bigpc","input":"hi"}`, backgroundPost} {
-			a := w.begun(body)
-			w.ends(n+1, handoff.OutcomeResult, "hello")
-			a.object()
-			synctest.Wait()
-			heard := func() bool {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				return slices.Contains(w.heard, handoff.ID(fmt.Sprint("r", n+1)))
-			}
-			if background := n > 0; heard() == background {
-				t.Errorf("%s: heard is %t", body, heard())
-			}
-			w.ask(http.MethodGet, fmt.Sprint("/v1/responses/resp_r", n+1), "")
-			if !heard() {
-				t.Errorf("%s: not heard though it was read", body)
-			}
-		}
 	})
 }

@@ -155,15 +155,6 @@ func revoked(r *http.Request) *handoff.Error {
 	return e
 }
 
-// errorFrame returns the event that ends a stream whose response goes on. It has no field "error", which openai-go
-// would take for a broken stream.
-func errorFrame(e *handoff.Error, seq int) []byte {
-	f := faultOf(e)
-	return fmt.Appendf(nil, "event: error\ndata: %s\n\n", encode(map[string]any{
-		"type": "error", "sequence_number": seq, "code": f.Code, "message": f.Message, "param": f.Param,
-	}))
-}
-
 // stream writes the events of a response from a number on, until its end.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, from int) *fault {
 	h := w.Header()
@@ -196,7 +187,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, fr
 			return nil
 		case over, control.Flush() != nil:
 			return nil
-		case written && l.background():
+		case written && l.background:
 			l.answered(true)
 		}
 		select {
@@ -209,12 +200,16 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, fr
 		case <-r.Context().Done():
 			if e := revoked(r); e != nil {
 				extend(w)
-				_, _ = w.Write(errorFrame(e, from)) // the client may have left
+				f := faultOf(e)
+				// It has no field "error", which openai-go would take for a broken stream. The client may have left.
+				_, _ = fmt.Fprintf(w, "event: error\ndata: %s\n\n", handoff.Encode(map[string]any{
+					"type": "error", "sequence_number": from, "code": f.Code, "message": f.Message, "param": f.Param,
+				}))
 				_ = control.Flush()
 			}
 			return nil
 		case <-closing:
-			if l.background() { // the response goes on, and the client can get it later
+			if l.background { // the response goes on, and the client can get it later
 				return nil
 			}
 			closing = nil

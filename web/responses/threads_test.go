@@ -230,16 +230,3 @@ func TestThreadingIsOptedOut(t *testing.T) {
 		}
 	})
 }
-
-// TestToolChoiceIsShown: a response shows what its request said of tools.
-func TestToolChoiceIsShown(t *testing.T) {
-	inWorld(t, func(w *world) {
-		for i, c := range []struct{ more, want string }{{"", "auto"}, {`,"tool_choice":"none"`, "none"}, {`,"tool_choice":"auto"`, "auto"}, {`,"tool_choice":null`, "auto"}} {
-			a := w.begun(`{"model":"laptop","input":"hi"` + c.more + `}`)
-			w.ends(i+1, handoff.OutcomeResult, "hello")
-			if got := a.object()["tool_choice"]; got != c.want {
-				t.Errorf("%s is shown as %v, want %s", c.more, got, c.want)
-			}
-		}
-	})
-}

@@ -176,4 +176,6 @@ const (
 )
 
 // frame returns an event in the form of Server-Sent Events.
-func frame(e event) []byte { return []byte("event: " + e.Type + "\ndata: " + encode(e) + "\n\n") }
+func frame(e event) []byte {
+	return []byte("event: " + e.Type + "\ndata: " + handoff.Encode(e) + "\n\n")
+}
