@@ -377,16 +377,6 @@ func (b *book) closeUnused(name string) {
 	b.alarms = append(b.alarms, alarm{b.lastID, closedBy})
 }
 
-// closing reports whether the agent is closing a session for the keeper.
-func (b *book) closing() bool {
-	for _, r := range b.requests {
-		if r.client == 0 && r.method == doClose {
-			return true
-		}
-	}
-	return false
-}
-
 // due handles the end of a request's time. A history that still came gets more; another request that opens a session
 // fails, whatever the agent still answers.
 func (b *book) due(id int64) {

@@ -109,22 +109,23 @@ func TestTwoInstances(t *testing.T) {
 	}
 }
 
-// TestLateClose: requests do not wait longer than closedBy for a close, and its late answer is not taken for that to
-// the next one.
+// TestLateClose: a request that opens a session waits for the close of that session, but not longer than closedBy. The
+// late answer of a close is not taken for that to the next one.
 func TestLateClose(t *testing.T) {
 	t.Parallel()
-	p := opened(t).says(1, doLoad, "s").loads(2).says(2, doList, "") // 3 closes, 4 lists
-	if p.due(4); !p.closing() {
-		t.Error("nothing is closed")
+	p := opened(t).says(1, doLoad, "s").loads(2).says(2, doLoad, "other").beside(2, doLoad, "s") // 3 closes
+	if want := []string{doInitialize, doLoad, doClose, doLoad}; !slices.Equal(p.agent, want) {
+		t.Errorf("the agent was told %q, want %q", p.agent, want)
 	}
-	if p.due(3); p.closing() {
-		t.Error("a late close is waited for")
+	p.due(3)
+	p.sent().loads(5).says(3, doLoad, "s") // 6 closes
+	if want := []string{doLoad, doClose}; !slices.Equal(p.agent[4:6], want) {
+		t.Errorf("then it was told %q, want %q", p.agent[4:], want)
 	}
-	p.says(2, doLoad, "other").loads(5).says(3, doList, "") // 6 closes
-	if !p.answers(3).closing() {
-		t.Error("the next one is not waited for")
+	if p.answers(3); slices.Contains(p.agent[6:], doLoad) {
+		t.Error("the next close is not waited for")
 	}
-	if p.answers(6).closing() {
+	if p.answers(6); !slices.Contains(p.agent[6:], doLoad) {
 		t.Error("one that was answered is waited for")
 	}
 }

@@ -208,12 +208,12 @@ func (b *book) sendAgent(r *request) {
 	}
 }
 
-// accepts reports whether the agent can take a message now. A request that opens a session waits while any session is
-// being closed, and while another request opens the same session, up to the end of its history: else both clients would
-// get both histories. A prompt waits for that end too, or the history would be taken for messages of the prompt.
+// accepts reports whether the agent can take a message now. A request that opens a session waits while the keeper
+// closes it, and while another request opens it, up to the end of its history: else both clients would get both
+// histories. A prompt waits for that end too, or the history would be taken for messages of the prompt.
 func (b *book) accepts(r *request) bool {
 	switch opener := b.opener(r.session); {
-	case !b.ready, b.closing() && (r.method == doNew || r.method == doFork || r.reopens(r.session)):
+	case !b.ready:
 		return false
 	case r.reopens(r.session):
 		return r == opener
@@ -222,11 +222,12 @@ func (b *book) accepts(r *request) bool {
 	}
 }
 
-// opener returns the request that is opening a session, or will be the next to; nil: none. Its client may be gone: the
-// agent answers all the same.
+// opener returns the request that is opening a session, or will be the next to, or by which the keeper closes it.
+// nil: there is none. Its client may be gone: the agent answers all the same.
 func (b *book) opener(session string) (first *request) {
 	for _, r := range b.requests {
-		if r.reopens(session) && (first == nil || r.agentID < first.agentID) {
+		opens := r.reopens(session) || r.client == 0 && r.method == doClose && r.session == session
+		if opens && (first == nil || r.agentID < first.agentID) {
 			first = r
 		}
 	}
