@@ -227,13 +227,13 @@ func (s *service) makeFleet(ctx context.Context) error {
 // with this name, if that is one that waits for a machine to join, or else settings made of what the machine says. Any
 // other configured server with this name is an error.
 func machineSpec(of joined.Server, configured []servers.Spec, kinds []servers.Kind) (servers.Spec, error) {
-	spec := servers.Spec{Name: of.Name, Kind: of.Agent.Kind}
+	spec := servers.Spec{Name: of.Name, Kind: cmp.Or(of.Agent.Kind, kinds[0].Name)} // one that is invited has not said
 	if i := slices.IndexFunc(configured, func(c servers.Spec) bool { return c.Name == of.Name }); i >= 0 {
 		spec = configured[i]
 		switch {
 		case !spec.Joined:
 			return spec, handoff.Malformed("name", "the name "+of.Name+" is taken: a server that is configured has it")
-		case spec.Kind != of.Agent.Kind:
+		case of.Agent.Kind != "" && spec.Kind != of.Agent.Kind:
 			return spec, handoff.Malformed("name",
 				fmt.Sprintf("%s is configured as kind %s, and its machine brings %s", of.Name, spec.Kind, of.Agent.Kind))
 		}

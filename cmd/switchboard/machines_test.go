@@ -16,6 +16,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/acp"
 	"switchboard/servers/codex"
 	"switchboard/servers/joined"
 	"switchboard/sessions"
@@ -28,13 +29,13 @@ func TestMachineSpec(t *testing.T) {
 	t.Parallel()
 	lines := new(joined.Lines)
 	configured := []servers.Spec{
-		{Name: "mini", Kind: codex.Name, Own: &codex.Config{Cwd: "/src", Way: &joined.Way{Joined: true}}},
+		{Name: "mini", Kind: codex.Name, Joined: true, Own: &codex.Config{Cwd: "/src", Way: &joined.Way{Joined: true}}},
 		{Name: "mini-studio", Kind: codex.Name, Own: &codex.Config{}}, // by its address
 		{Name: "helper", Kind: "responses"},
+		{Name: "claude", Kind: acp.Name, Joined: true, Own: &acp.Config{Cwd: "/src", Way: &joined.Way{Joined: true}}},
 	}
-	configured[0].Own.Describe(&configured[0])
-	for name, ok := range map[string]bool{"mini": true, "new": true, "mini-studio": false, "helper": false} {
-		spec, err := machineSpec(joined.Server{Name: name, Agent: joined.Agent{Name: "codex", Kind: codex.Name}}, configured, kinds(nil, lines))
+	for name, ok := range map[string]bool{"mini": true, "new": true, "mini-studio": false, "helper": false, "claude": true} {
+		spec, err := machineSpec(joined.Server{Name: name}, configured, kinds(nil, lines)) // as it is invited
 		if ok != (err == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -51,10 +52,8 @@ func TestMachineSpec(t *testing.T) {
 func TestMachineSpecUnderItsOwner(t *testing.T) {
 	t.Parallel()
 	lines := new(joined.Lines)
-	configured := []servers.Spec{
-		{Name: "mini", Kind: codex.Name, Own: &codex.Config{Ceiling: "workspace-write", Sandbox: "workspace-write", Way: &joined.Way{Joined: true}}},
-	}
-	configured[0].Own.Describe(&configured[0])
+	configured := []servers.Spec{{Name: "mini", Kind: codex.Name, Joined: true,
+		Own: &codex.Config{Ceiling: "workspace-write", Sandbox: "workspace-write", Way: &joined.Way{Joined: true}}}}
 	for _, name := range []string{"mini", "new"} {
 		of := joined.Server{Name: name, Agent: joined.Agent{Name: "x", Kind: codex.Name}, Ceiling: "read-only"}
 		spec, err := machineSpec(of, configured, kinds(nil, lines))

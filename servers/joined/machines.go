@@ -438,7 +438,7 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 	// A clash with other servers of the fleet is reported now, while the person is here, and not when the machine
 	// joins.
 	if err := m.exclusively(ctx, func() error {
-		spec, err := m.cfg.Spec(Server{Name: name, Machine: name, Agent: Agent{Name: "codex", Kind: "codex"}})
+		spec, err := m.cfg.Spec(Server{Name: name, Machine: name})
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
+	"switchboard/servers/acp"
+	"switchboard/servers/codex"
 	"switchboard/servers/joined"
 	"switchboard/servers/transport"
 )
@@ -28,22 +30,16 @@ import (
 // usual returns the agents that are used where they are installed, unless the owner's file lists others.
 func usual() []Setting {
 	return []Setting{
-		{Name: "codex", Kind: kindCodex, Command: []string{"codex", "app-server"}},
-		{Name: "claude", Kind: kindACP, Command: []string{"claude-agent-acp"}},
+		{Name: codex.Program, Kind: codex.Name, Command: []string{codex.Program, "app-server"}},
+		{Name: "claude", Kind: acp.Name, Command: []string{"claude-agent-acp"}},
 		// Its sessions ask nothing in any mode of its own, unless its configuration says so.
-		{Name: "opencode", Kind: kindACP, Command: []string{"opencode", "acp"}, Mode: "build",
+		{Name: "opencode", Kind: acp.Name, Command: []string{"opencode", "acp"}, Mode: "build",
 			Env: []string{`OPENCODE_CONFIG_CONTENT={"permission":{"bash":"ask","edit":"ask","webfetch":"ask"}}`}},
 	}
 }
 
-// The kinds of agents that a machine may bring.
-const (
-	kindCodex = "codex"
-	kindACP   = "acp"
-)
-
 // Kinds are the kinds of agents that a machine may bring. Set once.
-var Kinds = []string{kindCodex, kindACP}
+var Kinds = []string{codex.Name, acp.Name}
 
 // Usual returns the names of the agents that need no command in the owner's file.
 func Usual() (names []string) {
@@ -100,7 +96,7 @@ var errOtherAgents = errors.New("machine.yaml there does not allow this agent: n
 // says AnyAgent.
 func (p Policy) acpAgent(command []string) (Setting, error) {
 	all := p.allowed()
-	i := slices.IndexFunc(all, func(s Setting) bool { return s.Kind == kindACP && slices.Equal(s.Command, command) })
+	i := slices.IndexFunc(all, func(s Setting) bool { return s.Kind == acp.Name && slices.Equal(s.Command, command) })
 	switch {
 	case i >= 0:
 		return all[i], nil
@@ -108,7 +104,7 @@ func (p Policy) acpAgent(command []string) (Setting, error) {
 		return Setting{}, errOtherAgents
 	}
 	sum := sha256.Sum256([]byte(strings.Join(command, "\x00")))
-	return Setting{Name: "acp-" + hex.EncodeToString(sum[:8]), Kind: kindACP, Command: command}, nil
+	return Setting{Name: "acp-" + hex.EncodeToString(sum[:8]), Kind: acp.Name, Command: command}, nil
 }
 
 // settings returns the agents that are allowed and installed.
@@ -132,7 +128,7 @@ func (a *agents) about(ctx context.Context) joined.About {
 	}
 	for _, s := range a.settings() {
 		one := joined.Agent{Name: s.Name, Kind: s.Kind, Version: a.version(ctx, s.Command[0]), Dir: dir, Mode: s.Mode}
-		if one.Dir == "" && s.Kind == kindACP { // ACP sessions need a directory
+		if one.Dir == "" && s.Kind == acp.Name { // its sessions need a directory
 			one.Dir, _ = os.UserHomeDir() // making a session without a directory reports it
 		}
 		about.Agents = append(about.Agents, one)
@@ -189,15 +185,14 @@ func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) 
 // reach opens a connection to an agent behind a gate; nil: the agent rests. A connection that only reads (apart) gets a
 // process of its own from an agent of kind acp, which ends with it: the process that works has one client.
 func (a *agents) reach(ctx context.Context, p *process, g *gate, apart bool) (servers.Wire, error) {
-	lines := p.setting.Kind == kindACP
-	if lines {
+	if !p.setting.listens() {
 		g.sessions, g.apart = p.sessions, apart
 	}
 	switch {
 	case g.apart:
 		child := transport.Child{Command: p.setting.Command, Env: p.setting.Env}
 		return child.Open(ctx, servers.End{Dir: p.where(), Passes: envACP, Grace: readsGrace, Log: a.cfg.Log})
-	case !lines:
+	case p.setting.listens():
 		g.process = p
 		if g.greeting = p.resting(); g.greeting != nil {
 			return nil, nil
@@ -207,7 +202,7 @@ func (a *agents) reach(ctx context.Context, p *process, g *gate, apart bool) (se
 	switch {
 	case err != nil:
 		return nil, err
-	case lines:
+	case !p.setting.listens():
 		return transport.LinesOver(conn), nil
 	}
 	agent, err := open(ctx, conn)

@@ -108,7 +108,7 @@ func (g *gate) fromService(data []byte) (m message, err error) {
 	}
 	m.id = all["id"]
 	for name := range all {
-		if !slices.Contains(fields, name) && (name != "trace" || g.setting.Kind != kindCodex) {
+		if !slices.Contains(fields, name) && (name != "trace" || !g.setting.listens()) {
 			return m, errMethod
 		}
 	}

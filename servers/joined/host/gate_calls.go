@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 
+	"switchboard/servers/acp"
+	"switchboard/servers/codex"
 	"switchboard/servers/trees"
 )
 
@@ -27,7 +29,7 @@ type rule func(g *gate, c *call, name string) error
 // calls are all that the service may ask of an agent: the methods by the agent's kind, each with the parameters that it
 // may have, and what they may be. A parameter without a rule may be anything. Set once.
 var calls = map[string]map[string]map[string]rule{
-	kindCodex: {
+	codex.Name: {
 		"initialize":    {"clientInfo": nil, "capabilities": nil},
 		"initialized":   {},
 		"account/read":  {}, // whether somebody is signed in
@@ -54,7 +56,7 @@ var calls = map[string]map[string]map[string]rule{
 		"thread/goal/set": {"threadId": seen, "objective": text, "status": goal, "origin": text},
 		trees.Method:      {"cwd": directory, "args": gitArgs},
 	},
-	kindACP: {
+	acp.Name: {
 		"initialize":                {"protocolVersion": nil, "clientCapabilities": nil, "clientInfo": nil},
 		"session/new":               {"cwd": directory, "mcpServers": none},
 		"session/load":              {"sessionId": seen, "cwd": directory, "mcpServers": none},
@@ -78,8 +80,8 @@ var reading = []string{"initialize", "session/list", "session/load"}
 // parts are the fields that a part of a prompt may have, by the agent's kind and the type of the part; nil: any. Other
 // parts and fields name files of this machine. Set once.
 var parts = map[string]map[string][]string{
-	kindCodex: {"text": nil, "image": nil},
-	kindACP:   {"text": {"type", "text"}, "image": {"type", "mimeType", "data"}},
+	codex.Name: {"text": nil, "image": nil},
+	acp.Name:   {"text": {"type", "text"}, "image": {"type", "mimeType", "data"}},
 }
 
 // steersIdle is the only _meta that a message to a running turn may have.
@@ -137,7 +139,7 @@ func works(g *gate, c *call, name string) error {
 		return err
 	}
 	switch at := g.sessions.get(c.session); {
-	case g.setting.Kind == kindCodex && !at.open:
+	case g.setting.listens() && !at.open:
 		return errUnknown
 	case !g.mayRun(at.mode):
 		return errLooser
@@ -188,7 +190,7 @@ func goal(g *gate, c *call, name string) error {
 func blocks(g *gate, c *call, name string) error {
 	var all []object
 	raw, given := c.params[name]
-	if !given && g.setting.Kind == kindCodex {
+	if !given && g.setting.listens() {
 		return nil
 	}
 	if json.Unmarshal(raw, &all) != nil {
@@ -226,11 +228,11 @@ func steers(_ *gate, c *call, name string) error {
 // [Ceilings]. In a mode of the first place, an agent only reads, or asks before it does anything else; in one of the
 // second, it also changes files. Others count as the loosest. Set once.
 var modes = map[string]map[string]int{
-	kindCodex: {
+	codex.Name: {
 		"read-only": 0, "readOnly": 0, "workspace-write": 1, "workspaceWrite": 1, "danger-full-access": 2,
 		"dangerFullAccess": 2,
 	},
-	kindACP: {
+	acp.Name: {
 		"default": 0, "read-only": 0, "ask": 0, "plan": 0, "acceptEdits": 1, "workspace-write": 1, "autoEdit": 1,
 	},
 }
@@ -242,7 +244,7 @@ func (g *gate) mayRun(mode string) bool {
 		is = len(Ceilings) - 1
 	}
 	return g.policy.Ceiling == "" || is <= slices.Index(Ceilings, g.policy.Ceiling) ||
-		g.setting.Kind == kindACP && mode != "" && mode == g.setting.Mode
+		!g.setting.listens() && mode != "" && mode == g.setting.Mode
 }
 
 // An object is a JSON object by the exact names of its fields. Decoded into a struct, "CWD" would fill the field of

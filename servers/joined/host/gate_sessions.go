@@ -159,7 +159,7 @@ func (g *gate) said(id json.RawMessage, method string, params json.RawMessage, d
 		g.mu.Lock()
 		g.asked.take(string(p.Request))
 		g.mu.Unlock()
-	case g.setting.Kind == kindACP && !g.apart: // a session of a process apart has a mode of its own
+	case !g.setting.listens() && !g.apart: // a session of a process apart has a mode of its own
 		g.learnMode(session, p.Update.Mode, p.Update.Options)
 	}
 	sees := g.mayBeSeen(session) == nil
@@ -174,11 +174,11 @@ func (g *gate) said(id json.RawMessage, method string, params json.RawMessage, d
 
 // question remembers a question of the agent that the service sees, and answers others itself.
 func (g *gate) question(id json.RawMessage, method string, p asking, sees bool, data []byte) (passes, answer []byte) {
-	q, codex := questionOf(method, p), g.setting.Kind == kindCodex
-	if !sees && codex {
+	q, shared := questionOf(method, p), g.setting.listens()
+	if !sees && shared {
 		return nil, nil // other programs have that session too
 	}
-	if q == nil && !codex { // the service offers the agent neither files nor terminals
+	if q == nil && !shared { // the service offers the agent neither files nor terminals
 		return nil, failed(id, codeNoMethod, "not offered")
 	}
 	g.mu.Lock()
@@ -190,7 +190,7 @@ func (g *gate) question(id json.RawMessage, method string, p asking, sees bool, 
 		return nil, q.no(id)
 	case q == nil:
 		return data, nil
-	case codex:
+	case shared:
 		return g.policy.marked(data, "_switchboard"), nil
 	}
 	return g.policy.marked(data, "_meta", "switchboard"), nil

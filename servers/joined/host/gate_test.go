@@ -9,7 +9,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"switchboard/servers/acp"
+	"switchboard/servers/codex"
 )
+
+const kindCodex, kindACP = codex.Name, acp.Name
 
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"switchboard/servers/codex"
 )
 
 // A Policy is what the owner of a machine allows. The other end of the line cannot loosen it.
@@ -26,6 +28,10 @@ type Setting struct {
 	Env     []string `yaml:"env"`     // variables beside the usual: NAME passes a variable on, NAME=value sets one
 	Mode    string   `yaml:"mode"`    // of kind acp: the mode of its sessions, whatever the ceiling; "": one that asks
 }
+
+// listens reports whether the agent takes connections itself, by WebSocket, also those of other programs. Another one
+// has a keeper, to whom connections carry lines.
+func (s Setting) listens() bool { return s.Kind == codex.Name }
 
 // Ceilings are the words for sandboxes, from strict to loose. Set once.
 var Ceilings = []string{"read-only", "workspace-write", "danger-full-access"}

@@ -77,7 +77,7 @@ func (p *process) dial(ctx context.Context) (net.Conn, error) {
 	if err := p.awaken(); err != nil {
 		return nil, err
 	}
-	usually := p.setting.Kind == kindCodex && slices.Equal(p.setting.Command, usual()[0].Command)
+	usually := p.setting.listens() && slices.Equal(p.setting.Command, usual()[0].Command)
 	if daemon := daemonSocket(); daemon != "" && usually {
 		if conn, err := connect(ctx, daemon); err == nil {
 			return conn, nil // other programs of the user share their sessions through the daemon
@@ -161,7 +161,7 @@ func (p *process) launch() (exited <-chan error, err error) {
 	if err := os.Remove(p.socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of an earlier process
 		return nil, err
 	}
-	if home := codexHome(); home != "" && p.setting.Kind == kindCodex { // Codex needs it and does not make it
+	if home := codexHome(); home != "" && p.setting.listens() { // Codex needs it and does not make it
 		if err := os.MkdirAll(home, 0o700); err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func (p *process) launch() (exited <-chan error, err error) {
 
 // command returns the command that makes the agent listen on its socket: its own, or that of a keeper around it.
 func (p *process) command() ([]string, error) {
-	if p.setting.Kind != kindACP {
+	if p.setting.listens() {
 		return append(slices.Clone(p.setting.Command), "--listen", "unix://"+p.socket), nil
 	}
 	own, err := os.Executable()

@@ -75,7 +75,7 @@ func (p *process) awaken() error {
 // endUnused ends an app-server that nobody used for a day and in which no turn runs. As long as there is no greeting,
 // any open connection counts as use. An agent of kind acp is left to its keeper, which knows what runs in it.
 func (p *process) endUnused(ctx context.Context, now time.Time) {
-	if p.setting.Kind != kindCodex {
+	if !p.setting.listens() {
 		return
 	}
 	free, err := p.alone()

@@ -29,7 +29,7 @@ type socket struct{ *websocket.Conn }
 
 // accept returns the service's end of a gate as a wire.
 func (g *gate) accept(conn net.Conn) (servers.Wire, error) {
-	if g.setting.Kind == kindACP {
+	if !g.setting.listens() {
 		return transport.LinesOver(conn), nil
 	}
 	s, err := upgrade(conn)
