@@ -20,12 +20,12 @@ import (
 type corpus struct {
 	specs    []Spec
 	sessions map[string][]namedThread // by machine, newest first; "" is all of them
-	cases    []spoken
+	cases    []spokenName
 	now      time.Time
 }
 
-// A spoken name means one thing, none, or several of which one has to be asked for.
-type spoken struct {
+// A spokenName means one thing, none, or several of which one has to be asked for.
+type spokenName struct {
 	Kind     string   `json:"kind"` // machine, project, session
 	Said     string   `json:"said"`
 	On       string   `json:"on"`        // the machine that is known already, "" for none
@@ -38,7 +38,7 @@ type spoken struct {
 }
 
 // tuned reports whether the resolver was tuned with this name. The other half of the names is for checking only.
-func (c spoken) tuned() bool {
+func (c spokenName) tuned() bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(c.Said))
 	return h.Sum32()%2 == 0
@@ -86,7 +86,7 @@ func readCorpus(t testing.TB) corpus {
 	text, err = os.ReadFile("testdata/names/cases.jsonl")
 	must(t, err)
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		var one spoken
+		var one spokenName
 		must(t, json.Unmarshal(lines.Bytes(), &one))
 		if one.Kind == "project" {
 			one.Want = one.WantFull
@@ -108,7 +108,7 @@ const (
 )
 
 // judge compares the resolver's result with the right one.
-func (c spoken) judge(taken string, asked []string) outcome {
+func (c spokenName) judge(taken string, asked []string) outcome {
 	meant := func(name string) bool { return slices.Contains(c.Want, name) }
 	switch {
 	case taken != "" && len(c.Want) == 1 && !c.Ask && meant(taken):
@@ -130,7 +130,7 @@ func within(some, all []string) bool {
 }
 
 // hear gives a spoken name to the resolver as the tools do.
-func (c corpus) hear(t testing.TB, book *namebook, one spoken) (taken string, asked []string) {
+func (c corpus) hear(t testing.TB, book *namebook, one spokenName) (taken string, asked []string) {
 	t.Helper()
 	if one.Kind == "session" {
 		return c.hearSession(t, one)
@@ -155,7 +155,7 @@ func (c corpus) hear(t testing.TB, book *namebook, one spoken) (taken string, as
 	return "", asked
 }
 
-func (c corpus) hearSession(t testing.TB, one spoken) (taken string, asked []string) {
+func (c corpus) hearSession(t testing.TB, one spokenName) (taken string, asked []string) {
 	t.Helper()
 	list := nameSearch{list: c.sessions[one.On], now: c.now}
 	id, fault := list.find(one.Said)

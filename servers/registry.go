@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"switchboard/handoff"
+	"switchboard/servers/spoken"
 )
 
 // A registry has the servers of the fleet at one time, and their names. It is replaced, never changed.
@@ -238,7 +239,7 @@ func check(specs []Spec) error {
 	}
 	owners := map[string]string{} // servers by key
 	claim := func(server, what, name string) {
-		said := keys(words(name))
+		said := spoken.Keys(spoken.Words(name))
 		if len(said) == 0 || strings.Contains(name, "/") {
 			bad(server, "%s %q must have a letter or figure and no slash", what, name)
 			return
@@ -265,18 +266,18 @@ func check(specs []Spec) error {
 		for _, alias := range s.Aliases {
 			claim(s.Name, "alias", alias)
 		}
-		spoken := map[string]string{}
+		projects := map[string]string{}
 		for project := range s.Projects {
-			said := keys(words(project))
+			said := spoken.Keys(spoken.Words(project))
 			if len(said) == 0 || strings.Contains(project, "/") {
 				bad(s.Name, "project %q must have a letter or figure and no slash", project)
 				continue
 			}
-			if other, taken := spoken[said[0]]; taken {
+			if other, taken := projects[said[0]]; taken {
 				first, second := min(project, other), max(project, other)
 				bad(s.Name, "projects %q and %q sound the same", first, second)
 			}
-			spoken[said[0]] = project
+			projects[said[0]] = project
 		}
 	}
 	return errors.Join(faults...)

@@ -7,9 +7,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"switchboard/handoff"
+	"switchboard/servers/spoken"
 )
 
 // maxChoices is how many candidates the error for an ambiguous name has: more cannot be spoken.
@@ -37,15 +37,15 @@ const (
 	rankName     rank = iota // the name or an alias
 	rankHost                 // the host, or its first label
 	rankProject              // "server/project", "project on server", or only the project
-	rankLoose                // the name, an alias or the host without serverFillers
-	rankLooseAll             // projects without serverFillers
+	rankLoose                // the name, an alias or the host without spoken.AroundMachines
+	rankLooseAll             // projects without spoken.AroundMachines
 	ranks
 )
 
 // A heardPlace is one name of a place.
 type heardPlace struct {
 	place
-	spelled
+	name  spoken.Name
 	alone bool // the name is only the project's, without its server's
 }
 
@@ -74,30 +74,30 @@ func (b *namebook) addServer(s Spec) {
 	own := place{server: s.Name}
 	names := append([]string{s.Name}, s.Aliases...)
 	for _, name := range names {
-		b.add(rankName, words(name), own)
-		b.add(rankLoose, without(words(name), serverFillers), own)
-		b.heard = append(b.heard, heardPlace{place: own, spelled: spelling(name)})
+		b.add(rankName, spoken.Words(name), own)
+		b.add(rankLoose, spoken.Without(spoken.Words(name), spoken.AroundMachines), own)
+		b.heard = append(b.heard, heardPlace{place: own, name: spoken.NewName(name)})
 	}
 	for _, host := range hostNames(s.Host) {
-		b.add(rankHost, words(host), own)
-		b.add(rankLoose, without(words(host), serverFillers), own)
+		b.add(rankHost, spoken.Words(host), own)
+		b.add(rankLoose, spoken.Without(spoken.Words(host), spoken.AroundMachines), own)
 		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil {
-			b.heard = append(b.heard, heardPlace{place: own, spelled: spelling(host)})
+			b.heard = append(b.heard, heardPlace{place: own, name: spoken.NewName(host)})
 		}
 	}
 	for _, project := range b.dirs[s.Name] {
-		p, at := words(project), place{server: s.Name, project: project}
+		p, at := spoken.Words(project), place{server: s.Name, project: project}
 		b.add(rankProject, p, at)
-		b.add(rankLooseAll, without(p, serverFillers), at)
-		b.heard = append(b.heard, heardPlace{place: at, spelled: spelling(project), alone: true})
+		b.add(rankLooseAll, spoken.Without(p, spoken.AroundMachines), at)
+		b.heard = append(b.heard, heardPlace{place: at, name: spoken.NewName(project), alone: true})
 		for _, name := range names {
-			n := words(name)
-			b.heard = append(b.heard, heardPlace{place: at, spelled: spelling(project + " " + name)})
+			n := spoken.Words(name)
+			b.heard = append(b.heard, heardPlace{place: at, name: spoken.NewName(project + " " + name)})
 			for _, link := range []string{"on", "at", "in"} {
 				b.add(rankProject, slices.Concat(p, []string{link}, n), at)
 			}
 			b.add(rankProject, slices.Concat(n, []string{"/"}, p), at)
-			if p, n := without(p, serverFillers), without(n, serverFillers); len(p) > 0 && len(n) > 0 {
+			if p, n := spoken.Without(p, spoken.AroundMachines), spoken.Without(n, spoken.AroundMachines); len(p) > 0 && len(n) > 0 {
 				b.add(rankLooseAll, slices.Concat(p, n), at)
 				b.add(rankLooseAll, slices.Concat(n, p), at)
 			}
@@ -106,7 +106,7 @@ func (b *namebook) addServer(s Spec) {
 }
 
 func (b *namebook) add(r rank, name []string, at place) {
-	for _, key := range keys(name) {
+	for _, key := range spoken.Keys(name) {
 		if !slices.Contains(b.index[r][key], at) {
 			b.index[r][key] = append(b.index[r][key], at)
 		}
@@ -138,20 +138,20 @@ func (b *namebook) resolve(said string) (place, *handoff.Error) {
 	case said == "":
 		return place{}, &handoff.Error{Code: handoff.CodeMalformed, Subject: "which machine is meant",
 			Choices: slices.Clone(b.servers)}
-	case len(said) > maxSpoken:
+	case len(said) > spoken.MaxName:
 		return place{}, b.unknown(said)
 	case slices.Contains(b.servers, said):
 		return place{server: said}, nil
 	}
-	full := words(said)
-	bare := without(full, serverFillers)
+	full := spoken.Words(said)
+	bare := spoken.Without(full, spoken.AroundMachines)
 	for _, try := range []struct {
 		rank rank
 		keys []string
 	}{
-		{rankName, keys(full)}, {rankHost, keys(full)}, {rankProject, keys(full)},
-		{rankName, keys(without(full, articles))},
-		{rankLoose, keys(bare)}, {rankLooseAll, keys(bare)},
+		{rankName, spoken.Keys(full)}, {rankHost, spoken.Keys(full)}, {rankProject, spoken.Keys(full)},
+		{rankName, spoken.Keys(spoken.Without(full, spoken.Articles))},
+		{rankLoose, spoken.Keys(bare)}, {rankLooseAll, spoken.Keys(bare)},
 	} {
 		var found []place
 		for _, key := range try.keys {
@@ -164,29 +164,23 @@ func (b *namebook) resolve(said string) (place, *handoff.Error) {
 	if server, project, ok := strings.Cut(said, "/"); ok {
 		return b.within(said, server, project)
 	}
-	return b.hear(said, slices.Values(b.heard), fit.whole)
+	return b.hear(said, slices.Values(b.heard), spoken.Fit.Whole)
 }
-
-// whole reports whether a name may be taken because all of it was said.
-func (f fit) whole() bool { return f.full }
-
-// part reports whether a name may be taken because a sure part of it was said.
-func (f fit) part() bool { return f.sure && f.exact >= minStem }
 
 // hear finds a place by a name that was perhaps misheard. It returns the place if only one of the names fits enough.
 // Else its error asks about at most [maxChoices] names that are similar.
-func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(fit) bool) (place, *handoff.Error) {
-	if len(said) > maxSpoken {
+func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(spoken.Fit) bool) (place, *handoff.Error) {
+	if len(said) > spoken.MaxName {
 		return place{}, b.unknown(said)
 	}
-	ways := hear(said, letters, func(string) bool { return false })
-	fits := map[place]fit{}
+	query := spoken.NewQuery(said, spoken.ByLength, func(string) bool { return false })
+	fits := map[place]spoken.Fit{}
 	for name := range names {
-		if f := best(ways, name.spelled, spelled{}); f.better(fits[name.place]) {
+		if f := query.Fit(name.name, spoken.Name{}); f.Better(fits[name.place]) {
 			fits[name.place] = f
 		}
 	}
-	found, sure := bestFits(fits, enough, func(x, y place) int {
+	found, sure := spoken.BestFits(fits, enough, func(x, y place) int {
 		server := slices.Index(b.servers, x.server) - slices.Index(b.servers, y.server)
 		return cmp.Or(server, strings.Compare(x.project, y.project))
 	})
@@ -198,7 +192,7 @@ func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(fit
 	}
 	found = slices.DeleteFunc(found, func(at place) bool { // projects that fit only because of their machine
 		own, ok := fits[place{server: at.server}]
-		return at.project != "" && ok && own.score() >= fits[at].score()
+		return at.project != "" && ok && own.Score() >= fits[at].Score()
 	})
 	fault := handoff.Fault(handoff.CodeUnknownServer, sayable(said), "")
 	fault.Near = true
@@ -207,9 +201,6 @@ func (b *namebook) hear(said string, names iter.Seq[heardPlace], enough func(fit
 	}
 	return place{}, fault
 }
-
-// letters returns the weight of a word by its length.
-func letters(w string) float64 { return float64(min(utf8.RuneCountInString(w), 8)) }
 
 // within resolves "server/project" if the whole name did not match.
 func (b *namebook) within(said, server, project string) (place, *handoff.Error) {
@@ -226,14 +217,14 @@ func (b *namebook) within(said, server, project string) (place, *handoff.Error) 
 
 // project finds a project of one server.
 func (b *namebook) project(server, said string) (place, *handoff.Error) {
-	wanted := append(keys(words(said)), keys(without(words(said), serverFillers))...)
+	wanted := append(spoken.Keys(spoken.Words(said)), spoken.Keys(spoken.Without(spoken.Words(said), spoken.AroundMachines))...)
 	var found []place
 	for _, name := range b.dirs[server] {
 		at := place{server: server, project: name}
 		if name == said {
 			return at, nil
 		}
-		if overlap(keys(words(name)), wanted) {
+		if spoken.Overlap(spoken.Keys(spoken.Words(name)), wanted) {
 			found = append(found, at)
 		}
 	}
@@ -246,7 +237,7 @@ func (b *namebook) project(server, said string) (place, *handoff.Error) {
 				return
 			}
 		}
-	}, func(f fit) bool { return f.full || f.part() })
+	}, spoken.Fit.Part)
 	if fault == nil || fault.Near || fault.Code == handoff.CodeAmbiguousServer {
 		return at, fault
 	}

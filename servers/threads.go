@@ -9,13 +9,11 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/spoken"
 )
 
 // minPrefix is the least length of an id's prefix. A shorter text is rather a word.
 const minPrefix = 6
-
-// minStem is the least length of the beginning of a title's word.
-const minStem = 4
 
 // maxSessionChoices is how many sessions the error for an unknown name has.
 const maxSessionChoices = 10
@@ -28,12 +26,12 @@ type namedThread struct {
 	API   bool // a program made it
 
 	server string
-	words  []string // of the title, numbers in digits
-	whole  []string // the keys of label and title
-	bare   []string // the keys of label and title without fillers
-	title  spelled  // for comparing with a name that was misheard
-	about  spelled  // its machine, directory and branch, which may be said too
-	apart  []string // the words of its directory and branch, numbers in digits
+	words  []string    // of the title, numbers in digits
+	whole  []string    // the keys of label and title
+	bare   []string    // the keys of label and title without fillers
+	title  spoken.Name // for comparing with a name that was misheard
+	about  spoken.Name // its machine, directory and branch, which may be said too
+	apart  []string    // the words of its directory and branch, numbers in digits
 }
 
 // name adds names to the threads of a server.
@@ -42,13 +40,14 @@ func (s Spec) name(threads []Thread) []namedThread {
 	machine := strings.Join(append([]string{s.Name}, s.Aliases...), " ")
 	for i, t := range threads {
 		t := namedThread{Thread: t, Label: label(t.Title), server: s.Name}
-		title, label := words(spokenTitle(t)), words(t.Label)
-		t.words = digits(title)
-		t.whole = slices.Concat(keys(label), keys(title))
-		t.bare = slices.Concat(keys(without(label, sessionFillers)), keys(without(title, sessionFillers)))
-		t.title = spelling(spokenTitle(t))
-		t.about = spelling(strings.Join([]string{path.Base(t.Dir), t.Branch, machine}, " ")).single()
-		t.apart = digits(slices.Concat(words(t.Dir), words(t.Branch)))
+		title, label := spoken.Words(spokenTitle(t)), spoken.Words(t.Label)
+		t.words = spoken.Digits(title)
+		t.whole = slices.Concat(spoken.Keys(label), spoken.Keys(title))
+		t.bare = slices.Concat(spoken.Keys(spoken.Without(label, spoken.AroundSessions)),
+			spoken.Keys(spoken.Without(title, spoken.AroundSessions)))
+		t.title = spoken.NewName(spokenTitle(t))
+		t.about = spoken.NewName(strings.Join([]string{path.Base(t.Dir), t.Branch, machine}, " ")).Single()
+		t.apart = spoken.Digits(slices.Concat(spoken.Words(t.Dir), spoken.Words(t.Branch)))
 		out[i] = t
 	}
 	return out
@@ -73,7 +72,7 @@ func (s Spec) fullThread(said string) (string, bool) {
 		return "", true
 	case s.IsThread != nil && s.IsThread(said):
 		return said, true
-	case strings.Join(words(said), "") == handoff.NewThread:
+	case strings.Join(spoken.Words(said), "") == handoff.NewThread:
 		return handoff.NewThread, true
 	}
 	return "", false
@@ -143,7 +142,7 @@ func (s nameSearch) match(said string, ways int) []namedThread {
 	if t, ok := byID(said, s.list); ok {
 		return []namedThread{t}
 	}
-	if said = strings.TrimSpace(said); len(said) > maxSpoken {
+	if said = strings.TrimSpace(said); len(said) > spoken.MaxName {
 		return nil
 	}
 	for _, fits := range s.matchers(said)[:ways] {
@@ -164,22 +163,22 @@ func byPeople(found []namedThread) []namedThread {
 }
 
 func (s nameSearch) matchers(said string) []func(namedThread) bool {
-	full := words(said)
-	bare := without(full, sessionFillers)
-	wanted, loose, telling := keys(full), keys(bare), digits(without(full, apartFillers))
+	full := spoken.Words(said)
+	bare := spoken.Without(full, spoken.AroundSessions)
+	wanted, loose, telling := spoken.Keys(full), spoken.Keys(bare), spoken.Digits(spoken.Without(full, spoken.AroundPlaces))
 	return []func(namedThread) bool{
 		func(t namedThread) bool {
 			return len(said) >= minPrefix && len(t.ID) > len(said) && strings.EqualFold(t.ID[:len(said)], said)
 		},
-		func(t namedThread) bool { return overlap(t.whole, wanted) },
-		func(t namedThread) bool { return overlap(t.bare, loose) },
+		func(t namedThread) bool { return spoken.Overlap(t.whole, wanted) },
+		func(t namedThread) bool { return spoken.Overlap(t.bare, loose) },
 		func(t namedThread) bool { return s.pointsTo(t, telling) },
 	}
 }
 
 // search returns the threads that a name can mean, and whether the only one is surely meant.
 func (s nameSearch) search(said string) (found []namedThread, sure bool) {
-	if found, sure = s.byName(said); sure && len(found) == 1 || len(said) > maxSpoken {
+	if found, sure = s.byName(said); sure && len(found) == 1 || len(said) > spoken.MaxName {
 		return found, sure
 	}
 	if t, ok := s.ranked(said); ok {
@@ -191,22 +190,22 @@ func (s nameSearch) search(said string) (found []namedThread, sure bool) {
 // ranked finds one of several threads of the same name by its place among them: "the older nightly run", "nightly run,
 // number 2 of 3".
 func (s nameSearch) ranked(said string) (namedThread, bool) {
-	spoken := digits(words(said))
-	wanted, n := "", len(spoken)-4
-	if i := slices.IndexFunc(spoken, func(w string) bool { return w == "older" || w == "newer" }); i >= 0 {
-		wanted = "the " + spoken[i] + " one"
+	rest := spoken.Digits(spoken.Words(said))
+	wanted, n := "", len(rest)-4
+	if i := slices.IndexFunc(rest, func(w string) bool { return w == "older" || w == "newer" }); i >= 0 {
+		wanted = "the " + rest[i] + " one"
 		after := i + 1
-		if after < len(spoken) && spoken[after] == "1" { // the word "one", as digits has it
+		if after < len(rest) && rest[after] == "1" { // the word "one", as digits has it
 			after++
 		}
-		spoken = slices.Delete(spoken, i, after)
-	} else if n > 0 && spoken[n] == "number" {
-		wanted, spoken = strings.Join(spoken[n:], " "), spoken[:n]
+		rest = slices.Delete(rest, i, after)
+	} else if n > 0 && rest[n] == "number" {
+		wanted, rest = strings.Join(rest[n:], " "), rest[:n]
 	}
 	if wanted == "" {
 		return namedThread{}, false
 	}
-	found, sure := s.byName(strings.Join(spoken, " "))
+	found, sure := s.byName(strings.Join(rest, " "))
 	if !sure || len(found) > maxAlike {
 		return namedThread{}, false
 	}
@@ -281,33 +280,31 @@ func (s nameSearch) look(said string) (found []namedThread, sure bool) {
 // hear returns the threads whose titles sound like a name, the most similar first. sure reports whether they are
 // similar enough for a single one to be meant. A word such as "latest" selects the newest of several.
 func (s nameSearch) hear(said string) (found []namedThread, sure bool) {
-	if len(said) > maxSpoken {
+	if len(said) > spoken.MaxName {
 		return nil, false
 	}
 	common := map[string]int{}
 	for _, t := range s.list {
-		for _, w := range t.title.spans {
-			if w.to-w.from == 1 {
-				common[w.text]++
-			}
+		for w := range t.title.Words() {
+			common[w]++
 		}
 	}
 	weighs := func(w string) float64 { // by how few titles have it
 		return 1 + math.Log2(float64(len(s.list)+1)/float64(max(common[w], 1+len(s.list)/100)))
 	}
-	ways := hear(said, weighs, func(w string) bool { return common[w] > 0 })
-	fits := make(map[int]fit, len(s.list))
+	query := spoken.NewQuery(said, weighs, func(w string) bool { return common[w] > 0 })
+	fits := make(map[int]spoken.Fit, len(s.list))
 	for i, t := range s.list {
-		if f := best(ways, t.title, t.about); f.said > 0 {
+		if f := query.Fit(t.title, t.about); f.Any() {
 			fits[i] = f
 		}
 	}
-	at, sure := bestFits(fits, func(f fit) bool { return f.full || f.part() }, func(a, b int) int { return a - b })
+	at, sure := spoken.BestFits(fits, spoken.Fit.Part, func(a, b int) int { return a - b })
 	for _, i := range at {
 		found = append(found, s.list[i])
 	}
 	found = byPeople(found)
-	if sure && slices.ContainsFunc(spell(said), func(w word) bool { return slices.Contains(newest, w.text) }) {
+	if sure && spoken.SaysNewest(said) {
 		slices.SortStableFunc(found, func(a, b namedThread) int { return b.Updated.Compare(a.Updated) })
 		if len(found) > 1 && found[0].Updated.After(found[1].Updated) {
 			found = found[:1]
@@ -326,12 +323,12 @@ func (s nameSearch) pointsTo(t namedThread, said []string) bool {
 			rest = append(rest, w)
 		}
 	}
-	if inTitle == 0 || len(rest) == 0 && inTitle < minStem {
+	if inTitle == 0 || len(rest) == 0 && inTitle < spoken.MinStem {
 		return false
 	}
 	rest = slices.DeleteFunc(rest, func(w string) bool { return hasWord(t.apart, w) })
 	for minutes := 0; len(rest) > 0 && minutes < 3; minutes++ { // the age was spoken up to some minutes ago
-		age := digits(words(handoff.Ago(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated)))
+		age := spoken.Digits(spoken.Words(handoff.Ago(s.now.Add(-time.Duration(minutes)*time.Minute), t.Updated)))
 		rest = slices.DeleteFunc(rest, func(w string) bool { return hasWord(age, w) })
 	}
 	return len(rest) == 0
@@ -340,7 +337,7 @@ func (s nameSearch) pointsTo(t namedThread, said []string) bool {
 // hasWord reports whether a word is a word of the title, or its beginning.
 func hasWord(title []string, wanted string) bool {
 	for _, have := range title {
-		if have == wanted || len(wanted) >= minStem && strings.HasPrefix(have, wanted) {
+		if have == wanted || len(wanted) >= spoken.MinStem && strings.HasPrefix(have, wanted) {
 			return true
 		}
 	}

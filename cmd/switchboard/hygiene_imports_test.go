@@ -53,8 +53,9 @@ func ourImports() []importRule {
 		{"realtime/rtc", []string{"handoff", "realtime/codec", "realtime/events", "realtime/outbound"}, []string{"realtime/rtc/rtctest"}, "it carries a call and must not know what that does"},
 		{"realtime/rtc/rtctest", []string{"handoff"}, nil, "it is a browser, and knows the wire alone"},
 		{"realtime/simulator", []string{"handoff", "handoff/speakable", "handoff/tools", "handoff/wording", "realtime"}, []string{"realtime/rtc/rtctest"}, "it is a voice model's far end, and knows the wire alone"},
-		{"servers", []string{"handoff", "servers/trees"}, []string{"servers/serverstest", "servers/simulator"},
+		{"servers", []string{"handoff", "servers/spoken", "servers/trees"}, []string{"servers/serverstest", "servers/simulator"},
 			"it must not know voice, nor the kinds of servers: an agent is asked, not spoken to"},
+		{"servers/spoken", nil, nil, "it compares names, and knows nothing that has one"},
 		{"servers/turns", []string{"handoff"}, nil, "it is bookkeeping that any kind of server needs, so it may know none"},
 		{"servers/transport", []string{"handoff", "servers"}, []string{"servers/serverstest", "sessions/sessionstest"}, "it is a way to an agent server that kinds share, so it may know none"},
 		{"servers/joined", []string{"handoff", "servers", "servers/transport"}, nil,
@@ -111,7 +112,7 @@ func ourImports() []importRule {
 
 // timeless lists the rooms whose decisions follow from what they are given alone.
 func timeless() []string {
-	return []string{"handoff/risk", "handoff/speakable", "realtime/mask"}
+	return []string{"handoff/risk", "handoff/speakable", "realtime/mask", "servers/spoken"}
 }
 
 // A libraryRule says who may import a module: nil: nobody. A name that ends in " tests" is that package's test files.

@@ -1,4 +1,4 @@
-package servers
+package spoken
 
 import (
 	"strings"
@@ -84,12 +84,12 @@ func FuzzHearing(f *testing.F) {
 	f.Add("İ\u0307 oh one", "ß 01")
 	f.Add("g h z", "Bump the ghcr image")
 	f.Fuzz(func(t *testing.T, said, name string) {
-		if len(said) > maxSpoken || len(name) > maxSpoken {
+		if len(said) > MaxName || len(name) > MaxName {
 			return
 		}
-		of := spelling(name)
-		for _, h := range hear(said, letters, func(string) bool { return false }) {
-			got := h.compare(of, spelled{})
+		of := NewName(name)
+		for _, h := range NewQuery(said, ByLength, func(string) bool { return false }) {
+			got := h.fit(of, Name{})
 			if got.said < 0 || got.said > 1+1e-9 || got.name < 0 || got.name > 1+1e-9 || got.full && !got.sure {
 				t.Fatalf("%q, %q: %+v", said, name, got)
 			}
