@@ -127,9 +127,6 @@ func (a *asking) lost() {
 	}
 }
 
-// uncommitted notes that the model refused a commit, as there was no sound.
-func (a *asking) uncommitted() { a.heard(a.sentence(""), wordsNone) }
-
 // agentSpoke notes that the model got words of an agent that it is to tell.
 func (a *asking) agentSpoke() { a.chain = nil }
 

@@ -230,7 +230,7 @@ func (c *Call) failed(event []byte) []byte {
 	switch code {
 	case events.CodeCommitEmpty:
 		c.hearing.speeches.refuse()
-		c.saying.asking.uncommitted()
+		c.saying.asking.heard(c.saying.asking.sentence(""), wordsNone)
 		c.hearing.keptSound.Taken()
 	case events.CodeExpired:
 		if c.renewal.renewable() {

@@ -24,9 +24,11 @@ type frontCounts struct {
 	open   map[string]int    // Guarded by mu: calls, by kind of leg
 	began  map[string]uint64 // Guarded by mu: calls that ever began, by kind of leg
 	ended  counts            // Guarded by mu: of calls that ended
-	beside besideCounts      // Guarded by mu
 	dials  uint64            // Guarded by mu: tries to connect to the model
 	failed uint64            // Guarded by mu: dials that failed
+
+	// Guarded by mu: of sockets beside a call's own client
+	beside struct{ open, began, slow int }
 }
 
 func newFrontCounts() *frontCounts {
@@ -54,12 +56,6 @@ func (n *frontCounts) end(kind string, c counts, cause *handoff.Error) {
 	defer n.mu.Unlock()
 	n.open[kind]--
 	n.ended.add(c)
-}
-
-// besideCounts are the counters of sockets beside a call's own client.
-type besideCounts struct {
-	open        int
-	began, slow uint64
 }
 
 func (n *frontCounts) beginBeside() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -297,7 +298,8 @@ func (r *renewal) renew(now time.Time) {
 		r.legs.toModel(events.Encode(events.Object{"type": events.TypeItemCreate, "event_id": id,
 			"item": json.RawMessage(it.JSON)}))
 	}
-	r.saying.forgetAsks()
+	// The floor asks again, and recall has the items.
+	maps.DeleteFunc(r.saying.sent, func(_ string, x sentEvent) bool { return x.item == 0 })
 	for _, event := range r.recall.Unanswered() {
 		r.legs.toModel(event)
 	}

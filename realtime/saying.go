@@ -141,12 +141,6 @@ func (s *saying) sendItem(u *utterance, itemID string) {
 	s.sendAndRecall(events.TypeItemCreate, event)
 }
 
-// forgetAsks forgets the asks on the wire of a session that is gone. The floor asks again, and recall sends the items
-// again.
-func (s *saying) forgetAsks() {
-	maps.DeleteFunc(s.sent, func(_ string, x sentEvent) bool { return x.item == 0 })
-}
-
 // deliver sends the model the deferred utterances that it is about to be asked to tell.
 func (s *saying) deliver(utterances []string) {
 	for _, id := range utterances {

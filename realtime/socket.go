@@ -183,7 +183,8 @@ func (s *socket) finish(err error) {
 	if err != nil {
 		s.log.Debug("socket ended", zap.Error(err))
 	}
-	s.vanished.Store(withoutGoodbye(err) && !s.hungUp())
+	hungUp := s.Over() && s.Ended() == nil // by us
+	s.vanished.Store(withoutGoodbye(err) && !hungUp)
 	s.End(nil)
 	if errors.Is(err, websocket.ErrReadLimit) {
 		// What the far end still sends is read, or a reset would overtake the close frame.
@@ -310,9 +311,6 @@ func (s *socket) nextBatch(batch []byte) []byte {
 	}
 	return batch
 }
-
-// hungUp reports whether we ended the socket ourselves, without an error.
-func (s *socket) hungUp() bool { return s.Over() && s.Ended() == nil }
 
 // farewell writes the rest of the queue, unless the far end is too slow or closes itself, and then a close frame with
 // the reason.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -139,8 +138,7 @@ func (p *panelist) answered(nth int) (after time.Duration, turn, answered bool) 
 
 // judge scores a conversation that is over.
 func (p *panelist) judge(t *testing.T) score {
-	all, _, err := ticks.Read(bytes.NewReader(p.log))
-	must(t, err)
+	all := ticks.Read(p.log)
 	s := score{talks: 1}
 	voice := func(at int) string {
 		if at < 0 || at >= len(p.frames) {

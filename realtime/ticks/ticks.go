@@ -5,11 +5,9 @@
 package ticks
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"io"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,13 +24,6 @@ type Tick struct {
 	Voice  bool   // the voice is heard
 	Open   int    // function calls of ours without an output
 	Tells  string // ids of the work whose outcome the voice tells, separated by commas
-}
-
-// A Note is an event at one moment.
-type Note struct {
-	At   time.Duration // since the call began
-	What string        // request, answer, heard, cut
-	ID   string        // the id of the request, or ids of work, separated by commas
 }
 
 // A Log collects the ticks of one call. It is pure.
@@ -58,7 +49,8 @@ func (l *Log) Add(now time.Time, t Tick) {
 	l.from, l.n, l.last = at, 1, t
 }
 
-// Note adds an event at a moment. Neither what nor id may contain spaces.
+// Note adds an event at a moment: a request, an answer, or that an outcome was heard or cut. id is of the request, or
+// of the work. Neither may contain spaces.
 func (l *Log) Note(now time.Time, what, id string) {
 	l.flush()
 	l.line("%d ! %s %s", now.Sub(l.began).Milliseconds(), what, id)
@@ -97,40 +89,21 @@ func (l *Log) line(format string, args ...any) {
 	}
 }
 
-// Read reads a log: its ticks, one for each 20 ms from the beginning of the call, and its notes.
-func Read(from io.Reader) (all []Tick, notes []Note, err error) {
-	for lines := bufio.NewScanner(from); lines.Scan(); {
-		f := strings.Fields(lines.Text())
-		if len(f) < 4 {
-			return nil, nil, fmt.Errorf("not a line of a tick log: %q", lines.Text())
+// Read returns the ticks of a log, one for each 20 ms from the beginning of the call. A gap repeats the tick before it.
+func Read(log []byte) (all []Tick) {
+	for line := range strings.Lines(string(log)) {
+		var t, before Tick
+		var ms, n int
+		var caller, voice string
+		if _, err := fmt.Sscanf(line, "%d x%d %s %s %d %s", &ms, &n, &caller, &voice, &t.Open, &t.Tells); err != nil {
+			continue // a note
 		}
-		ms, wrong := strconv.Atoi(f[0])
-		if wrong != nil {
-			return nil, nil, fmt.Errorf("no time: %q", lines.Text())
+		t.Caller, t.Voice, t.Tells = caller != "-", voice != "-", strings.TrimPrefix(t.Tells, "-")
+		if len(all) > 0 {
+			before = all[len(all)-1]
 		}
-		if f[1] == "!" {
-			notes = append(notes, Note{time.Duration(ms) * time.Millisecond, f[2], f[3]})
-			continue
-		}
-		n, wrong := strconv.Atoi(strings.TrimPrefix(f[1], "x"))
-		open, bad := strconv.Atoi(f[min(4, len(f)-1)])
-		if len(f) != 6 || wrong != nil || bad != nil || n < 1 || ms/int(Every.Milliseconds())+n > 24*60*60*50 {
-			return nil, nil, fmt.Errorf("not a line of ticks: %q", lines.Text())
-		}
-		t := Tick{Caller: f[2] == "caller", Voice: f[3] == "voice", Open: open, Tells: strings.TrimPrefix(f[5], "-")}
-		for at := ms / int(Every.Milliseconds()); len(all) < at; { // a gap repeats the tick before it
-			all = append(all, last(all))
-		}
-		for range n {
-			all = append(all, t)
-		}
+		all = append(all, slices.Repeat([]Tick{before}, ms/int(Every.Milliseconds())-len(all))...)
+		all = append(all, slices.Repeat([]Tick{t}, n)...)
 	}
-	return all, notes, nil
-}
-
-func last(all []Tick) Tick {
-	if len(all) == 0 {
-		return Tick{}
-	}
-	return all[len(all)-1]
+	return all
 }
