@@ -87,7 +87,8 @@ type unsure struct {
 
 // soundOfClient passes the caller's sound on, and counts it on the caller's clock.
 func (h *hearing) soundOfClient(event []byte) {
-	h.clock.add(time.Now(), events.SoundBytes(event, events.KeyAppend), h.settings.inRate)
+	sound := events.Sound(event, events.KeyAppend)
+	h.clock.add(time.Now(), events.SoundBytes(sound), h.settings.inRate)
 	if h.settings.manual && h.speeches.appended.IsZero() {
 		h.speeches.appended = h.clock.at
 	}
@@ -96,7 +97,7 @@ func (h *hearing) soundOfClient(event []byte) {
 		if h.settings.manual || h.saying.floor.Speaking() {
 			most = recall.MaxSound
 		}
-		h.keptSound.Add(h.clock.at, recallBuffers.clone(event), most, recallBuffers.put)
+		h.keptSound.Add(h.clock.at, sound, most)
 	}
 	h.legs.toModel(event)
 }
@@ -111,7 +112,7 @@ func (h *hearing) soundOfModel(event []byte) {
 	if len(h.muted) > 0 && h.muted[string(response)] {
 		return
 	}
-	size := events.SoundBytes(event, events.KeyDelta)
+	size := events.SoundBytes(events.Sound(event, events.KeyDelta))
 	heard, first := h.playback.add(now, response, events.PeekField(event, "item_id"), size, h.rate)
 	id := ""
 	if heard && (first || !h.voiced && string(response) == h.saying.mask.Current()) {
@@ -236,12 +237,11 @@ func (h *hearing) dropSpeech() {
 // soundAgain gives a new session the sound that had not become an item in the one before. The session counts its
 // milliseconds from there.
 func (h *hearing) soundAgain() {
-	h.clock = clock{resentSince: h.keptSound.Since()}
-	all, at := h.keptSound.Events()
-	for i, event := range all {
-		if events.PeekType(event) == events.TypeAppend {
-			h.clock.add(at[i], events.SoundBytes(event, events.KeyAppend), h.settings.inRate)
-		}
+	newest := h.clock.at
+	if h.clock = (clock{resentSince: h.keptSound.Since()}); h.keptSound.Bytes() > 0 {
+		h.clock.add(newest, h.keptSound.Bytes(), h.settings.inRate)
+	}
+	for _, event := range h.keptSound.Events() {
 		h.legs.toModel(event)
 	}
 }

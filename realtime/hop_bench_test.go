@@ -180,7 +180,7 @@ func BenchmarkCallMemory(b *testing.B) {
 					c, client := filmedCall(b, newFilm(null))
 					c.legs.canRenew = keeps
 					for range frames {
-						c.takeFrom(client)(soundBuffers.clone(twentyMs))
+						c.takeFrom(client)(append(soundBuffers.take(), twentyMs...))
 					}
 					kept[i] = c
 				}

@@ -119,21 +119,6 @@ func TestRoomForSounds(t *testing.T) {
 	}
 }
 
-// A copy that may be kept for long uses a buffer of the pool, but none of more than twice its size.
-func TestRoomForCopies(t *testing.T) {
-	var r bufferPool
-	first := r.clone(make([]byte, 1340))
-	r.put(first)
-	second := r.clone(make([]byte, 1300))
-	if &second[0] != &first[0] || len(second) != 1300 {
-		t.Error("room is not used again")
-	}
-	r.put(second)
-	if small := r.clone([]byte("small")); &small[0] == &first[0] || len(r.free) != 1 {
-		t.Errorf("a small copy takes %d bytes, and %d wait", cap(small), len(r.free))
-	}
-}
-
 // The library reads the frames that we write, on either side and for every form of length.
 func TestFrames(t *testing.T) {
 	lengths := []int{0, 1, 7, 8, 9, 125, 126, 127, 1300, 0xffff, 0x10000, 0x12345}

@@ -15,11 +15,10 @@ const (
 	maxSound   = 40 << 10
 )
 
-// soundBuffers are for the sound events that sockets read, which are nearly all events. recallBuffers are for the sound
-// of callers that is kept for the next session. Both are safe for concurrent use.
-var soundBuffers, recallBuffers bufferPool
+// soundBuffers are for the sound events that sockets read, which are nearly all events.
+var soundBuffers bufferPool
 
-// A bufferPool keeps buffers for sound events.
+// A bufferPool keeps buffers for sound events. It is safe for concurrent use.
 type bufferPool struct {
 	mu   sync.Mutex
 	free [][]byte // Guarded by mu
@@ -41,17 +40,6 @@ func (r *bufferPool) read(from io.Reader) ([]byte, error) {
 	}
 	defer r.put(event)
 	return bytes.Clone(event), err
-}
-
-// clone copies an event into a buffer of the pool, for put to take back. It uses no buffer that is far too large, since
-// the copy may be kept for long.
-func (r *bufferPool) clone(event []byte) []byte {
-	room := r.take()
-	if cap(room) > 2*len(event) {
-		r.put(room)
-		room = nil
-	}
-	return append(room, event...)
 }
 
 func (r *bufferPool) take() []byte {

@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
@@ -231,21 +232,35 @@ const (
 	KeyAppend = `"audio":`
 )
 
-// SoundBytes returns how many bytes of audio an event carries as base64 after a key.
-func SoundBytes(event []byte, key string) int {
+// Sound returns the audio that an event carries after a key, in base64.
+func Sound(event []byte, key string) []byte {
 	_, rest, ok := bytes.Cut(event, []byte(key))
 	if !ok {
-		return 0
+		return nil
 	}
 	rest = bytes.TrimPrefix(rest, []byte(" "))
 	if len(rest) == 0 || rest[0] != '"' {
-		return 0
+		return nil
 	}
 	end := bytes.IndexByte(rest[1:], '"')
 	if end < 0 {
-		return 0
+		return nil
 	}
-	return len(bytes.TrimRight(rest[1:1+end], "=")) * 3 / 4
+	if sound := rest[1 : 1+end]; bytes.IndexByte(sound, '\\') < 0 {
+		return sound
+	}
+	return bytes.ReplaceAll(rest[1:1+end], []byte(`\/`), []byte(`/`)) // as PHP writes it
+}
+
+// SoundBytes returns how many bytes of audio there are in base64.
+func SoundBytes(sound []byte) int { return len(bytes.TrimRight(sound, "=")) * 3 / 4 }
+
+// Append returns the event that gives the model sound of the caller.
+func Append(audio []byte) []byte {
+	const head, tail = appendHead + `,"audio":"`, `"}`
+	b := make([]byte, 0, len(head)+base64.StdEncoding.EncodedLen(len(audio))+len(tail))
+	b = base64.StdEncoding.AppendEncode(append(b, head...), audio)
+	return append(b, tail...)
 }
 
 // An Item holds the fields that we read of a conversation item.

@@ -50,7 +50,7 @@ func TestDeltaBytes(t *testing.T) {
 		`{"delta":"AAAA`:              0,
 		`{"delta":"` + strings.Repeat("A", 12800) + `"}`: 9600,
 	} {
-		if got := SoundBytes([]byte(event), KeyDelta); got != want {
+		if got := SoundBytes(Sound([]byte(event), KeyDelta)); got != want {
 			t.Errorf("%.40s: %d bytes, want %d", event, got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -275,128 +276,144 @@ func TestAnyConversation(t *testing.T) {
 	}
 }
 
-func gone([]byte) {}
-
-func TestSound(t *testing.T) {
-	var s Sound
-	now := time.Unix(0, 0)
-	kept := func() (all string) {
-		texts, _ := s.Events()
-		for _, e := range texts {
-			all += string(e)
+// soundOf returns the sound in events for the model, with a "|" for each commit or clear.
+func soundOf(t *testing.T, all [][]byte) (sound []byte) {
+	t.Helper()
+	for _, event := range all {
+		if events.PeekType(event) != events.TypeAppend {
+			sound = append(sound, '|')
+			continue
 		}
-		return all
+		piece, err := base64.StdEncoding.DecodeString(gjson.GetBytes(event, "audio").String())
+		if err != nil || len(piece) == 0 {
+			t.Fatalf("%s: %v", event, err)
+		}
+		sound = append(sound, piece...)
 	}
-	for i := range 100 { // nobody speaks: the newest second
-		now = now.Add(100 * time.Millisecond)
-		s.Add(now, []byte{byte('a' + i%26)}, time.Second, gone)
-	}
-	if n := len(kept()); n != 11 || now.Sub(s.Since()) != time.Second {
-		t.Errorf("%d pieces", n)
-	}
-	for range 100 { // somebody does
-		now = now.Add(100 * time.Millisecond)
-		s.Add(now, []byte("S"), MaxSound, gone)
-	}
-	if got := kept(); len(got) != 111 || !strings.HasSuffix(got, strings.Repeat("S", 100)) {
-		t.Errorf("%d pieces", len(got))
-	}
-	s.Mark(now, []byte("C"))
-	s.Add(now, []byte("t"), MaxSound, gone)
-	if s.Taken(); kept() != "t" {
-		t.Errorf("after its commit %s", kept())
-	}
-	if s.Taken(); kept() != "" || !s.Since().IsZero() {
-		t.Errorf("after a commit of the model's %s", kept())
-	}
-	for range 100 {
-		now = now.Add(time.Second)
-		s.Add(now, make([]byte, 100<<10), MaxSound, gone)
-	}
-	if n := len(kept()); n > 30*soundBytes+100<<10 || n < 30*soundBytes-100<<10 {
-		t.Errorf("%d bytes", n)
-	}
+	return sound
 }
 
-// A Sound keeps what a plain list would, over any order of appends, marks and confirmations.
-func TestSoundKeepsItsOrder(t *testing.T) {
+func inBase64(sound []byte) []byte { return base64.StdEncoding.AppendEncode(nil, sound) }
+
+// A Sound keeps the newest sound whole, and of older sound at most one piece, over any order of appends, marks and
+// confirmations.
+func TestSound(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for seed := range 50 {
-		var (
-			s    Sound
-			now  = time.Unix(0, 0)
-			want [][]byte
-			at   []time.Time
-			mark []bool
-		)
-		for step := range 400 {
+	type told struct {
+		at    time.Time
+		sound []byte // "|" is a mark
+	}
+	for seed := range 20 {
+		var s Sound
+		var all []told
+		now, since := time.Unix(1, 0), time.Time{}
+		for step := range 200 {
 			now = now.Add(time.Duration(random.IntN(200)) * time.Millisecond)
-			event := bytes.Repeat([]byte{byte(step)}, random.IntN(3000))
-			marks := false
+			sound, most := bytes.Repeat([]byte{byte('A' + step%50)}, 1+random.IntN(3000)), MaxSound
 			switch random.IntN(40) {
 			case 0:
 				s.Taken()
-				end := slices.Index(mark, true) + 1
-				if end == 0 {
-					end = len(want)
-				}
-				want, at, mark = want[end:], at[end:], mark[end:]
+				all = all[slices.IndexFunc(append(all, told{now, []byte("|")}), func(x told) bool { return x.sound[0] == '|' }):]
+				all = all[min(1, len(all)):]
 				continue
 			case 1:
-				marks = true
-				s.Mark(now, event)
+				sound = []byte("|")
+				s.Mark(now, []byte(`{"type":"input_audio_buffer.commit"}`))
+			case 2:
+				s.Add(now, []byte("no base64!"), most)
+				continue
 			default:
-				most := time.Duration(random.IntN(8)) * time.Second
-				s.Add(now, event, most, gone)
-				size := 0
-				for _, e := range want {
-					size += len(e)
-				}
-				for len(at) > 0 && (at[0].Before(now.Add(-most)) || size > int(most/time.Second)*soundBytes) {
-					size -= len(want[0])
-					want, at, mark = want[1:], at[1:], mark[1:]
+				most = time.Duration(1+random.IntN(8)) * time.Second
+				s.Add(now, inBase64(sound), most)
+			}
+			all = append(all, told{now, sound})
+			if from := now.Add(-most); from.After(since) {
+				since = from
+			}
+			var young, whole []byte
+			for _, x := range all {
+				if whole = append(whole, x.sound...); !x.at.Before(since) {
+					young = append(young, x.sound...)
 				}
 			}
-			want, at, mark = append(want, event), append(at, now), append(mark, marks)
-			got, when := s.Events()
-			if !slices.EqualFunc(got, want, bytes.Equal) || !slices.EqualFunc(when, at, time.Time.Equal) {
-				t.Fatalf("seed %d, step %d: %d events kept, not %d", seed, step, len(got), len(want))
+			got := soundOf(t, s.Events())
+			if !bytes.HasSuffix(whole, got) || !bytes.HasSuffix(got, young) && len(young) < soundBytes {
+				t.Fatalf("seed %d, step %d: kept %d bytes of %d, %d of them young", seed, step, len(got), len(whole), len(young))
+			}
+			if n := len(bytes.ReplaceAll(got, []byte("|"), nil)); n != s.Bytes() {
+				t.Fatalf("seed %d, step %d: %d bytes, not %d", seed, step, s.Bytes(), n)
+			}
+			for gone := len(whole) - len(got); gone > 0; {
+				n := min(gone, len(all[0].sound))
+				gone, all[0].sound = gone-n, all[0].sound[n:]
+				if len(all[0].sound) == 0 {
+					all = all[1:]
+				}
 			}
 		}
+	}
+}
+
+// What is dropped is as old as was asked for, and the time of the oldest that is kept is known.
+func TestSoundAge(t *testing.T) {
+	var s Sound
+	now := time.Unix(0, 0)
+	for range 100 {
+		now = now.Add(20 * time.Millisecond)
+		s.Add(now, inBase64(make([]byte, 960)), 600*time.Millisecond)
+	}
+	if ms := s.Bytes() / 48; ms < 600 || ms > 660 {
+		t.Errorf("%d ms are kept", ms)
+	}
+	if age := now.Sub(s.Since()); age < 600*time.Millisecond || age > 660*time.Millisecond {
+		t.Errorf("they began %v ago", age)
+	}
+	s.Mark(now, []byte("{}"))
+	s.Add(now, inBase64([]byte("t")), MaxSound)
+	if s.Taken(); string(soundOf(t, s.Events())) != "t" {
+		t.Errorf("after its commit there are %d bytes", s.Bytes())
+	}
+	if s.Taken(); s.Bytes() != 0 || !s.Since().IsZero() {
+		t.Errorf("after a commit of the model's there are %d bytes", s.Bytes())
+	}
+	for range 100 {
+		now = now.Add(time.Second)
+		s.Add(now, inBase64(make([]byte, 75<<10)), MaxSound)
+	}
+	if n := s.Bytes(); n > 30*soundBytes+75<<10 || n < 30*soundBytes-75<<10 {
+		t.Errorf("%d bytes of a stuck network", n)
 	}
 }
 
 // A silent call holds little memory, and one that spoke for long gives it back.
 func TestSoundMemory(t *testing.T) {
 	var s Sound
-	now := time.Unix(0, 0)
+	now, frame := time.Unix(0, 0), inBase64(make([]byte, 960))
 	add := func(n int, most time.Duration) {
 		for range n {
 			now = now.Add(20 * time.Millisecond)
-			s.Add(now, make([]byte, 1340), most, gone)
+			s.Add(now, frame, most)
 		}
 	}
 	for range 100 { // all at once, after the line stood still
-		s.Add(now, make([]byte, 1340), 600*time.Millisecond, gone)
+		s.Add(now, frame, 600*time.Millisecond)
 	}
 	held := func() (bytes int) {
 		for _, p := range s.pieces[:cap(s.pieces)] {
-			bytes += cap(p.text) + int(unsafe.Sizeof(p))
+			bytes += cap(p.bytes) + int(unsafe.Sizeof(p))
 		}
 		return bytes
 	}
-	if add(5000, 600*time.Millisecond); held() > 48<<10 {
-		t.Errorf("a silent call holds %d bytes", held())
-	}
-	s.Add(now, make([]byte, 1<<20), MaxSound, gone)
-	if add(2, 600*time.Millisecond); held() > 48<<10 {
-		t.Errorf("after one large event %d bytes are held", held())
-	}
-	if add(5000, MaxSound); s.size < 1500*1340 {
-		t.Errorf("%d bytes of long speech", s.size)
-	}
-	s.Taken()
-	if add(100, 600*time.Millisecond); held() > 48<<10 {
-		t.Errorf("after long speech %d bytes are held", held())
+	for _, after := range []struct {
+		what string
+		do   func()
+	}{
+		{"a silent call", func() { add(5000, 600*time.Millisecond) }},
+		{"one large event", func() { s.Add(now, inBase64(make([]byte, 1<<20)), MaxSound); add(2, 600*time.Millisecond) }},
+		{"long speech", func() { add(5000, MaxSound); s.Taken(); add(100, 600*time.Millisecond) }},
+	} {
+		if after.do(); held() > 36<<10 {
+			t.Errorf("after %s %d bytes are held", after.what, held())
+		}
 	}
 }

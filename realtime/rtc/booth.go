@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 	"switchboard/realtime/outbound"
 )
 
@@ -89,7 +90,7 @@ func (b *Booth) Run(take func(event []byte)) {
 			if !p.formats.known {
 				continue
 			}
-			take(appendEvent(p.formats.forModel(sound)))
+			take(events.Append(p.formats.forModel(sound)))
 		case now := <-ticker.C:
 			frame, follows := p.next()
 			tell(follows)

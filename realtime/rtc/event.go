@@ -1,7 +1,6 @@
 package rtc
 
 import (
-	"encoding/base64"
 	"encoding/json"
 
 	"github.com/tidwall/gjson"
@@ -32,15 +31,6 @@ func openedEvent() []byte { return events.Encode(events.Object{"type": events.Ty
 // playedEvent returns the event that tells the call how many milliseconds of a response were heard.
 func playedEvent(response string, ms int, cut bool) []byte {
 	return events.Encode(events.Object{"type": events.TypePlayed, "response_id": response, "audio_ms": ms, "cut": cut})
-}
-
-// appendEvent returns the event with the caller's sound for the model.
-func appendEvent(audio []byte) []byte {
-	const head, tail = `{"type":"` + events.TypeAppend + `","audio":"`, `"}`
-	b := make([]byte, 0, len(head)+base64.StdEncoding.EncodedLen(len(audio))+len(tail))
-	b = append(b, head...)
-	b = base64.StdEncoding.AppendEncode(b, audio)
-	return append(b, tail...)
 }
 
 // fromClient handles an event of the data channel and returns what follows. Other events are passed on unchanged, also

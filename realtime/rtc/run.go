@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
+	"switchboard/realtime/events"
 	"switchboard/realtime/outbound"
 )
 
@@ -209,7 +210,7 @@ func (r *run) passSound(least int) {
 		return
 	}
 	if sound := r.reorder.take(least); sound != nil {
-		r.pass(appendEvent(r.player.formats.forModel(sound)))
+		r.pass(events.Append(r.player.formats.forModel(sound)))
 	}
 }
 
