@@ -24,8 +24,9 @@ import (
 // dialLimit bounds a dial of the model's server: a person waits for it.
 const dialLimit = 10 * time.Second
 
-// readBuffer is the size of the library's read buffer of each socket.
-const readBuffer = 4 << 10
+// readBuffer is the size of the library's read buffer of each socket: an event with 20 ms of sound fits. What is longer
+// is read into the event's own buffer.
+const readBuffer = 2 << 10
 
 // safetyHeader names the end user to OpenAI. It is the only header of a client that is passed on.
 const safetyHeader = "OpenAI-Safety-Identifier"

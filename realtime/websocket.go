@@ -124,8 +124,7 @@ func noUpgrade() *handoff.Error {
 }
 
 // upgrade makes a socket of a request; nil: it was no valid upgrade, and the client was told. ready, if not nil, is
-// called with the socket before the client has its answer. The HTTP edge has checked the Origin. The socket reads with
-// the server's own buffer.
+// called with the socket before the client has its answer. The HTTP edge has checked the Origin.
 func (f *Front) upgrade(
 	w http.ResponseWriter, r *http.Request, answer http.Header, log *zap.Logger, ready func(*socket),
 ) *socket {
@@ -135,7 +134,7 @@ func (f *Front) upgrade(
 	}
 	upgrader := websocket.Upgrader{
 		Subprotocols: []string{"realtime"}, CheckOrigin: func(*http.Request) bool { return true },
-		WriteBufferPool: &f.buffers,
+		ReadBufferSize: readBuffer, WriteBufferPool: &f.buffers,
 	}
 	hijacked := hijacker{ResponseWriter: w, holdAnswer: true}
 	conn, err := upgrader.Upgrade(&hijacked, r, answer)
