@@ -102,7 +102,7 @@ func (f *Front) stay(
 ) {
 	staying, leave := context.WithCancel(staying)
 	defer leave()
-	defer guard(f.asks, grant, func(*handoff.Error) { leave() })() // also while it is dialled
+	defer guard(f.asks, grant.Revoked, func(*handoff.Error) { leave() })() // also while it is dialled
 	remembered := func(*Call) {}
 	for in, tries := false, 0; model != nil; {
 		p := newPeer()

@@ -32,7 +32,7 @@ func (f *Front) openBeside(
 		c.do(func() { c.legs.welcome(s) })
 		var running sync.WaitGroup
 		defer running.Wait()
-		defer guard(f.asks, grant, s.End)()
+		defer guard(f.asks, grant.Revoked, s.End)()
 		running.Go(func() { s.Run(func(event []byte) { c.do(func() { c.fromBeside(s, event) }) }) })
 		select {
 		case <-s.Ending():

@@ -243,7 +243,7 @@ func (f *Front) serve(ctx context.Context, c *Call, client, model connection, p 
 	var running sync.WaitGroup
 	defer running.Wait()
 	c.pass = p
-	defer guard(f.asks, c.grant, c.halt)()
+	defer guard(f.asks, c.grant.Revoked, c.halt)()
 	during, over := context.WithCancel(ctx)
 	c.renewal.spawn = func(work func(context.Context)) { running.Go(func() { work(during) }) }
 	if c.hearing.attached == nil {

@@ -1,7 +1,7 @@
 package realtime
 
 import (
-	"sync"
+	"math"
 	"time"
 
 	"switchboard/handoff"
@@ -12,30 +12,30 @@ import (
 const guardStep = 10 * time.Second
 
 // guard asks every step whether the key or login of a grant was taken away ([handoff.Grant.Revoked]), and then calls
-// end, once. stop ends that, and waits for an answer that is on its way.
-func guard(step time.Duration, g handoff.Grant, end func(*handoff.Error)) (stop func()) {
-	if g.Revoked == nil {
+// end, once. stop ends that, and waits for an answer that is on its way. Between two questions there is only a timer,
+// as every call has a guard.
+func guard(step time.Duration, revoked func() error, end func(*handoff.Error)) (stop func()) {
+	if revoked == nil {
 		return func() {}
 	}
-	var asking sync.WaitGroup
-	over := make(chan struct{})
-	asking.Go(func() {
-		tick := time.NewTicker(step)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-			case <-over:
-				return
-			}
-			if err := g.Revoked(); err != nil {
-				end(handoff.AsError(err))
-				return
-			}
+	asking := make(chan struct{}, 1) // holds a token while it is asked, and from stop on
+	var timer *time.Timer
+	timer = time.AfterFunc(math.MaxInt64, func() {
+		select {
+		case asking <- struct{}{}:
+		default: // it was stopped
+			return
 		}
+		if err := revoked(); err != nil {
+			end(handoff.AsError(err))
+		} else {
+			timer.Reset(step)
+		}
+		<-asking
 	})
+	timer.Reset(step) // not before timer is set
 	return func() {
-		close(over)
-		asking.Wait()
+		asking <- struct{}{}
+		timer.Stop()
 	}
 }

@@ -33,7 +33,7 @@ func TestGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d door
 		ended := make(chan *handoff.Error)
-		stop := guard(guardStep, d.grant(handoff.Grant{}), func(why *handoff.Error) { ended <- why })
+		stop := guard(guardStep, d.grant(handoff.Grant{}).Revoked, func(why *handoff.Error) { ended <- why })
 		time.Sleep(time.Hour)
 		d.closed.Store(true)
 		began := time.Now()
@@ -41,7 +41,7 @@ func TestGuard(t *testing.T) {
 			t.Errorf("it ended with %v after %v", why, time.Since(began))
 		}
 		stop()
-		guard(guardStep, d.grant(handoff.Grant{}), func(*handoff.Error) { t.Error("it was stopped before") })()
+		guard(guardStep, d.grant(handoff.Grant{}).Revoked, func(*handoff.Error) { t.Error("it was stopped before") })()
 		time.Sleep(time.Hour)
 	})
 }

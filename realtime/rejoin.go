@@ -191,7 +191,7 @@ func (f *Front) openRejoined(
 		if !c.place(s, &running) {
 			s.End(noSuchCall())
 		}
-		defer guard(f.asks, grant, c.endOf(s))()
+		defer guard(f.asks, grant.Revoked, c.endOf(s))()
 		s.Run(c.takeFrom(s))
 	}, nil
 }
@@ -233,7 +233,7 @@ func (f *Front) serveReoffer(
 		replyAnswer(w, id, answer)
 		l.Answered()
 	})
-	defer guard(f.asks, grant, c.endOf(l))()
+	defer guard(f.asks, grant.Revoked, c.endOf(l))()
 	l.Run(c.takeFrom(l))
 	return nil
 }
