@@ -42,7 +42,8 @@ func (k *core) nextAlarm() time.Time {
 
 // ring handles every alarm that is due.
 func (c *Call) ring(now time.Time) {
-	for i, a := range c.alarms {
+	for i := range c.alarms {
+		a := c.alarms[i] // not by range, which would copy all to the stack
 		if a.at.IsZero() || a.at.After(now) {
 			continue
 		}

@@ -3,6 +3,7 @@ package realtime
 import (
 	"cmp"
 	"context"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -32,9 +33,9 @@ const (
 // A Call is one live voice call. It implements [handoff.Voice].
 //
 // Its state has five owners: legs, saying, hearing, session and renewal (see the package documentation). All are
-// guarded by mu, which is never held while anybody waits. An event is handled by the goroutine that read it, and an
-// utterance by the goroutine that called [Call.Say], both within [Call.do]; the loop handles everything else. What
-// needs all owners is a method of the call.
+// guarded by mu, which is never held while anybody waits. An event is handled by the goroutine that read it, an
+// utterance by the one that called [Call.Say], an alarm by that of its timer, all within [Call.do]; the loop handles
+// everything else. What needs all owners is a method of the call.
 type Call struct {
 	core                              // Guarded by mu; owned by run once the call has ended
 	createdAt time.Time               // Set once
@@ -358,17 +359,21 @@ func (c *Call) begin() {
 	})
 }
 
-// loop rings alarms, notices the ends of legs, and gives the router the events that it could not take at once, until
-// the call has ended.
+// loop notices the ends of legs, sets the timer of the alarms, and gives the router the events that it could not take
+// at once, until the call has ended. The timer rings in a goroutine of its own: what follows from an alarm may need a
+// large stack, which this one would keep.
 func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
-	timer := time.NewTimer(time.Hour)
+	timer := time.AfterFunc(math.MaxInt64, func() {
+		c.do(func() {
+			c.awaits.alarm = time.Time{}
+			c.ring(time.Now())
+		})
+	})
 	defer timer.Stop()
 	end := func(why *handoff.Error) { c.do(func() { c.end(why) }) }
-	var set time.Time
 	for w, goesOn := c.look(); goesOn; w, goesOn = c.look() {
-		if w.alarm != set {
-			set = w.alarm
-			timer.Reset(time.Until(set))
+		if !w.alarm.IsZero() {
+			timer.Reset(time.Until(w.alarm))
 		}
 		var events chan<- handoff.VoiceEvent
 		if w.first != nil {
@@ -380,12 +385,6 @@ func (c *Call) loop(ctx context.Context, left <-chan struct{}) {
 			c.mu.Lock() // not do, which does nothing once the call has ended
 			c.awaits.first = nil
 			c.mu.Unlock()
-		case <-timer.C:
-			c.do(func() {
-				c.awaits.alarm = time.Time{}
-				c.ring(time.Now())
-			})
-			set = time.Time{}
 		case <-w.client.Ending():
 			c.do(func() { c.departed(w.client) })
 		case <-w.model.Ending():

@@ -12,10 +12,10 @@
 // A call ([Call]) has one lock for all of its state. Nobody waits while holding it: events to be sent are queued. The
 // goroutine that reads an event from a socket handles it under the lock, then writes what is queued for the other side,
 // as far as that side takes it without waiting. Waking another goroutine would cost more than all other work on a
-// frame. The rest is written by a goroutine that ends when the queue is empty. One loop in each call handles everything
-// that does not come from a socket, such as alarms. [Front.Run] owns the goroutines of all calls and returns after the
-// last call has ended. The floor, the mask and the estimates of what was heard are pure: they are given the time as a
-// value.
+// frame. The rest is written by a goroutine that ends when the queue is empty. One loop in each call notices the ends
+// of legs and sets the timer of the alarms; alarms are handled in the timer's own goroutine. [Front.Run] owns the
+// goroutines of all calls and returns after the last call has ended. The floor, the mask and the estimates of what was
+// heard are pure: they are given the time as a value.
 //
 // # Inside a call
 //
