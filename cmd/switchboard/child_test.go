@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/servers/joined/keeper"
+	"switchboard/servers/joined/mux"
 	"switchboard/servers/responses/sandbox"
 )
 
@@ -22,7 +22,7 @@ const childEnv = "TEST_SWITCHBOARD_PROGRAM"
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
-	keeper.Main()
+	mux.Main()
 	redisLease = 500 * time.Millisecond // who was killed is not waited for any longer
 	drainLeast = 2 * time.Second        // no balancer of a test looks more rarely, nor is a busy machine slower
 	if to := os.Getenv(relayEnv); to != "" {

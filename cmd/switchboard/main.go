@@ -25,7 +25,7 @@ import (
 	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
 	"switchboard/servers/joined"
-	"switchboard/servers/joined/keeper"
+	"switchboard/servers/joined/mux"
 	"switchboard/servers/responses/sandbox"
 	"switchboard/servers/transport"
 	"switchboard/sessions"
@@ -40,7 +40,7 @@ const (
 
 func main() {
 	sandbox.Main()
-	keeper.Main()
+	mux.Main()
 	os.Exit(run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 

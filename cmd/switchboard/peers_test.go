@@ -18,7 +18,7 @@ import (
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/joined"
-	"switchboard/servers/joined/keeper"
+	"switchboard/servers/joined/mux"
 	"switchboard/servers/transport"
 )
 
@@ -115,13 +115,13 @@ func TestPeersSettings(t *testing.T) {
 	}
 }
 
-// keep runs a keeper of an agent of the Agent Client Protocol, as a machine that joined does, and returns its socket.
+// keep runs a mux of an agent of the Agent Client Protocol, as a machine that joined does, and returns its socket.
 func (f *farm) keep(t *testing.T) string {
 	at, socket := f.withAgents(t), filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	must(t, err)
 	background(t, func(ctx context.Context) error {
-		return keeper.Keep(ctx, keeper.Config{Listener: l, Log: zap.NewNop(), Start: func(func(string)) (servers.Wire, error) {
+		return mux.Serve(ctx, mux.Config{Listener: l, Log: zap.NewNop(), Start: func(func(string)) (servers.Wire, error) {
 			conn, err := net.Dial("tcp", at)
 			return transport.LinesOver(conn), err
 		}})

@@ -11,7 +11,7 @@ import (
 	"switchboard/servers/turns"
 )
 
-// adopt takes over the prompt of an earlier connection in a session, if the agent has a keeper: the keeper sends all
+// adopt takes over the prompt of an earlier connection in a session, if the agent has a mux: the mux sends all
 // messages of the prompt so far. taken reports that the prompt runs; then the session is open. The caller holds the
 // session's gate.
 func (c *connection) adopt(ctx context.Context, s *session) (taken bool, err error) {
@@ -36,7 +36,7 @@ func (c *connection) adopt(ctx context.Context, s *session) (taken bool, err err
 	return taken, nil
 }
 
-// handleAdopted handles a keeper's message about a prompt that an earlier connection sent. It runs in the reader.
+// handleAdopted handles a mux's message about a prompt that an earlier connection sent. It runs in the reader.
 func (c *connection) handleAdopted(m jsonrpc.Message) {
 	var prompt adoptedParams
 	var answer answeredParams
@@ -67,7 +67,7 @@ func (c *connection) handleAdopted(m jsonrpc.Message) {
 	}
 }
 
-// An endedError is a keeper's reason why its agent ended before it answered a prompt.
+// An endedError is a mux's reason why its agent ended before it answered a prompt.
 type endedError struct{ why string }
 
 func (e *endedError) Error() string { return e.why }

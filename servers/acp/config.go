@@ -50,7 +50,7 @@ const restFor = 2 * time.Second
 const exitGrace = 10 * time.Second
 
 // Kind returns the kind of agents that are reached by these transports. instance returns the name of this instance of
-// the service, by which a keeper tells the instances' connections apart; "": it is the only one.
+// the service, by which a mux tells the instances' connections apart; "": it is the only one.
 func Kind(instance func() string, transports ...servers.Transport) servers.Kind {
 	return servers.Kind{
 		Name: Name, Doc: "an agent of the Agent Client Protocol, such as Claude Code",

@@ -376,7 +376,7 @@ func (c *connection) closeSession(s *session) {
 }
 
 // Close ends the connection and returns when its goroutines have ended. It cancels running turns, since an agent may
-// work on after the end of its input, unless a keeper keeps them running. Followers get an error.
+// work on after the end of its input, unless a mux keeps them running. Followers get an error.
 func (c *connection) Close() error {
 	if c.closing.CompareAndSwap(false, true) && c.peer.Lost() == nil && !c.can.Meta.Switchboard.Keeps {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)

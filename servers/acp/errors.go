@@ -63,7 +63,7 @@ func isHeld(e *jsonrpc.Error) bool {
 		strings.Contains(strings.ToLower(e.Message), "active writer")
 }
 
-// isBusy reports whether a keeper says that a prompt of another instance runs in the session.
+// isBusy reports whether a mux says that a prompt of another instance runs in the session.
 func isBusy(e *jsonrpc.Error) bool { return dataOf(e).Reason == "switchboard_prompt_runs" }
 
 // fault translates an error of a peer. A request without an answer gets the code unanswered: only the caller knows what

@@ -17,18 +17,18 @@ import (
 	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/acp/simulator"
-	"switchboard/servers/joined/keeper"
+	"switchboard/servers/joined/mux"
 	"switchboard/servers/serverstest"
 	machine "switchboard/servers/simulator"
 	"switchboard/servers/transport"
 )
 
-// A keptWay reaches a simulated process that a keeper has.
+// A keptWay reaches a simulated process that a mux has.
 type keptWay struct {
 	world *simulator.World
-	come  chan net.Conn // taken by the keeper
+	come  chan net.Conn // taken by the mux
 
-	logged *observer.ObservedLogs // Set once: what the keeper says
+	logged *observer.ObservedLogs // Set once: what the mux says
 
 	mu    sync.Mutex
 	conns []net.Conn // Guarded by mu: all connections so far
@@ -74,7 +74,7 @@ func (w *keptWire) Write(frame []byte) error {
 	w.lost.Store(lose == after)
 	starts := w.way.world.Starts()
 	err := w.pipeWire.Write(frame)
-	if lose == after { // the keeper has the line: a pipe keeps nothing
+	if lose == after { // the mux has the line: a pipe keeps nothing
 		_ = w.conn.Close()
 		for w.way.world.Starts() == starts {
 			time.Sleep(time.Millisecond)
@@ -90,7 +90,7 @@ func (k *keptWay) loseNext(runs bool) {
 	k.lose = map[bool]loss{true: after, false: before}[runs]
 }
 
-// keep starts a keeper with room for so many bytes, which ends with the test; 0: as many as always.
+// keep starts a mux with room for so many bytes, which ends with the test; 0: as many as always.
 func keep(t *testing.T, w *simulator.World, room int) *keptWay {
 	t.Helper()
 	core, logged := observer.New(zap.InfoLevel)
@@ -99,7 +99,7 @@ func keep(t *testing.T, w *simulator.World, room int) *keptWay {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = keeper.Keep(ctx, keeper.Config{Listener: (*keptListener)(k), Start: k.start, Room: room, Log: zap.New(core)})
+		_ = mux.Serve(ctx, mux.Config{Listener: (*keptListener)(k), Start: k.start, Room: room, Log: zap.New(core)})
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 	return k
@@ -137,7 +137,7 @@ func (k *keptWay) drop() {
 	k.conns = nil
 }
 
-// keptListener is the keeper's end of a keptWay.
+// keptListener is the mux's end of a keptWay.
 type keptListener keptWay
 
 func (l *keptListener) Accept() (net.Conn, error) {
@@ -150,7 +150,7 @@ func (l *keptListener) Accept() (net.Conn, error) {
 func (l *keptListener) Close() error { close(l.come); return nil }
 func (*keptListener) Addr() net.Addr { return &net.UnixAddr{Name: "kept", Net: "unix"} }
 
-// lacksKept returns the cases that an agent with a profile and a keeper cannot do, with the reasons.
+// lacksKept returns the cases that an agent with a profile and a mux cannot do, with the reasons.
 func lacksKept(p simulator.Profile) map[string]string {
 	all := lacks(p)
 	for name, why := range all {
@@ -168,7 +168,7 @@ func lacksKept(p simulator.Profile) map[string]string {
 	return all
 }
 
-// TestConformanceKept: an agent with a keeper passes the suite, and its work outlives the connection.
+// TestConformanceKept: an agent with a mux passes the suite, and its work outlives the connection.
 func TestConformanceKept(t *testing.T) {
 	for name, p := range profiles {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestConformanceKept(t *testing.T) {
 	}
 }
 
-// TestKeptGap: a prompt that sent more than its keeper records is read from the session when it has ended, and nothing
+// TestKeptGap: a prompt that sent more than its mux records is read from the session when it has ended, and nothing
 // is missing.
 func TestKeptGap(t *testing.T) {
 	const commands = 20

@@ -20,7 +20,7 @@ type Counters struct {
 	*jsonrpc.Counters[*connection] // Set once
 
 	server string                    // Set once: its name in the fleet
-	kept   atomic.Pointer[keptCount] // the keeper's newest counts; nil: none
+	kept   atomic.Pointer[keptCount] // the mux's newest counts; nil: none
 }
 
 // newCounters returns the counters of an agent by its name in the fleet.
@@ -60,10 +60,10 @@ func (c *Counters) Metrics(yield func(handoff.Metric) bool) {
 	}
 	handoff.JoinMetrics(c.Counters.Metrics, func(yield func(handoff.Metric) bool) {
 		_ = yield(handoff.NewMetric("switchboard_acp_kept_forgotten_total",
-			"Prompts that the keeper of an agent forgot after their end for want of room, as it told when it was reached last.",
+			"Prompts that the machine of an agent forgot after their end for want of room, as it told when it was reached last.",
 			kept.Forgotten, "server", c.server)) &&
 			yield(handoff.NewMetric("switchboard_acp_kept_gaps_total",
-				"Prompts of which the keeper of an agent could not keep all that was said, as it told when it was reached last.",
+				"Prompts of which the machine of an agent could not keep all that was said, as it told when it was reached last.",
 				kept.Gaps, "server", c.server))
 	})(yield)
 }

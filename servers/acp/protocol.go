@@ -23,7 +23,7 @@ const (
 	doPrompt     = "session/prompt"
 	doCancel     = "session/cancel"
 	doSteer      = "_session/steering"
-	doAdopt      = "_switchboard/adopt" // of a keeper: see the package servers/joined/keeper
+	doAdopt      = "_switchboard/adopt" // of a mux: see the package servers/joined/mux
 
 	onUpdate     = "session/update"
 	onPermission = "session/request_permission"
@@ -55,7 +55,7 @@ func (f *present) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// keptCount counts what a keeper has dropped for want of room.
+// keptCount counts what a mux has dropped for want of room.
 type keptCount struct {
 	Forgotten uint64 `json:"forgotten"` // prompts that had ended
 	Gaps      uint64 `json:"gaps"`      // prompts that lost messages
@@ -84,7 +84,7 @@ type capabilities struct {
 			Supported bool `json:"supported"`
 		} `json:"steering"`
 		Switchboard struct {
-			Keeps bool `json:"keeps"` // there is a keeper: prompts outlive the connection, and the next one can adopt them
+			Keeps bool `json:"keeps"` // there is a mux: prompts outlive the connection, and the next one can adopt them
 
 			keptCount
 		} `json:"switchboard"`
@@ -145,7 +145,7 @@ type listed struct {
 	Next string `json:"nextCursor"`
 }
 
-// adoptedParams are a keeper's params for a prompt that an earlier connection sent.
+// adoptedParams are a mux's params for a prompt that an earlier connection sent.
 type adoptedParams struct {
 	Session string  `json:"sessionId"`
 	Cwd     string  `json:"cwd"`
@@ -153,7 +153,7 @@ type adoptedParams struct {
 	Gap     bool    `json:"gap"` // messages of it were dropped
 }
 
-// answeredParams are a keeper's params for the end of such a prompt.
+// answeredParams are a mux's params for the end of such a prompt.
 type answeredParams struct {
 	Session string          `json:"sessionId"`
 	Result  json.RawMessage `json:"result"`

@@ -14,7 +14,7 @@ import (
 	machine "switchboard/servers/simulator"
 )
 
-// sharing is an agent with a keeper that several instances share.
+// sharing is an agent with a mux that several instances share.
 type sharing struct {
 	world *simulator.World
 	way   *keptWay

@@ -198,7 +198,7 @@ func (s *session) answered(k *turn, r jsonrpc.Reply) {
 		return
 	}
 	s.turn, s.lastUsed = nil, time.Now()
-	if k.adopted { // the keeper closes the session; its modes are not known here
+	if k.adopted { // the mux closes the session; its modes are not known here
 		s.open = false
 	}
 	e, refused := errors.AsType[*jsonrpc.Error](r.Err)

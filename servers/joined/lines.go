@@ -54,7 +54,7 @@ type Lines struct {
 	// no instance has the line, the reason of the error is [handoff.ReasonAsleep]. Set once, before the first Dial;
 	// nil: this is the only instance.
 	Elsewhere func(ctx context.Context, server string, apart bool) (net.Conn, error)
-	// Instance names this instance to keepers of agents, which several may share. Set once, before the first Dial; "":
+	// Instance names this instance to muxes of agents, which several may share. Set once, before the first Dial; "":
 	// this is the only instance.
 	Instance string
 

@@ -162,7 +162,7 @@ func (p *Peer) respond(m Message) {
 	r := Reply{Result: m.Result}
 	if m.Error != nil {
 		r = Reply{Err: m.Error}
-		if m.Error.Message == servers.ErrLongFrame.Error() { // a gate or keeper on the machine has left it out
+		if m.Error.Message == servers.ErrLongFrame.Error() { // a gate or mux on the machine has left it out
 			r.Err = &servers.UnansweredError{Cause: servers.ErrLongFrame}
 		}
 	}

@@ -30,7 +30,7 @@ type Setting struct {
 }
 
 // listens reports whether the agent takes connections itself, by WebSocket, also those of other programs. Another one
-// has a keeper, to whom connections carry lines.
+// has a mux, to which connections carry lines.
 func (s Setting) listens() bool { return s.Kind == codex.Name }
 
 // Ceilings are the words for sandboxes, from strict to loose. Set once.

@@ -20,13 +20,13 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/servers"
-	"switchboard/servers/joined/keeper"
+	"switchboard/servers/joined/mux"
 )
 
 // Times of an agent.
 const (
 	startWithin = 10 * time.Second // from its start to its socket
-	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a keeper gives its agent ten
+	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a mux gives its agent ten
 	killWithin  = 2 * time.Second  // from SIGKILL to its end
 	unusedFor   = 24 * time.Hour   // after which an app-server is ended
 )
@@ -37,13 +37,13 @@ const maxLog = 4 << 20
 // A process is an agent of this machine. The agent has a session of its own and is found by its socket, so that it
 // outlives this process. It need not run.
 type process struct {
-	setting  Setting       // Set once
-	socket   string        // Set once
-	dir      string        // Set once: of its log, its locks and its processRecord
-	workDir  string        // Set once: the directory that it is started in; "": the user's home
-	log      *zap.Logger   // Set once
-	sessions *places       // Set once: of an agent of kind acp
-	starts   keeper.Starts // Owned by who has the agent [process.alone]
+	setting  Setting     // Set once
+	socket   string      // Set once
+	dir      string      // Set once: of its log, its locks and its processRecord
+	workDir  string      // Set once: the directory that it is started in; "": the user's home
+	log      *zap.Logger // Set once
+	sessions *places     // Set once: of an agent of kind acp
+	starts   mux.Starts  // Owned by who has the agent [process.alone]
 
 	mu       sync.Mutex
 	open     map[*usedConn]bool // Guarded by mu: connections to it
@@ -189,13 +189,13 @@ func (p *process) launch() (exited <-chan error, err error) {
 	return ended, writeJSON(p.dir, p.setting.Name+processFile, record)
 }
 
-// command returns the command that makes the agent listen on its socket: its own, or that of a keeper around it.
+// command returns the command that makes the agent listen on its socket: its own, or that of a mux around it.
 func (p *process) command() ([]string, error) {
 	if p.setting.listens() {
 		return append(slices.Clone(p.setting.Command), "--listen", "unix://"+p.socket), nil
 	}
 	own, err := os.Executable()
-	return keeper.Command(own, p.socket, p.setting.Command), err
+	return mux.Command(own, p.socket, p.setting.Command), err
 }
 
 // where returns the directory that the agent is started in; "" is ours.
@@ -269,7 +269,7 @@ func (p *process) endNow() bool {
 		return false
 	}
 	_ = os.Remove(p.socket) // the agent may have removed it
-	p.starts = keeper.Starts{}
+	p.starts = mux.Starts{}
 	return true
 }
 

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/servers/joined"
-	"switchboard/servers/joined/keeper"
+	"switchboard/servers/joined/mux"
 	"switchboard/servers/serverstest"
 )
 
@@ -22,7 +22,7 @@ import (
 const agentEnv = "TEST_HOST_AGENT"
 
 func TestMain(m *testing.M) {
-	keeper.Main()
+	mux.Main()
 	if os.Getenv(acpEnv) != "" {
 		acpAgent()
 		return

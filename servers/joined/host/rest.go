@@ -16,7 +16,7 @@ import (
 
 // An app-server that nobody used for a day, and in which no turn runs, is ended, even while the service is connected.
 // It rests then. Its connections end with it. To the next connection, the gate answers initialize with the app-server's
-// last answer, and the first other request starts the app-server again. For an agent of kind acp the keeper does this.
+// last answer, and the first other request starts the app-server again. For an agent of kind acp the mux does this.
 
 // idleMethods are the methods that do not count as use: the service polls the list of threads. Set once.
 var idleMethods = []string{"initialize", "initialized", "thread/list"}
@@ -73,7 +73,7 @@ func (p *process) awaken() error {
 }
 
 // endUnused ends an app-server that nobody used for a day and in which no turn runs. As long as there is no greeting,
-// any open connection counts as use. An agent of kind acp is left to its keeper, which knows what runs in it.
+// any open connection counts as use. An agent of kind acp is left to its mux, which knows what runs in it.
 func (p *process) endUnused(ctx context.Context, now time.Time) {
 	if !p.setting.listens() {
 		return

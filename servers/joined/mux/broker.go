@@ -1,4 +1,4 @@
-package keeper
+package mux
 
 import (
 	"encoding/json"
@@ -18,16 +18,16 @@ const (
 	replayedBy = 500 * time.Millisecond // for each pause in a history that comes after the answer
 )
 
-// Bounds of the book.
+// Bounds of the broker.
 const (
 	maxRecorded  = 16 << 20 // bytes of the log
 	maxQuestions = 64       // requests of the agent that are not answered
 	maxQueued    = 256      // messages that the agent cannot take yet
 )
 
-// A book is the state of a keeper. Its methods take one message or event each. They put into toAgent, toClients and
-// alarms what the keeper has to do. Calls must not overlap.
-type book struct {
+// A broker is the state of a mux. Its methods take one message or event each. They put into toAgent, toClients and
+// alarms what the mux has to do. Calls must not overlap.
+type broker struct {
 	clients   map[uint64]bool            // that are attached
 	hello     json.RawMessage            // params of the newest client's initialize: the agent is initialized with these
 	greeting  map[string]json.RawMessage // the agent's first answer to initialize; nil: it has not answered yet
@@ -49,7 +49,7 @@ type book struct {
 	alarms    []alarm
 }
 
-// An alarm asks the keeper to call [book.due] for a request to the agent after a time.
+// An alarm asks the mux to call [broker.due] for a request to the agent after a time.
 type alarm struct {
 	id    int64
 	after time.Duration
@@ -65,7 +65,7 @@ type clientMessage struct {
 // still come.
 type request struct {
 	agentID int64           // its id to the agent; 0: it has none, as a notification and an initialize
-	client  uint64          // 0: it is the keeper's own
+	client  uint64          // 0: it is the mux's own
 	id      json.RawMessage // the client's; nil: it is a notification
 	method  string
 	session string // ""
@@ -92,14 +92,14 @@ type session struct {
 	turn       *turn           // the newest one; nil: none is recorded
 }
 
-func newBook(room int) *book {
-	return &book{
+func newBroker(room int) *broker {
+	return &broker{
 		clients: map[uint64]bool{}, requests: map[int64]*request{}, sessions: map[string]*session{}, log: log{limit: room},
 	}
 }
 
 // ensure returns the session of an id, and adds it if it is not known.
-func (b *book) ensure(name string) *session {
+func (b *broker) ensure(name string) *session {
 	s := b.sessions[name]
 	if s == nil {
 		s = &session{openBy: map[uint64]bool{}}
@@ -109,14 +109,14 @@ func (b *book) ensure(name string) *session {
 }
 
 // forget removes a session that is neither open nor has a turn.
-func (b *book) forget(name string) {
+func (b *broker) forget(name string) {
 	if s := b.sessions[name]; s != nil && !s.open && s.turn == nil {
 		delete(b.sessions, name)
 	}
 }
 
 // opened notes that the agent has the session open, and so has the client if it is attached.
-func (b *book) opened(s *session, client uint64) {
+func (b *broker) opened(s *session, client uint64) {
 	s.open = true
 	if b.clients[client] {
 		s.openBy[client], s.lastClient = true, client
@@ -124,7 +124,7 @@ func (b *book) opened(s *session, client uint64) {
 }
 
 // asked returns the questions of the agent in a session.
-func (b *book) asked(session string) (all []question) {
+func (b *broker) asked(session string) (all []question) {
 	for _, q := range b.questions {
 		if q.session == session {
 			all = append(all, q)
@@ -134,16 +134,16 @@ func (b *book) asked(session string) (all []question) {
 }
 
 // withdraw forgets the question of an id.
-func (b *book) withdraw(id json.RawMessage) {
+func (b *broker) withdraw(id json.RawMessage) {
 	b.questions = slices.DeleteFunc(b.questions, func(q question) bool { return string(q.id) == string(id) })
 }
 
 // needsAgent reports whether the agent is needed and does not run.
-func (b *book) needsAgent() bool { return !b.running && len(b.queue) > 0 }
+func (b *broker) needsAgent() bool { return !b.running && len(b.queue) > 0 }
 
 // owesAnswer reports whether a client waits for an answer that the agent should give soon. Prompts do not count, since
 // they take long, nor lists: these are polled, also from an agent that answers no more.
-func (b *book) owesAnswer() bool {
+func (b *broker) owesAnswer() bool {
 	for _, r := range b.requests {
 		if b.clients[r.client] && r.method != doPrompt && r.method != doList && !r.replaying {
 			return true
@@ -153,13 +153,13 @@ func (b *book) owesAnswer() bool {
 }
 
 // started notes that the agent was started, and sends it initialize.
-func (b *book) started() {
+func (b *broker) started() {
 	b.running = true
 	b.own(&request{method: doInitialize}, b.hello)
 }
 
-// own sends the agent a request of the keeper's own.
-func (b *book) own(r *request, params json.RawMessage) {
+// own sends the agent a request of the mux's own.
+func (b *broker) own(r *request, params json.RawMessage) {
 	b.lastID++
 	r.agentID = b.lastID
 	b.requests[r.agentID] = r
@@ -167,7 +167,7 @@ func (b *book) own(r *request, params json.RawMessage) {
 }
 
 // fail answers all requests that wait for the agent to start with an error.
-func (b *book) fail(why string) {
+func (b *broker) fail(why string) {
 	queue := b.queue
 	b.queue = nil
 	f := frame{Error: failure(codeFailed, why)}
@@ -184,7 +184,7 @@ func (b *book) fail(why string) {
 }
 
 // unsend forgets a message that the agent never got.
-func (b *book) unsend(r *request) {
+func (b *broker) unsend(r *request) {
 	delete(b.requests, r.agentID)
 	if s := b.sessions[r.session]; s != nil && r.method == doPrompt {
 		s.turn = nil
@@ -193,7 +193,7 @@ func (b *book) unsend(r *request) {
 }
 
 // ended notes that the agent has ended or is being ended, and with it all that ran in it.
-func (b *book) ended(why string) {
+func (b *broker) ended(why string) {
 	b.fail(why)
 	for name, s := range b.sessions {
 		s.open = false
@@ -209,7 +209,7 @@ func (b *book) ended(why string) {
 }
 
 // fromAgent takes a message of the agent. It reports whether the message counts as use of the agent.
-func (b *book) fromAgent(line []byte) (works bool) {
+func (b *broker) fromAgent(line []byte) (works bool) {
 	f, ok := read(line)
 	if !ok {
 		return false
@@ -255,12 +255,12 @@ func (b *book) fromAgent(line []byte) (works bool) {
 }
 
 // tooLong handles an answer of the agent that was too long to be read: the client gets an error.
-func (b *book) tooLong(id []byte) {
+func (b *broker) tooLong(id []byte) {
 	b.response(frame{ID: id, Error: failure(codeFailed, servers.ErrLongFrame.Error())})
 }
 
 // response handles the agent's answer to a request.
-func (b *book) response(f frame) {
+func (b *broker) response(f frame) {
 	id, err := strconv.ParseInt(string(f.ID), 10, 64)
 	r := b.requests[id]
 	if err != nil || r == nil || r.replaying {
@@ -310,7 +310,7 @@ func (b *book) response(f frame) {
 }
 
 // greet handles the agent's answer to initialize.
-func (b *book) greet(f frame) {
+func (b *broker) greet(f frame) {
 	var greeting map[string]json.RawMessage
 	if f.Error != nil || json.Unmarshal(f.Result, &greeting) != nil || greeting == nil {
 		b.unfit = true
@@ -331,9 +331,9 @@ func (b *book) greet(f frame) {
 	b.release()
 }
 
-// greetingNow returns the agent's answer to initialize as clients get it. Its _meta says that there is a keeper, and
-// how many prompts the keeper has forgotten, whole and in part.
-func (b *book) greetingNow() json.RawMessage {
+// greetingNow returns the agent's answer to initialize as clients get it. Its _meta says that there is a mux, and
+// how many prompts the mux has forgotten, whole and in part.
+func (b *broker) greetingNow() json.RawMessage {
 	var meta map[string]json.RawMessage
 	_ = json.Unmarshal(b.greeting["_meta"], &meta) // it may be missing
 	if meta == nil {
@@ -346,7 +346,7 @@ func (b *book) greetingNow() json.RawMessage {
 }
 
 // refuse answers a question of the agent that no client can answer, and forgets it.
-func (b *book) refuse(q question) {
+func (b *broker) refuse(q question) {
 	b.withdraw(q.id)
 	f := frame{ID: q.id}
 	switch q.method {
@@ -362,7 +362,7 @@ func (b *book) refuse(q question) {
 
 // closeUnused closes a session in the agent if no client has it open, no prompt runs in it and no client waits for an
 // answer about it: the agent would close it for that client too.
-func (b *book) closeUnused(name string) {
+func (b *broker) closeUnused(name string) {
 	s := b.sessions[name]
 	if s == nil || !s.open || s.turn.runs() || len(s.openBy) > 0 || !b.closes || !b.ready {
 		return
@@ -379,7 +379,7 @@ func (b *book) closeUnused(name string) {
 
 // due handles the end of a request's time. A history that still came gets more; another request that opens a session
 // fails, whatever the agent still answers.
-func (b *book) due(id int64) {
+func (b *broker) due(id int64) {
 	r := b.requests[id]
 	switch {
 	case r == nil:

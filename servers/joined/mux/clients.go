@@ -1,4 +1,4 @@
-package keeper
+package mux
 
 import (
 	"slices"
@@ -6,11 +6,11 @@ import (
 )
 
 // attach adds a client.
-func (b *book) attach(client uint64) { b.clients[client] = true }
+func (b *broker) attach(client uint64) { b.clients[client] = true }
 
 // detach removes a client. Sessions that only it had open are closed unless a prompt runs in them, and questions of the
 // agent that no client can answer any more are refused.
-func (b *book) detach(client uint64) {
+func (b *broker) detach(client uint64) {
 	delete(b.clients, client)
 	for _, s := range b.sessions {
 		delete(s.openBy, client)
@@ -42,7 +42,7 @@ func others(clients map[uint64]bool, client uint64) bool {
 }
 
 // opensElsewhere reports whether the agent has not yet answered another client's request to open a session.
-func (b *book) opensElsewhere(name string, client uint64) bool {
+func (b *broker) opensElsewhere(name string, client uint64) bool {
 	for _, r := range b.requests {
 		if r.reopens(name) && !r.replaying && b.clients[r.client] && r.client != client {
 			return true
@@ -52,7 +52,7 @@ func (b *book) opensElsewhere(name string, client uint64) bool {
 }
 
 // fromClient takes a message of an attached client. It reports whether the message counts as use of the agent.
-func (b *book) fromClient(client uint64, line []byte) (uses bool) {
+func (b *broker) fromClient(client uint64, line []byte) (uses bool) {
 	f, ok := read(line)
 	if !ok {
 		return false
@@ -98,14 +98,14 @@ func (s *session) heardElsewhere(client uint64) bool {
 }
 
 // usedElsewhere reports whether another client works in a session, has it open or is opening it.
-func (b *book) usedElsewhere(name string, client uint64) bool {
+func (b *broker) usedElsewhere(name string, client uint64) bool {
 	s := b.sessions[name]
 	return s != nil && (s.turn.runs() && others(s.turn.clients, client) || s.open && others(s.openBy, client)) ||
 		b.opensElsewhere(name, client)
 }
 
 // prompt handles a client's prompt.
-func (b *book) prompt(r *request, f frame) {
+func (b *broker) prompt(r *request, f frame) {
 	s := b.ensure(r.session)
 	switch {
 	case s.turn.runs():
@@ -124,7 +124,7 @@ func (b *book) prompt(r *request, f frame) {
 
 // reply handles a client's answer to a question of the agent. In a prompt, only its clients may answer; the first
 // answer counts, and the other clients are told that the question is withdrawn.
-func (b *book) reply(client uint64, f frame) {
+func (b *broker) reply(client uint64, f frame) {
 	i := slices.IndexFunc(b.questions, func(q question) bool { return string(q.id) == string(f.ID) })
 	if i < 0 {
 		return
@@ -147,7 +147,7 @@ func (b *book) reply(client uint64, f frame) {
 }
 
 // note handles a notification of a client.
-func (b *book) note(r *request, f frame, s *session) {
+func (b *broker) note(r *request, f frame, s *session) {
 	if s.heardElsewhere(r.client) {
 		return
 	}
@@ -159,8 +159,8 @@ func (b *book) note(r *request, f frame, s *session) {
 	}
 }
 
-// forward sends or queues a request of a client to the agent, with an id of the keeper's.
-func (b *book) forward(r *request, f frame) {
+// forward sends or queues a request of a client to the agent, with an id of the mux's.
+func (b *broker) forward(r *request, f frame) {
 	b.lastID++
 	r.agentID = b.lastID
 	if r.session != "" && r.cwd != "" {
@@ -174,7 +174,7 @@ func (b *book) forward(r *request, f frame) {
 
 // pass sends a message to the agent, or queues it until the agent can take it. If the queue is full, all that wait get
 // an error.
-func (b *book) pass(r *request) {
+func (b *broker) pass(r *request) {
 	if b.accepts(r) {
 		b.sendAgent(r)
 		return
@@ -186,7 +186,7 @@ func (b *book) pass(r *request) {
 }
 
 // release sends the agent the queued messages that it can take now.
-func (b *book) release() {
+func (b *broker) release() {
 	b.queue = slices.DeleteFunc(b.queue, func(r *request) bool {
 		accepts := b.accepts(r)
 		if accepts {
@@ -197,7 +197,7 @@ func (b *book) release() {
 }
 
 // sendAgent sends a message to the agent, and answers initialize in its place.
-func (b *book) sendAgent(r *request) {
+func (b *broker) sendAgent(r *request) {
 	if r.method == doInitialize {
 		b.answer(r, frame{Result: b.greetingNow()})
 		return
@@ -208,10 +208,10 @@ func (b *book) sendAgent(r *request) {
 	}
 }
 
-// accepts reports whether the agent can take a message now. A request that opens a session waits while the keeper
+// accepts reports whether the agent can take a message now. A request that opens a session waits while the mux
 // closes it, and while another request opens it, up to the end of its history: else both clients would get both
 // histories. A prompt waits for that end too, or the history would be taken for messages of the prompt.
-func (b *book) accepts(r *request) bool {
+func (b *broker) accepts(r *request) bool {
 	switch opener := b.opener(r.session); {
 	case !b.ready:
 		return false
@@ -222,9 +222,9 @@ func (b *book) accepts(r *request) bool {
 	}
 }
 
-// opener returns the request that is opening a session, or will be the next to, or by which the keeper closes it.
+// opener returns the request that is opening a session, or will be the next to, or by which the mux closes it.
 // nil: there is none. Its client may be gone: the agent answers all the same.
-func (b *book) opener(session string) (first *request) {
+func (b *broker) opener(session string) (first *request) {
 	for _, r := range b.requests {
 		opens := r.reopens(session) || r.client == 0 && r.method == doClose && r.session == session
 		if opens && (first == nil || r.agentID < first.agentID) {
@@ -240,13 +240,13 @@ func (r *request) reopens(session string) bool {
 }
 
 // answer answers a request of a client, if the client is still attached.
-func (b *book) answer(r *request, f frame) {
+func (b *broker) answer(r *request, f frame) {
 	f.ID = r.id
 	b.send(r.client, f.line())
 }
 
 // send sends a message to a client, if it is still attached.
-func (b *book) send(to uint64, line []byte) {
+func (b *broker) send(to uint64, line []byte) {
 	if b.clients[to] {
 		b.toClients = append(b.toClients, clientMessage{to, line})
 	}
@@ -255,7 +255,7 @@ func (b *book) send(to uint64, line []byte) {
 // route sends a message of the agent outside any prompt to the clients that it is for. While a client opens the
 // session, the message is of the history, and only that client gets it. Else the client that worked in the session last
 // gets it, if it has the session open; else all clients that have it open; else all clients.
-func (b *book) route(session string, line []byte) {
+func (b *broker) route(session string, line []byte) {
 	to, s := b.clients, b.sessions[session]
 	switch opener := b.opener(session); {
 	case opener != nil:

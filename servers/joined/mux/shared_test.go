@@ -1,4 +1,4 @@
-package keeper
+package mux
 
 import (
 	"slices"
@@ -107,7 +107,7 @@ func TestTakenOver(t *testing.T) {
 func TestTakenOverUnsent(t *testing.T) {
 	t.Parallel()
 	for _, fails := range []bool{false, true} {
-		p := &page{book: newBook(maxRecorded), told: map[uint64][]string{}}
+		p := &page{broker: newBroker(maxRecorded), told: map[uint64][]string{}}
 		p.says(1, doPrompt, "s").beside(2, doAdopt, "s").has(t, 2, onPrompted, `"found":true`)
 		p.detach(1)
 		if fails {
@@ -204,7 +204,7 @@ func TestPromptAfterLoad(t *testing.T) {
 func TestLoadsInTurn(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
-		p := &page{book: newBook(maxRecorded), told: map[uint64][]string{}}
+		p := &page{broker: newBroker(maxRecorded), told: map[uint64][]string{}}
 		p.says(1, doLoad, "s").beside(2, doLoad, "s") // while the agent is being started
 		p.started()
 		p.fromAgent([]byte(`{"id":3,"result":{}}`))

@@ -1,4 +1,4 @@
-package keeper
+package mux
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"switchboard/handoff"
 )
 
-// Methods of the protocol that the keeper handles, and its own.
+// Methods of the protocol that the mux handles, and its own.
 const (
 	doInitialize = "initialize"
 	doNew        = "session/new"
@@ -81,7 +81,7 @@ func busy(why string) json.RawMessage {
 	})
 }
 
-// place is the part of params and results that a keeper reads.
+// place is the part of params and results that a mux reads.
 type place struct {
 	Session string `json:"sessionId"`
 	Cwd     string `json:"cwd"`

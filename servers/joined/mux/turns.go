@@ -1,4 +1,4 @@
-package keeper
+package mux
 
 import "encoding/json"
 
@@ -25,7 +25,7 @@ type end struct {
 }
 
 // begin begins a turn of a client, in place of the session's last one.
-func (b *book) begin(name string, s *session, client uint64, prompt json.RawMessage) {
+func (b *broker) begin(name string, s *session, client uint64, prompt json.RawMessage) {
 	s.lastClient = client
 	s.turn = &turn{
 		session: name, clients: map[uint64]bool{client: true}, prompt: prompt, began: b.log.lost + len(b.log.entries),
@@ -35,7 +35,7 @@ func (b *book) begin(name string, s *session, client uint64, prompt json.RawMess
 
 // record puts an entry into the log. A turn whose beginning is lost by that has a gap. One whose end is lost is
 // forgotten.
-func (b *book) record(e entry) {
+func (b *broker) record(e entry) {
 	for _, lost := range b.log.add(e) {
 		s := b.sessions[lost.turn.session]
 		switch {
@@ -51,7 +51,7 @@ func (b *book) record(e entry) {
 }
 
 // finish ends a running turn.
-func (b *book) finish(t *turn, e end) {
+func (b *broker) finish(t *turn, e end) {
 	e.Session = t.session
 	t.end = frame{Method: onAnswered, Params: raw(e)}.line()
 	for _, q := range b.asked(t.session) {
@@ -62,7 +62,7 @@ func (b *book) finish(t *turn, e end) {
 
 // adopt gives the newest turn of a session to a client, unless the client has it. Its other clients keep it: they may
 // be dead without a sign, or work beside this one.
-func (b *book) adopt(r *request) {
+func (b *broker) adopt(r *request) {
 	s := b.sessions[r.session]
 	if s == nil || s.turn == nil || s.turn.clients[r.client] {
 		b.answer(r, frame{Result: raw(map[string]bool{"found": false})})
@@ -89,7 +89,7 @@ func (b *book) adopt(r *request) {
 
 // tellAdopters tells the clients that have adopted a turn how it ended. The client that sent it, with the request by,
 // gets the answer to that request instead.
-func (b *book) tellAdopters(t *turn, by *request) {
+func (b *broker) tellAdopters(t *turn, by *request) {
 	for to := range t.clients {
 		if to != by.client {
 			b.send(to, t.end)
@@ -98,7 +98,7 @@ func (b *book) tellAdopters(t *turn, by *request) {
 }
 
 // works reports whether a prompt runs that was not told to stop. Such a prompt may be silent for any time.
-func (b *book) works() bool {
+func (b *broker) works() bool {
 	for _, s := range b.sessions {
 		if s.turn.runs() && !s.turn.stopped {
 			return true
@@ -108,7 +108,7 @@ func (b *book) works() bool {
 }
 
 // owesOutcome reports whether a prompt has ended, without being told to stop, and no client knows its outcome.
-func (b *book) owesOutcome() bool {
+func (b *broker) owesOutcome() bool {
 	for _, s := range b.sessions {
 		if t := s.turn; t != nil && t.end != nil && !t.reported && !t.stopped {
 			return true
@@ -118,7 +118,7 @@ func (b *book) owesOutcome() bool {
 }
 
 // stop returns the messages that tell the agent to stop all running prompts.
-func (b *book) stop() (lines [][]byte) {
+func (b *broker) stop() (lines [][]byte) {
 	for name, s := range b.sessions {
 		if s.turn.runs() {
 			lines = append(lines, frame{Method: doCancel, Params: raw(map[string]string{"sessionId": name})}.line())

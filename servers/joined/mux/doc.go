@@ -1,6 +1,7 @@
-// Package keeper keeps an agent of the Agent Client Protocol alive behind a socket. Such an agent speaks on its
-// standard streams and ends with them; the keeper is a process in a session of its own that owns these streams, so that
-// the agent outlives every client, the service and the supervisor of its machine.
+// Package mux is a multiplexer, a mux, of an agent of the Agent Client Protocol: its clients share the agent by a
+// socket, and the agent goes on without them. Such an agent speaks on its standard streams and ends with them; the mux
+// is a process in a session of its own that owns these streams, so that the agent outlives every client, the service
+// and the supervisor of its machine.
 //
 // It must not know who its clients are, nor what they may do: the supervisor's gates judge that.
 //
@@ -19,10 +20,10 @@
 // the end of its history: so each client gets the history once. (One agent sends the history after its answer.) A
 // session is closed in the agent once no client has it open.
 //
-// To a client the keeper is the agent, with three differences:
+// To a client the mux is the agent, with three differences:
 //
 //   - initialize is answered with what the agent said the first time, and says `_meta.switchboard.keeps`.
-//   - A prompt goes on when its client is gone, and the keeper records the agent's messages of it. `_switchboard/adopt
+//   - A prompt goes on when its client is gone, and the mux records the agent's messages of it. `_switchboard/adopt
 //     {sessionId}` gives the newest prompt of a session to a client that did not send it. Before the answer, {found},
 //     the client gets `_switchboard/prompted {sessionId, cwd, prompt, gap}`, the recorded messages with those requests
 //     of the agent that are not answered, and, if the prompt has ended, `_switchboard/answered {sessionId, result |
@@ -36,6 +37,6 @@
 //
 // # Layers
 //
-// The book is the state: the agent, its sessions, its clients and the requests that are not answered. It decides what
-// each message leads to, without I/O. The keeper owns the book and does the I/O.
-package keeper
+// The broker is the state: the agent, its sessions, its clients and the requests that are not answered. It decides what
+// each message leads to, without I/O. The mux owns the broker and does the I/O.
+package mux

@@ -1,10 +1,10 @@
-package keeper
+package mux
 
 // entryRoom is what an entry of a log counts for beside its line, in bytes: so the number of entries has a bound, too.
 const entryRoom = 512
 
 // A log has what was said in prompts, the oldest first. Beyond its limit it loses the oldest entries, whatever prompts
-// they are of. A position in it counts the entries since the keeper began.
+// they are of. A position in it counts the entries since the mux began.
 type log struct {
 	entries []entry
 	lost    int // how many entries it has lost: the position of the first one that it has

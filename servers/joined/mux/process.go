@@ -1,4 +1,4 @@
-package keeper
+package mux
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"switchboard/servers/transport"
 )
 
-// flag is the first argument of this program when it is started as a keeper.
-const flag = "-switchboard-keeper"
+// flag is the first argument of this program when it is started as a mux.
+const flag = "-switchboard-mux"
 
-// Command returns the command that starts a keeper of an agent. The keeper listens on the socket.
+// Command returns the command that starts a mux of an agent. The mux listens on the socket.
 func Command(program, socket string, agent []string) []string {
 	return append([]string{program, flag, socket}, agent...)
 }
 
-// Main must be called first in a program that starts keepers. In the process of a keeper it does not return.
+// Main must be called first in a program that starts muxes. In the process of a mux it does not return.
 func Main() {
 	if len(os.Args) < 4 || os.Args[1] != flag {
 		return
@@ -47,7 +47,7 @@ func run(socket string, command []string) error {
 	log := zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(os.Stderr),
 		zap.InfoLevel))
 	child := transport.Child{Command: command, Stderr: os.Stderr}
-	return Keep(ctx, Config{Listener: l, Log: log, Start: func(died func(string)) (servers.Wire, error) {
+	return Serve(ctx, Config{Listener: l, Log: log, Start: func(died func(string)) (servers.Wire, error) {
 		return child.Open(ctx, servers.End{Passes: []string{"*"}, Grace: endWithin, Died: died, Log: log})
 	}})
 }

@@ -1,4 +1,4 @@
-package keeper
+package mux
 
 import (
 	"fmt"
@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// A page is a book with a running agent, and the messages that it has sent.
+// A page is a broker with a running agent, and the messages that it has sent.
 type page struct {
-	*book
+	*broker
 	agent []string
 	told  map[uint64][]string // messages to clients
 }
 
 func opened(t *testing.T) *page {
 	t.Helper()
-	p := &page{book: newBook(maxRecorded), told: map[uint64][]string{}}
+	p := &page{broker: newBroker(maxRecorded), told: map[uint64][]string{}}
 	p.says(1, "initialize", "")
 	p.started()
 	p.fromAgent([]byte(`{"id":1,"result":{"agentCapabilities":{"sessionCapabilities":{"close":{}}}}}`))
@@ -133,7 +133,7 @@ func TestLateClose(t *testing.T) {
 // TestHeldBounds: the queue for an agent that is being started is bounded, also for notifications.
 func TestHeldBounds(t *testing.T) {
 	t.Parallel()
-	b := newBook(maxRecorded)
+	b := newBroker(maxRecorded)
 	b.attach(1)
 	b.fromClient(1, []byte(`{"id":1,"method":"session/list","params":{}}`))
 	for range 2 * maxQueued {

@@ -1,4 +1,4 @@
-package keeper
+package mux
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ import (
 	"switchboard/servers/transport"
 )
 
-// A kept is a keeper whose agent answers every request with the number of agents started so far. It answers "wait" and
+// A kept is a mux whose agent answers every request with the number of agents started so far. It answers "wait" and
 // prompts when another request comes.
 type kept struct {
 	t      testing.TB
@@ -49,13 +49,13 @@ func (a *attached) greet(instance string) *attached {
 	return a
 }
 
-// inBubble runs a keeper in a bubble, with clients in memory. It returns a function that attaches one, and the end.
+// inBubble runs a mux in a bubble, with clients in memory. It returns a function that attaches one, and the end.
 func (k *kept) inBubble(unused time.Duration) (attach func() *attached, over <-chan error) {
 	clients, ended := make(pipes), make(chan error, 1)
 	ctx, cancel := context.WithCancel(k.t.Context())
 	var all sync.WaitGroup
 	all.Go(func() {
-		ended <- Keep(ctx, Config{Listener: clients, Start: k.start, Unused: unused, Log: zap.NewNop()})
+		ended <- Serve(ctx, Config{Listener: clients, Start: k.start, Unused: unused, Log: zap.NewNop()})
 	})
 	k.t.Cleanup(func() { cancel(); all.Wait() })
 	return func() *attached {
@@ -77,7 +77,7 @@ func keepOf(t testing.TB, fail error) *kept {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = Keep(ctx, Config{Listener: l, Start: k.start, Log: zap.NewNop()})
+		_ = Serve(ctx, Config{Listener: l, Start: k.start, Log: zap.NewNop()})
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 	return k
@@ -258,7 +258,7 @@ func TestUnusedEnds(t *testing.T) {
 	})
 }
 
-// about sends request 2, about a session, if the keeper is there.
+// about sends request 2, about a session, if the mux is there.
 func (a *attached) about(session, method string) {
 	_, _ = fmt.Fprintf(a.conn, `{"id":2,"method":%q,"params":{"sessionId":%q,"prompt":[]}}`+"\n", method, session)
 }
@@ -331,7 +331,7 @@ func TestDeafAgent(t *testing.T) {
 }
 
 // TestSilentPrompt: an agent with a running prompt is not ended, however long it is silent, also without a client. When
-// the prompt was told to stop or was answered, the agent is ended, and its keeper ends a day later, unless the keeper
+// the prompt was told to stop or was answered, the agent is ended, and its mux ends a day later, unless the mux
 // has an outcome that no client knows.
 func TestSilentPrompt(t *testing.T) {
 	t.Parallel()
@@ -364,7 +364,7 @@ func TestSilentPrompt(t *testing.T) {
 				time.Sleep(100 * time.Hour)
 				select {
 				case <-over:
-					t.Fatal("the keeper has ended, and the answer with it")
+					t.Fatal("the mux has ended, and the answer with it")
 				default:
 				}
 				a := attach()
