@@ -452,13 +452,6 @@ func TestJoinedAgain(t *testing.T) {
 	if _, err := s.Invite(t.Context(), handoff.Caller{}, "bigpc"); handoff.AsError(err).Code != handoff.CodeMalformed {
 		t.Errorf("the name of another server: %v", err)
 	}
-	s.memory.mu.Lock()
-	s.memory.refuse = errors.New("the disk is full")
-	s.memory.mu.Unlock()
-	v = Visit{URL: s.url, Key: newKey(t), Invitation: s.invite(t, "late"), About: codex}
-	if _, err := v.Open(t.Context()); !errors.Is(err, RefusedForNow) || slices.Contains(s.memory.names(), "late") {
-		t.Errorf("with a store that is full: %v, %v", err, s.memory.names())
-	}
 }
 
 func TestLoadKey(t *testing.T) {

@@ -465,12 +465,3 @@ func (m *Machines) invitation(ctx context.Context, secret []byte) (Invited, bool
 	i, ok, err := m.cfg.Invited.Invitation(ctx, sha256.Sum256(secret))
 	return i, ok && time.Now().Before(i.Until), err
 }
-
-// spend uses up an invitation. If another machine has, the error is RefusedCode.
-func (m *Machines) spend(ctx context.Context, i Invited) error {
-	found, err := m.cfg.Invited.SpendInvitation(ctx, i.Sum)
-	if err == nil && !found {
-		err = RefusedCode
-	}
-	return err
-}

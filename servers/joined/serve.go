@@ -162,8 +162,10 @@ func (m *Machines) admit(ctx context.Context, key ed25519.PublicKey, h hello) (*
 	join := func() error { // once nothing speaks against the machine
 		err := m.audit(ctx, "machine "+hex.EncodeToString(key[:8]), i.Name, "joined")
 		if err == nil {
-			err = m.spend(ctx, i)
-			spent = err == nil
+			spent, err = m.cfg.Invited.SpendInvitation(ctx, i.Sum)
+		}
+		if err == nil && !spent { // another machine has used it
+			err = RefusedCode
 		}
 		return err
 	}
@@ -204,6 +206,11 @@ func (m *Machines) serveLine(one *machine, own *line, settled func()) {
 	m.counts.opened.Add(1)
 	m.counts.lines.Add(1)
 	m.cfg.Log.Info("machine connected", zap.String("machine", one.Name))
+	ctx, lost := context.WithCancel(context.Background())
+	go func() { // ends with the line
+		<-session.CloseChan()
+		lost()
+	}()
 	for {
 		stream, err := session.Accept() // the machine opens one, for its reports
 		if err != nil {
@@ -214,7 +221,7 @@ func (m *Machines) serveLine(one *machine, own *line, settled func()) {
 			if err := readFrame(stream, &about); err != nil {
 				break
 			}
-			if pause := one.reports.Reserve().Delay(); pause > 0 && !waits(pause, session.CloseChan()) {
+			if one.reports.Wait(ctx) != nil {
 				break
 			}
 			m.update(one.Key, about.bounded())
@@ -225,18 +232,6 @@ func (m *Machines) serveLine(one *machine, own *line, settled func()) {
 	m.disconnect(one.Key, own)
 	if m.life.Err() == nil { // else Switchboard ends
 		m.cfg.Log.Info("machine lost", zap.String("machine", one.Name))
-	}
-}
-
-// waits waits, and reports false if end is closed before.
-func waits(pause time.Duration, end <-chan struct{}) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-end:
-		return false
 	}
 }
 

@@ -68,9 +68,6 @@ func (v Visit) Open(ctx context.Context) (*Door, error) {
 	dialer := websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: handshakeTimeout,
 		ReadBufferSize: 32 << 10, WriteBufferSize: 32 << 10,
-		NetDialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, address)
-		},
 	}
 	conn, resp, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(strings.TrimSuffix(v.URL, "/"), "http")+Path, nil)
 	if err != nil {

@@ -122,14 +122,10 @@ func (a *agents) about(ctx context.Context) joined.About {
 		Version: a.cfg.Version, Host: host, System: runtime.GOOS + "/" + runtime.GOARCH, Ceiling: a.cfg.Policy.Ceiling,
 		Answers: a.cfg.Policy.Answers, Live: a.live(), Agents: []joined.Agent{},
 	}
-	dir := ""
-	if len(a.cfg.Policy.Dirs) > 0 {
-		dir = a.cfg.Policy.Dirs[0]
-	}
 	for _, s := range a.settings() {
-		one := joined.Agent{Name: s.Name, Kind: s.Kind, Version: a.version(ctx, s.Command[0]), Dir: dir, Mode: s.Mode}
-		if one.Dir == "" && s.Kind == acp.Name { // its sessions need a directory
-			one.Dir, _ = os.UserHomeDir() // making a session without a directory reports it
+		one := joined.Agent{Name: s.Name, Kind: s.Kind, Version: a.version(ctx, s.Command[0]), Mode: s.Mode}
+		if len(a.cfg.Policy.Dirs) > 0 || s.Kind == acp.Name { // its sessions need a directory
+			one.Dir = a.cfg.Policy.cwd()
 		}
 		about.Agents = append(about.Agents, one)
 	}
@@ -191,7 +187,7 @@ func (a *agents) reach(ctx context.Context, p *process, g *gate, apart bool) (se
 	switch {
 	case g.apart:
 		child := transport.Child{Command: p.setting.Command, Env: p.setting.Env}
-		return child.Open(ctx, servers.End{Dir: p.where(), Passes: envACP, Grace: readsGrace, Log: a.cfg.Log})
+		return child.Open(ctx, servers.End{Dir: p.cwd, Passes: envACP, Grace: readsGrace, Log: a.cfg.Log})
 	case p.setting.listens():
 		g.process = p
 		if g.greeting = p.resting(); g.greeting != nil {
@@ -233,10 +229,7 @@ func (a *agents) process(s Setting) (*process, error) {
 	}
 	p := &process{
 		setting: s, socket: socket, dir: a.cfg.Dir, log: a.cfg.Log,
-		lastUsed: time.Now(), open: map[*usedConn]bool{}, sessions: newPlaces(),
-	}
-	if len(a.cfg.Policy.Dirs) > 0 {
-		p.workDir = a.cfg.Policy.Dirs[0]
+		lastUsed: time.Now(), open: map[*usedConn]bool{}, sessions: newPlaces(), cwd: a.cfg.Policy.cwd(),
 	}
 	a.procs[s.Name] = p
 	return p, nil

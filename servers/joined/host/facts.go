@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,14 +14,8 @@ import (
 // live returns the facts about the machine that change while it is up.
 func (a *agents) live() joined.Live {
 	var live joined.Live
-	dir := a.cfg.Dir
-	if len(a.cfg.Policy.Dirs) > 0 {
-		dir = a.cfg.Policy.Dirs[0]
-	} else if home, err := os.UserHomeDir(); err == nil {
-		dir = home
-	}
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(dir, &disk); err == nil {
+	if err := syscall.Statfs(cmp.Or(a.cfg.Policy.cwd(), a.cfg.Dir), &disk); err == nil {
 		const step = 1 << 30 // rounded down to GiB, so that small changes are not sent
 		live.DiskFree = int64(disk.Bavail) * int64(disk.Bsize) / step * step
 	}

@@ -34,22 +34,20 @@ type answer struct {
 	once   string // the answer that it becomes where a yes may hold only once; "": none
 }
 
+// decisions are the answers to questions about a command or an edit. Set once.
+var decisions = []answer{
+	{is: `{"decision":"decline"}`, allows: servers.AnswersNo},
+	{is: `{"decision":"cancel"}`, allows: servers.AnswersNo},
+	{is: `{"decision":"accept"}`, allows: servers.AnswersOnce},
+	{is: `{"decision":"acceptForSession"}`, allows: servers.AnswersAll, once: `{"decision":"accept"}`},
+}
+
 // passing are the answers to questions of agents that may pass. None holds beyond the session. The first one that fits
 // counts; the first of each question that allows nothing is what the agent gets in place of one that may not pass. Set
 // once.
 var passing = map[string][]answer{
-	askCommand: {
-		{is: `{"decision":"decline"}`, allows: servers.AnswersNo},
-		{is: `{"decision":"cancel"}`, allows: servers.AnswersNo},
-		{is: `{"decision":"accept"}`, allows: servers.AnswersOnce},
-		{is: `{"decision":"acceptForSession"}`, allows: servers.AnswersAll, once: `{"decision":"accept"}`},
-	},
-	askFiles: {
-		{is: `{"decision":"decline"}`, allows: servers.AnswersNo},
-		{is: `{"decision":"cancel"}`, allows: servers.AnswersNo},
-		{is: `{"decision":"accept"}`, allows: servers.AnswersOnce},
-		{is: `{"decision":"acceptForSession"}`, allows: servers.AnswersAll, once: `{"decision":"accept"}`},
-	},
+	askCommand: decisions,
+	askFiles:   decisions,
 	askBelow: {
 		{is: `{"decision":"decline"}`, allows: servers.AnswersNo},
 		{is: `{"decision":"cancel"}`, allows: servers.AnswersNo},

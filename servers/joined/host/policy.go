@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,16 @@ type Setting struct {
 	Command []string `yaml:"command"` // nil: the usual one of that name
 	Env     []string `yaml:"env"`     // variables beside the usual: NAME passes a variable on, NAME=value sets one
 	Mode    string   `yaml:"mode"`    // of kind acp: the mode of its sessions, whatever the ceiling; "": one that asks
+}
+
+// cwd returns the directory in which agents begin: the first that the owner allows, or the user's home; "": it is
+// not known.
+func (p Policy) cwd() string {
+	if len(p.Dirs) > 0 {
+		return p.Dirs[0]
+	}
+	home, _ := os.UserHomeDir()
+	return home
 }
 
 // listens reports whether the agent takes connections itself, by WebSocket, also those of other programs. Another one

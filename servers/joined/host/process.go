@@ -40,7 +40,7 @@ type process struct {
 	setting  Setting     // Set once
 	socket   string      // Set once
 	dir      string      // Set once: of its log, its locks and its processRecord
-	workDir  string      // Set once: the directory that it is started in; "": the user's home
+	cwd      string      // Set once: the directory that it is started in; "": ours
 	log      *zap.Logger // Set once
 	sessions *places     // Set once: of an agent of kind acp
 	starts   mux.Starts  // Owned by who has the agent [process.alone]
@@ -179,7 +179,7 @@ func (p *process) launch() (exited <-chan error, err error) {
 	cmd.Env = servers.ChildEnv(os.Environ(), p.setting.Env, append(envACP, "CODEX_*")...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to our session do not reach it
-	cmd.Dir = p.where()
+	cmd.Dir = p.cwd
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -196,15 +196,6 @@ func (p *process) command() ([]string, error) {
 	}
 	own, err := os.Executable()
 	return mux.Command(own, p.socket, p.setting.Command), err
-}
-
-// where returns the directory that the agent is started in; "" is ours.
-func (p *process) where() string {
-	if p.workDir != "" {
-		return p.workDir
-	}
-	home, _ := os.UserHomeDir() // "" if it is not known
-	return home
 }
 
 // await waits until the agent takes connections.
