@@ -139,7 +139,6 @@ func (c *connection) readRest(s *session, k *turn, end handoff.TurnEnded) {
 			end.Detail += ": " + handoff.ClipRunes(err.Error(), maxDetail)
 		}
 	}
-	k.report(k.reducer.End(end, nil))
-	k.ended = &end
+	k.endLocked(end, nil)
 	k.conclude()
 }

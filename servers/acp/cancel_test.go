@@ -3,9 +3,12 @@ package acp
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"switchboard/handoff"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/serverstest"
+	machine "switchboard/servers/simulator"
 )
 
 // TestCancelHitsNoOther: a cancel names no prompt, so the look at which one runs and the sending of the cancel are one
@@ -34,11 +37,24 @@ func TestCancelHitsNoOther(t *testing.T) {
 		if s.isIdle() || first.stopped {
 			t.Fatal("the agent was told to cancel")
 		}
-		if err := a.Agent.(handoff.Controls).Interrupt(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Agent.(handoff.Controls).Interrupt(t.Context(), id))
 		if e := end(t, follow(t, a, id, nil)); e.Status != handoff.TurnInterrupted {
 			t.Errorf("it ended as %+v", e)
+		}
+	})
+}
+
+// TestRefusedLate: a prompt that is refused after Start has returned has ended, also for who looks for it later.
+func TestRefusedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := create(t, linkTo(t, dialer(t, scripted(profiles["branching"], machine.Pause{For: time.Minute}), nil)))
+		id, s := start(t, a, "go"), a.Agent.(*agent).session
+		s.answered(s.turn, jsonrpc.Reply{Err: &jsonrpc.Error{Code: codeBadParams, Message: "no such model"}})
+		if found, err := a.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", string(id)); found != id || err != nil {
+			t.Errorf("found %q, %v", found, err)
+		}
+		if e := end(t, follow(t, a, id, nil)); e.Status != handoff.TurnFailed || e.Code != handoff.CodeRefused {
+			t.Errorf("ended with %+v", e)
 		}
 	})
 }

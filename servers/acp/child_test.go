@@ -16,9 +16,7 @@ func TestChild(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "s3cret")
 	goodbye := filepath.Join(t.TempDir(), "goodbye")
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	child := &transport.Child{Command: []string{program}, Env: []string{"ACP_AGENT=1", "ACP_GOODBYE=" + goodbye}}
 	link := linkTo(t, Dialer(Config{Name: "mac", Way: child}))
 	if !link.Exclusive || link.Version != "1.2.3" || link.Note != "" {
@@ -32,9 +30,7 @@ func TestChild(t *testing.T) {
 	}
 	id = start(t, a, serverstest.PromptWait)
 	follow(t, a, id, asWaiting)
-	if err := link.Conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, link.Conn.Close())
 	if _, err := os.Stat(goodbye); err != nil {
 		t.Errorf("it did not end by itself: %v", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"switchboard/servers/serverstest"
 )
 
-// main runs the tests, or, in a process that a test has started, a simulated agent on the standard streams.
-func main(m *testing.M) {
+// TestMain runs the tests, or, in a process that a test has started, a simulated agent on the standard streams.
+func TestMain(m *testing.M) {
 	if os.Getenv("ACP_AGENT") == "" {
 		serverstest.Main(m)
 		return

@@ -45,9 +45,7 @@ func TestReal(t *testing.T) {
 // installed returns the path of a program of the npm packages.
 func installed(t *testing.T, name string) string {
 	path, err := filepath.Abs("../../.tools/node_modules/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("the agent is not installed: %v (make test installs it into .tools)", err)
 	}
@@ -64,13 +62,9 @@ func testReal(t *testing.T, model http.HandlerFunc, configured func(url string) 
 	dial := Dialer(cfg)
 	link := linkTo(t, dial)
 	a, err := link.Conn.Create(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "run-1", Input: handoff.TextInput("please RUN it")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	updates := follow(t, a, id, isQuestion)
 	q, ok := updates[len(updates)-1].(handoff.Question)
 	if !ok || q.Command != "touch made.txt" || q.Kind != handoff.QuestionCommand {
@@ -79,18 +73,14 @@ func testReal(t *testing.T, model http.HandlerFunc, configured func(url string) 
 	if _, err := os.Stat(filepath.Join(dir, "made.txt")); err == nil {
 		t.Error("it ran unasked")
 	}
-	if err := a.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionAccept); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionAccept))
 	if e := end(t, follow(t, a, id, nil)); e.Status != handoff.TurnCompleted || e.Text != "All is well." {
 		t.Errorf("ended with %+v", e)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "made.txt")); err != nil {
 		t.Error(err)
 	}
-	if err := link.Conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, link.Conn.Close())
 	link = linkTo(t, dial)
 	b := attach(t, link, a.Target.Thread)
 	found, err := b.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "run-1")

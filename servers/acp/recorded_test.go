@@ -52,16 +52,9 @@ func (s *step) ours() bool { return s.Dir == "->" }
 // record reads a recording from its first prompt or load on.
 func record(t *testing.T, name string) *recording {
 	text, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &recording{
-		t:       t,
-		ids:     map[string]json.RawMessage{},
-		answers: map[string]int{},
-		lines:   make(chan []byte, 1024),
-		ended:   make(chan struct{}),
-	}
+	must(t, err)
+	r := &recording{t: t, ids: map[string]json.RawMessage{}, answers: map[string]int{}, lines: make(chan []byte, 1024),
+		ended: make(chan struct{})}
 	for line := range bytes.Lines(text) {
 		var s step
 		if json.Unmarshal(line, &s) != nil || json.Unmarshal(s.Msg, &s.m) != nil {
@@ -234,9 +227,7 @@ func TestRecorded(t *testing.T) {
 			continue
 		}
 		a, err := link.Conn.Create(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		id, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "t", Input: handoff.TextInput("recorded")})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -264,9 +255,7 @@ func TestRecorded(t *testing.T) {
 	if *rewrite {
 		err, golden = os.WriteFile("testdata/told.txt", []byte(text), 0o600), []byte(text)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(golden), text); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}

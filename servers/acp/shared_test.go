@@ -66,9 +66,7 @@ func TestOtherInstanceWaits(t *testing.T) {
 	if _, err := b.Agent.Start(t.Context(), handoff.Turn{ID: "other", Input: handoff.TextInput("other")}); handoff.CodeOf(err) != handoff.CodeBusy {
 		t.Errorf("another prompt: %v", err)
 	}
-	if err := a.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionAccept); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionAccept))
 	for _, at := range []handoff.Attached{a, b} {
 		updates := follow(t, at, id, nil)
 		if e := end(t, updates); e.Status != handoff.TurnCompleted || e.Text != "Done." {
@@ -102,9 +100,7 @@ func TestTakenOverByOtherInstance(t *testing.T) {
 				}
 				before := follow(t, b, id, isQuestion)
 				q := asked1(t, before)
-				if err := b.Agent.(handoff.Controls).Decide(t.Context(), q.ID, d); err != nil {
-					t.Fatal(err)
-				}
+				must(t, b.Agent.(handoff.Controls).Decide(t.Context(), q.ID, d))
 				all := append(before, follow(t, b, id, nil)...)
 				want, status := []string{"I begin.", "Done."}, handoff.TurnCompleted
 				if d == handoff.DecisionStop {
@@ -180,9 +176,7 @@ func TestTakenOverAmidWatch(t *testing.T) {
 	_ = first.Conn.Close()
 	b := attach(t, two, a.Target.Thread)
 	q := asked1(t, follow(t, b, id, isQuestion))
-	if err := b.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionAccept); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Agent.(handoff.Controls).Decide(t.Context(), q.ID, handoff.DecisionAccept))
 	if e := end(t, follow(t, b, id, nil)); e.Text != "Done." {
 		t.Errorf("ended with %+v", e)
 	}

@@ -20,8 +20,6 @@ import (
 	"switchboard/servers/transport"
 )
 
-func TestMain(m *testing.M) { main(m) }
-
 // profiles are the differences of four real agents, as recorded. The code under test does not know their names. Set
 // once.
 var profiles = map[string]simulator.Profile{
@@ -220,28 +218,30 @@ func TestConformance(t *testing.T) {
 func linkTo(t *testing.T, dial servers.Dial) *servers.Link {
 	t.Helper()
 	link, err := dial(t.Context())
+	must(t, err)
+	t.Cleanup(func() { _ = link.Conn.Close() })
+	return link
+}
+
+// must ends a test that cannot go on after err.
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = link.Conn.Close() })
-	return link
 }
 
 func create(t *testing.T, link *servers.Link) handoff.Attached {
 	t.Helper()
 	a, err := link.Conn.Create(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
 func attach(t *testing.T, link *servers.Link, id string) handoff.Attached {
 	t.Helper()
 	a, err := link.Conn.Attach(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 

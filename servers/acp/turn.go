@@ -215,6 +215,8 @@ func (s *session) answered(k *turn, r jsonrpc.Reply) {
 	case refused && k.silent && isRefusal(e) && !k.adopted:
 		k.refusal = e
 		s.history.withdraw(k.id)
+		k.endLocked(handoff.TurnEnded{Status: handoff.TurnFailed, Code: handoff.CodeRefused,
+			Detail: handoff.ClipRunes(e.Message, maxDetail)}, nil) // Start may have returned
 	default:
 		k.markBegun()
 		end, used := k.ending(r.Result, e)
