@@ -83,6 +83,7 @@ func (p *Tab) Hit(found string) {
 	  };
 	  const before = middle();
 	  await ` + Frames + `; // what slides moves with each frame
+	  if (e.closest(".question")) await new Promise((next) => setTimeout(next, 150)); // it may know only then that it moved
 	  const seen = (window.webtest ??= {}), at = seen.at = middle();
 	  if (String(at) !== String(before) || e.closest(".settling")) return false;
 	  if (!e.contains(document.elementFromPoint(...at))) return false;
