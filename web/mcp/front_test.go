@@ -17,14 +17,24 @@ import (
 	"switchboard/web/mcp"
 )
 
-// serve serves a fleet over HTTP. The header X-Who of a request names its caller.
-func serve(t testing.TB, f *fleet, patience time.Duration) string {
-	front := mcp.New(mcp.Config{
+// frontOf returns a front over a fleet.
+func frontOf(t testing.TB, f *fleet, adjust func(*mcp.Config)) *mcp.Front {
+	cfg := mcp.Config{
 		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Handoffs: f, Decisions: f},
 		Trace:   func(_ string, from http.Header) handoff.Span { return span(from.Get("Traceparent")) },
-		Work:    f, Version: "1", Patience: patience, Page: func() string { return "http://page.example/" },
-	})
+		Work:    f, Version: "1", Page: func() string { return "http://page.example/" },
+	}
+	if adjust != nil {
+		adjust(&cfg)
+	}
+	front := mcp.New(cfg)
 	t.Cleanup(front.Close)
+	return front
+}
+
+// serve serves a fleet over HTTP. The header X-Who of a request names its caller.
+func serve(t testing.TB, f *fleet, patience time.Duration) string {
+	front := frontOf(t, f, func(cfg *mcp.Config) { cfg.Patience = patience })
 	return serveWith(t, func(w http.ResponseWriter, r *http.Request) error {
 		who := r.Header.Get("X-Who")
 		g := handoff.Grant{Caller: handoff.Caller{Principal: who}, Key: who, Approve: handoff.ApproveAll}
@@ -35,23 +45,39 @@ func serve(t testing.TB, f *fleet, patience time.Duration) string {
 	})
 }
 
+// owner is the grant of the owner.
+var owner = handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll}
+
 // serveWith serves requests over HTTP, and returns the address.
 func serveWith(t testing.TB, serve func(http.ResponseWriter, *http.Request) error) string {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(handler(serve))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func handler(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := serve(w, r); err != nil {
 			handoff.AsError(err).Reply(w, false)
 		}
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
+	})
 }
 
 // as is a transport that sends requests as a caller.
 type as string
 
 func (who as) RoundTrip(r *http.Request) (*http.Response, error) {
+	return with{"X-Who": string(who)}.RoundTrip(r)
+}
+
+// with is a transport that sends requests with these headers.
+type with map[string]string
+
+func (headers with) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("X-Who", string(who))
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
 	return http.DefaultTransport.RoundTrip(r)
 }
 
@@ -66,17 +92,24 @@ func connect(
 			return answer(r.Params), nil
 		}
 	}
-	client := sdk.NewClient(&sdk.Implementation{Name: "some-agent", Version: "7"}, &options)
-	session, err := client.Connect(
-		t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: who}, MaxRetries: -1},
-		&sdk.ClientSessionOptions{ProtocolVersion: version},
-	)
+	session, err := connectOver(t, &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: who}}, version, &options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = session.Close() })
 	return session
+}
+
+// connectOver begins a session over a transport, which tries nothing twice.
+func connectOver(
+	t *testing.T, way *sdk.StreamableClientTransport, version string, options *sdk.ClientOptions,
+) (*sdk.ClientSession, error) {
+	way.MaxRetries = -1
+	client := sdk.NewClient(&sdk.Implementation{Name: "some-agent", Version: "7"}, options)
+	session, err := client.Connect(t.Context(), way, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err == nil {
+		t.Cleanup(func() { _ = session.Close() })
+	}
+	return session, err
 }
 
 // say calls a tool and returns the text of its result, with the prefix "error: " if it is an error.
@@ -94,6 +127,23 @@ func say(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any) s
 		t.Errorf("%s: no structured content", tool)
 	}
 	return text
+}
+
+// says is say, and holds that the text has these words.
+func says(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any, want ...string) string {
+	t.Helper()
+	got := say(t, s, tool, args)
+	for _, words := range want {
+		if !strings.Contains(got, words) {
+			t.Errorf("%s %v: %q is missing in: %s", tool, args, words, got)
+		}
+	}
+	return got
+}
+
+// onBigpc are the arguments of work there.
+func onBigpc(prompt string) map[string]any {
+	return map[string]any{"server": "bigpc", "prompt": prompt}
 }
 
 func versions() []string { return []string{"2025-06-18", "2025-11-25", "2026-07-28"} }
@@ -123,24 +173,9 @@ func TestVersions(t *testing.T) {
 			if diff := cmp.Diff(want, names); diff != "" {
 				t.Errorf("tools: -want +got:\n%s", diff)
 			}
-			if got := say(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "run the tests"}); !strings.Contains(
-				got,
-				"Done: run the tests",
-			) {
-				t.Errorf("codex: %s", got)
-			}
-			if got := say(t, s, "codex", map[string]any{"server": "nowhere", "prompt": "x"}); !strings.HasPrefix(
-				got,
-				"error: ",
-			) {
-				t.Errorf("an unknown machine: %s", got)
-			}
-			if got := say(t, s, "codex", map[string]any{"server": "bigpc", "sandbox": "none", "prompt": "x"}); !strings.Contains(
-				got,
-				"sandbox",
-			) {
-				t.Errorf("an unknown argument: %s", got)
-			}
+			says(t, s, "codex", onBigpc("run the tests"), "Done: run the tests")
+			says(t, s, "codex", map[string]any{"server": "nowhere", "prompt": "x"}, "error: ")
+			says(t, s, "codex", map[string]any{"server": "bigpc", "sandbox": "none", "prompt": "x"}, "sandbox")
 		})
 	}
 }
@@ -173,23 +208,13 @@ func TestWait(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			f := newFleet()
 			s := connect(t, serve(t, f, 20*time.Millisecond), "owner", version, nil)
-			if got := say(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "wait for it"}); !strings.Contains(
-				got,
-				"work_id: w-1",
-			) {
-				t.Errorf("codex: %s", got)
-			}
-			if got := say(t, s, "wait", map[string]any{"work_id": "w-1"}); !strings.Contains(got, "work_id: w-1") ||
-				strings.Contains(got, "waited") {
+			says(t, s, "codex", onBigpc("wait for it"), "work_id: w-1")
+			if got := says(t, s, "wait", map[string]any{"work_id": "w-1"}, "work_id: w-1"); strings.Contains(got, "waited") {
 				t.Errorf("wait: %s", got)
 			}
 			f.finish("w-1", handoff.OutcomeResult, "I waited.")
-			if got := say(t, s, "wait", map[string]any{"work_id": "w-1"}); !strings.Contains(got, "I waited.") {
-				t.Errorf("wait: %s", got)
-			}
-			if got := say(t, s, "wait", map[string]any{"work_id": "w-9"}); !strings.HasPrefix(got, "error: ") {
-				t.Errorf("unknown work: %s", got)
-			}
+			says(t, s, "wait", map[string]any{"work_id": "w-1"}, "I waited.")
+			says(t, s, "wait", map[string]any{"work_id": "w-9"}, "error: ")
 		})
 	}
 }
@@ -207,10 +232,7 @@ func TestNamesTheWay(t *testing.T) {
 			t.Errorf("%s: %s", tool.Name, tool.Description)
 		}
 	}
-	ask := map[string]any{"server": "bigpc", "prompt": "wait for it"}
-	if got := say(t, s, "codex", ask); !strings.Contains(got, "Call wait with this work_id") {
-		t.Errorf("it goes on: %s", got)
-	}
+	says(t, s, "codex", onBigpc("wait for it"), "Call wait with this work_id")
 	f.change(func() {
 		f.questions = []handoff.RecordQuestion{{Handoff: "w-1", Server: "bigpc", Label: "q1", Tap: "it is risky"}}
 	})
@@ -218,20 +240,16 @@ func TestNamesTheWay(t *testing.T) {
 		t.Errorf("status: %s", got)
 	}
 	f.change(func() { f.questions = nil })
-	if got := say(t, s, "stop_work", nil); strings.Contains(got, "by itself") || !strings.Contains(got, "Stopping") {
-		t.Errorf("stop_work: %s", got)
-	}
-	if got := say(t, s, "status", nil); !strings.Contains(got, "stopped, just now; work_id w-1") {
-		t.Errorf("status: %s", got)
-	}
+	stopped := says(t, s, "stop_work", nil, "Stopping")
+	says(t, s, "status", nil, "stopped, just now; work_id w-1")
 	f.change(func() {
 		f.records = append(f.records, handoff.Record{
 			ID: "w-2", Server: "bigpc", Title: "owner", Why: handoff.WhyAdded, Outcome: handoff.OutcomeResult,
 		})
 	})
-	if got := say(t, s, "wait", map[string]any{"work_id": "w-2"}); strings.Contains(got, "by itself") ||
-		!strings.Contains(got, "Call wait with this work_id") {
-		t.Errorf("added: %s", got)
+	added := says(t, s, "wait", map[string]any{"work_id": "w-2"}, "Call wait with this work_id")
+	if strings.Contains(stopped+added, "by itself") {
+		t.Errorf("%s\n%s", stopped, added)
 	}
 }
 
@@ -240,19 +258,13 @@ func TestNamesTheWay(t *testing.T) {
 func TestWaitsForThePage(t *testing.T) {
 	f := newFleet()
 	s := connect(t, serve(t, f, time.Minute), "owner", "2025-11-25", nil)
-	if got := say(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "danger"}); !strings.Contains(got, "q1") {
-		t.Errorf("codex: %s", got)
-	}
-	if got := say(t, s, "answer_agent", map[string]any{"question": "q1", "decision": "accept"}); !strings.Contains(
-		got, "http://page.example/",
-	) {
-		t.Errorf("answer_agent: %s", got)
-	}
+	says(t, s, "codex", onBigpc("danger"), "q1")
+	says(t, s, "answer_agent", map[string]any{"question": "q1", "decision": "accept"}, "http://page.example/")
 	go func() {
 		f.until(func() bool { return f.followers == 1 })
 		_ = f.Decide(t.Context(), handoff.Grant{Page: true}, "question of w-1", handoff.DecisionAccept)
 	}()
-	if got := say(t, s, "wait", map[string]any{"work_id": "w-1"}); !strings.Contains(got, "It was accepted.") || strings.Contains(got, "page.example") {
+	if got := says(t, s, "wait", map[string]any{"work_id": "w-1"}, "It was accepted."); strings.Contains(got, "page.example") {
 		t.Errorf("wait: %s", got)
 	}
 }
@@ -261,7 +273,7 @@ func TestWaitsForThePage(t *testing.T) {
 func TestSameWords(t *testing.T) {
 	f := newFleet()
 	url := serve(t, f, 20*time.Millisecond)
-	ask := map[string]any{"server": "bigpc", "prompt": "wait for it"}
+	ask := onBigpc("wait for it")
 	first := connect(t, url, "owner", "2025-11-25", nil)
 	say(t, first, "codex", ask)
 	say(t, first, "codex", ask)
@@ -274,10 +286,7 @@ func TestSameWords(t *testing.T) {
 		t.Errorf("somebody else asks: %d works", n)
 	}
 	f.finish("w-1", handoff.OutcomeResult, "I waited.")
-	if got := say(t, first, "codex", ask); !strings.Contains(got, "I waited.") ||
-		!strings.Contains(got, "the same request, made") {
-		t.Errorf("asked after its end: %s", got)
-	}
+	says(t, first, "codex", ask, "I waited.", "the same request, made")
 	f.until(func() bool { return f.told == 1 }) // a moment after the client has it
 	say(t, first, "codex", ask)
 	if n := f.count(); n != 3 {
@@ -294,10 +303,7 @@ func TestGoneClient(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			gone := make(chan error, 1)
 			go func() {
-				_, err := s.CallTool(
-					ctx,
-					&sdk.CallToolParams{Name: "codex", Arguments: map[string]any{"server": "bigpc", "prompt": "wait for it"}},
-				)
+				_, err := s.CallTool(ctx, &sdk.CallToolParams{Name: "codex", Arguments: onBigpc("wait for it")})
 				gone <- err
 			}()
 			f.until(func() bool { return f.followers == 1 })
@@ -307,12 +313,9 @@ func TestGoneClient(t *testing.T) {
 			}
 			f.until(func() bool { return f.followers == 0 })
 			f.finish("w-1", handoff.OutcomeResult, "I waited.")
-			if got := say(t, s, "codex", map[string]any{"server": "bigpc", "prompt": "wait for it"}); !strings.Contains(
-				got,
-				"I waited.",
-			) ||
-				f.count() != 1 {
-				t.Errorf("asked again: %s, %d works", got, f.count())
+			says(t, s, "codex", onBigpc("wait for it"), "I waited.")
+			if n := f.count(); n != 1 {
+				t.Errorf("asked again: %d works", n)
 			}
 		})
 	}
@@ -362,15 +365,7 @@ func TestForms(t *testing.T) {
 						return tc.answer(p)
 					}
 				}
-				got := say(
-					t, connect(t, serve(t, f, time.Minute), tc.who, version, answer), "codex",
-					map[string]any{"server": "bigpc", "prompt": tc.prompt},
-				)
-				for _, want := range tc.says {
-					if !strings.Contains(got, want) {
-						t.Errorf("%q is missing in: %s", want, got)
-					}
-				}
+				got := says(t, connect(t, serve(t, f, time.Minute), tc.who, version, answer), "codex", onBigpc(tc.prompt), tc.says...)
 				if strings.Contains(got, "nothing was begun") {
 					t.Errorf("its own work counts as a repetition: %s", got)
 				}
@@ -408,42 +403,26 @@ func TestSessions(t *testing.T) {
 	}
 	refused := 0
 	for range 70 {
-		client := sdk.NewClient(&sdk.Implementation{Name: "greedy", Version: "1"}, nil)
-		many, err := client.Connect(
-			t.Context(),
-			&sdk.StreamableClientTransport{
-				Endpoint: url, HTTPClient: &http.Client{Transport: as("greedy")}, MaxRetries: -1, DisableStandaloneSSE: true,
-			},
-			&sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"},
-		)
-		if err != nil {
-			refused++
-			continue
+		way := &sdk.StreamableClientTransport{
+			Endpoint: url, HTTPClient: &http.Client{Transport: as("greedy")}, DisableStandaloneSSE: true,
 		}
-		t.Cleanup(func() { _ = many.Close() })
+		if _, err := connectOver(t, way, "2025-11-25", nil); err != nil {
+			refused++
+		}
 	}
 	if refused != 6 {
 		t.Errorf("%d of 70 sessions refused, want 6", refused)
 	}
-	if got := say(t, s, "list_servers", nil); !strings.Contains(got, "bigpc") {
-		t.Errorf("the others' sessions: %s", got)
-	}
+	says(t, s, "list_servers", nil, "bigpc") // the others' sessions do not end it
 }
 
 // TestSessionNamesTheInstance: with several instances, the id of a session contains that of its instance.
 func TestSessionNamesTheInstance(t *testing.T) {
 	f := newFleet()
 	for _, instance := range []string{"", "AB2"} {
-		front := mcp.New(mcp.Config{Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Handoffs: f, Decisions: f},
-			Work: f, Version: "1", Instance: instance})
-		t.Cleanup(front.Close)
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := front.Serve(w, r, handoff.Grant{Caller: handoff.Caller{Principal: "owner"}}); err != nil {
-				handoff.AsError(err).Reply(w, false)
-			}
-		}))
-		t.Cleanup(s.Close)
-		before, rest, found := strings.Cut(connect(t, s.URL, "owner", "2025-11-25", nil).ID(), "_")
+		front := frontOf(t, f, func(cfg *mcp.Config) { cfg.Instance = instance })
+		url := serveWith(t, func(w http.ResponseWriter, r *http.Request) error { return front.Serve(w, r, owner) })
+		before, rest, found := strings.Cut(connect(t, url, "owner", "2025-11-25", nil).ID(), "_")
 		if instance == "" && (found || len(before) < 20) || instance != "" && (before != instance || len(rest) < 20) {
 			t.Errorf("instance %q: session %s %s", instance, before, rest)
 		}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"switchboard/handoff"
-	"switchboard/handoff/tools"
 	"switchboard/web/mcp"
 )
 
@@ -18,16 +16,10 @@ import (
 // An answer that takes longer than the server's deadline for writes arrives.
 func TestStream(t *testing.T) {
 	f := newFleet()
-	front := mcp.New(mcp.Config{
-		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Handoffs: f, Decisions: f},
-		Work:    f, Version: "1", Patience: 400 * time.Millisecond, Idle: 50 * time.Millisecond, Beat: 20 * time.Millisecond,
+	front := frontOf(t, f, func(cfg *mcp.Config) {
+		cfg.Patience, cfg.Idle, cfg.Beat = 400*time.Millisecond, 50*time.Millisecond, 20*time.Millisecond
 	})
-	t.Cleanup(front.Close)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := front.Serve(w, r, handoff.Grant{Caller: handoff.Caller{Principal: "owner"}, Approve: handoff.ApproveAll}); err != nil {
-			handoff.AsError(err).Reply(w, false)
-		}
-	}))
+	server := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) error { return front.Serve(w, r, owner) }))
 	server.Config.WriteTimeout = 100 * time.Millisecond
 	server.EnableHTTP2 = true // there a deadline also ends what is quiet
 	server.StartTLS()

@@ -15,8 +15,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"switchboard/handoff"
-	"switchboard/handoff/tools"
-	"switchboard/web/mcp"
 )
 
 // TestCutBeforeTheAnswer: an outcome that comes after the connection of its call broke was not told. The call, repeated
@@ -25,16 +23,23 @@ func TestCutBeforeTheAnswer(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {
 			f := newFleet()
-			front := frontOf(t, f)
+			front := frontOf(t, f, nil)
 			left := make(chan struct{}, 8)
 			url := serveWith(t, func(w http.ResponseWriter, r *http.Request) error {
 				defer context.AfterFunc(r.Context(), func() { left <- struct{}{} })()
-				return front.Serve(w, r, handoff.Grant{Caller: handoff.Caller{Principal: "owner"}})
+				return front.Serve(w, r, owner)
 			})
 			wire := &breakable{}
-			s := connectOver(t, url, "owner", version, wire)
+			way := &http.Transport{DialContext: wire.dial, DisableKeepAlives: true}
+			t.Cleanup(way.CloseIdleConnections)
+			s, err := connectOver(t, &sdk.StreamableClientTransport{
+				Endpoint: url, HTTPClient: &http.Client{Transport: way}, DisableStandaloneSSE: true,
+			}, version, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			gone := make(chan error, 1)
-			ask := map[string]any{"server": "bigpc", "prompt": "wait for it"}
+			ask := onBigpc("wait for it")
 			go func() {
 				_, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "codex", Arguments: ask})
 				gone <- err
@@ -47,23 +52,13 @@ func TestCutBeforeTheAnswer(t *testing.T) {
 			<-left // the server knows
 			f.finish("w-1", handoff.OutcomeResult, "I waited.")
 			f.until(func() bool { return f.followers == 0 })
-			got := say(t, connect(t, url, "owner", version, nil), "codex", ask)
-			if !strings.Contains(got, "I waited.") || f.count() != 1 {
-				t.Errorf("repeated: %s, %d works", got, f.count())
+			says(t, connect(t, url, "owner", version, nil), "codex", ask, "I waited.")
+			if n := f.count(); n != 1 {
+				t.Errorf("repeated: %d works", n)
 			}
 			f.until(func() bool { return f.told == 1 })
 		})
 	}
-}
-
-// frontOf returns a front over a fleet.
-func frontOf(t *testing.T, f *fleet) *mcp.Front {
-	front := mcp.New(mcp.Config{
-		Backend: tools.Backend{Directory: f, Resolver: f, Work: f, Questions: f, Handoffs: f, Decisions: f},
-		Trace:   func(string, http.Header) handoff.Span { return span("") }, Work: f, Version: "1",
-	})
-	t.Cleanup(front.Close)
-	return front
 }
 
 // breakable is a way to a server whose connections break.
@@ -79,34 +74,6 @@ func (b *breakable) cut() {
 	for _, conn := range b.conns {
 		_ = conn.Close()
 	}
-}
-
-// connectOver is connect over a breakable way, without the stream that sessions open beside their calls.
-func connectOver(t *testing.T, url string, who as, version string, wire *breakable) *sdk.ClientSession {
-	t.Helper()
-	way := &http.Transport{DialContext: wire.dial, DisableKeepAlives: true}
-	t.Cleanup(way.CloseIdleConnections)
-	client := sdk.NewClient(&sdk.Implementation{Name: "some-agent", Version: "7"}, nil)
-	s, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
-		Endpoint: url, HTTPClient: &http.Client{Transport: over{who, way}}, MaxRetries: -1, DisableStandaloneSSE: true,
-	}, &sdk.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// over sends requests as a caller over a way of its own.
-type over struct {
-	who as
-	way http.RoundTripper
-}
-
-func (o over) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-Who", string(o.who))
-	return o.way.RoundTrip(r)
 }
 
 // failing takes no more bytes once it was told to.
@@ -129,16 +96,16 @@ func (w failing) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // TestHalfAnAnswer: an outcome that was written in part was not told.
 func TestHalfAnAnswer(t *testing.T) {
 	f := newFleet()
-	front := frontOf(t, f)
+	front := frontOf(t, f, nil)
 	broken := make(chan struct{})
 	s := serveWith(t, func(w http.ResponseWriter, r *http.Request) error {
-		return front.Serve(failing{w, broken}, r, handoff.Grant{Caller: handoff.Caller{Principal: "owner"}})
+		return front.Serve(failing{w, broken}, r, owner)
 	})
 	session := connect(t, s, "owner", "2026-07-28", nil)
 	close(broken)
 	ctx, leave := context.WithTimeout(t.Context(), time.Second)
 	defer leave()
-	ask := &sdk.CallToolParams{Name: "codex", Arguments: map[string]any{"server": "bigpc", "prompt": "run the tests"}}
+	ask := &sdk.CallToolParams{Name: "codex", Arguments: onBigpc("run the tests")}
 	if result, err := session.CallTool(ctx, ask); err == nil {
 		t.Fatalf("answered: %+v", result)
 	}
@@ -151,11 +118,11 @@ func TestHalfAnAnswer(t *testing.T) {
 // TestToldOverAPipe: over a pipe an outcome counts as told once its line was written.
 func TestToldOverAPipe(t *testing.T) {
 	f := newFleet()
-	front := frontOf(t, f)
+	front := frontOf(t, f, nil)
 	ours, theirs := net.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- front.Pipe(t.Context(), theirs, handoff.Grant{Caller: handoff.Caller{Principal: "owner"}})
+		ended <- front.Pipe(t.Context(), theirs, owner)
 	}()
 	lines := bufio.NewReader(ours)
 	for i, ask := range []string{
