@@ -82,26 +82,8 @@ func TestPageAnswersInWords(t *testing.T) {
 	}
 }
 
-// TestPageAnswersSeveral answers several things at once, a secret among them, which is hidden on the screen.
-func TestPageAnswersSeveral(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	w.questions = []handoff.RecordQuestion{inWords("q6", handoff.Ask{Text: "Which host?", Options: []string{"staging"}}, handoff.Ask{Text: "Its password?", Secret: true})}
-	p := loggedIn(t, w, 1280, 800, nil)
-	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
-	p.Shows("Type it here only; a secret is never said aloud.")
-	p.TabTo("staging")
-	p.Press("\r", "\r") // it fills the field; the secret is missing
-	p.Until(`document.activeElement.type === "password" && document.querySelector(".answer-field").value === "staging"`)
-	p.Press("h", "u", "n", "\r")
-	p.Until(`!document.querySelector(".question")`)
-	if got := w.replies(); !slices.Equal(got, []string{`q6 [["staging"],["hun"]]`}) {
-		t.Errorf("replies: %q", got)
-	}
-	p.quiet()
-}
-
-// TestPageAnswersForm fills a form: several of what is offered, one where nothing else counts, and one that is left
+// TestPageAnswersForm answers several things at once, a secret among them, which is hidden on the screen, and fills a
+// form: several of what is offered, one where nothing else counts, and one that is left
 // out. A page that is to be opened is a link, and the answer says that it was.
 func TestPageAnswersForm(t *testing.T) {
 	t.Parallel()
@@ -112,12 +94,20 @@ func TestPageAnswersForm(t *testing.T) {
 	link := w.questions[0]
 	link.ID, link.Kind, link.Command, link.Risk, link.Text, link.URL = "q11", handoff.QuestionElicitation, "", "high", "Log in at the tracker.", "https://tracker.example/login?x=1"
 	link.Asked = form.Asked.Add(time.Second)
-	w.questions = []handoff.RecordQuestion{form, link}
+	secret := inWords("q6", handoff.Ask{Text: "Which host?", Options: []string{"staging"}}, handoff.Ask{Text: "Its password?", Secret: true})
+	secret.Asked = form.Asked.Add(-time.Second)
+	w.questions = []handoff.RecordQuestion{secret, form, link}
 	p := loggedIn(t, w, 390, 844, nil)
 	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
 	p.Until(`document.querySelector(".question:not(.settling) .answer-field")`)
-	p.Shows("Before it goes on:")
 	p.axe("a form")
+	p.Shows("Type it here only; a secret is never said aloud.")
+	p.TabTo("staging")
+	p.Press("\r", "\r") // it fills the field; the secret is missing
+	p.Until(`document.activeElement.type === "password" && document.querySelector(".answer-field").value === "staging"`)
+	p.Press("h", "u", "n", "\r")
+	p.Until(`document.querySelectorAll(".question").length === 2 && document.querySelector(".question:not(.settling)")`)
+	p.Shows("Before it goes on:")
 	for _, press := range []string{"lint", "tests", "tests", "e2e"} {
 		p.Click(press)
 	}
@@ -128,7 +118,7 @@ func TestPageAnswersForm(t *testing.T) {
 	p.Until(`document.querySelectorAll(".answer-offers [aria-pressed=true]").length === 3`)
 	p.Click("Send")
 	p.Until(`document.querySelectorAll(".question").length === 1`)
-	if got := w.replies(); !slices.Equal(got, []string{`q10 [["lint","e2e"],["in the sandbox"],[]]`}) {
+	if got := w.replies(); !slices.Equal(got, []string{`q6 [["staging"],["hun"]]`, `q10 [["lint","e2e"],["in the sandbox"],[]]`}) {
 		t.Errorf("replies: %q", got)
 	}
 	p.Until(`document.querySelector(".question:not(.settling) .question-link a[target=_blank][rel~=noopener]").href === "https://tracker.example/login?x=1"`)
@@ -138,26 +128,40 @@ func TestPageAnswersForm(t *testing.T) {
 	p.quiet()
 }
 
-// TestPageTellsHowToAnswer: by tap only, or also by voice.
-func TestPageTellsHowToAnswer(t *testing.T) {
+// TestPageTellsOfQuestions: the title of a question says what it is, and its command stands without the shell that an
+// agent wraps around it, with nothing hidden. It says how risky a yes is, when it is given up, and how it is answered.
+func TestPageTellsOfQuestions(t *testing.T) {
 	t.Parallel()
 	w := newScene()
-	risky, plain, other := w.questions[0], w.questions[0], w.questions[0]
-	plain.ID, plain.Voice = "q7", true
-	other.ID, other.Kind, other.Decisions = "q8", handoff.QuestionOther, nil
+	risky := w.questions[0]
+	plain, other := risky, risky
+	risky.Command, risky.Risk, risky.GivesUp = "/bin/bash -lc 'git push origin main'", "medium", time.Now().Add(25*time.Minute+20*time.Second)
+	plain.ID, plain.Voice, plain.Command = "q7", true, `bash -lc "echo $(rm -rf ~)"`
+	other.ID, other.Kind, other.Decisions, other.Command = "q8", handoff.QuestionOther, nil, "rm -rf \u202e/cod\u202c #\u200b safe\n\nls"
 	offer := other
 	offer.ID, offer.Kind, offer.Voice, offer.Command, offer.Reason = "q9", handoff.QuestionCopy, true, "", "It is open in another program on that machine."
 	offer.Decisions = []handoff.Decision{handoff.DecisionAccept, handoff.DecisionDecline}
 	w.questions = []handoff.RecordQuestion{risky, plain, other, offer}
 	p := loggedIn(t, w, 1280, 800, nil)
 	p.Until(`document.querySelectorAll(".question").length === 4`)
-	got := eval[[]string](p, `[...document.querySelectorAll(".question-voice")].map((e) => e.textContent)`)
-	want := []string{"Tap only; a yes by voice does not count.", "…or say yes or no in a call.", "It can be answered on the machine itself only.", "…or say yes or no in a call."}
+	got := eval[[]string](p, `[...document.querySelectorAll(".question")].map((q) => [q.querySelector("h3"), q.querySelector("pre"), q.querySelector(".question-voice")].map((e) => e?.textContent).join("|"))`)
+	want := []string{
+		"laptop asks to run git push|git push origin main|Tap only; a yes by voice does not count.",
+		`laptop asks to run a command|bash -lc "echo $(rm -rf ~)"|…or say yes or no in a call.`,
+		"laptop asks you something|rm -rf ⟨U+202E⟩/cod⟨U+202C⟩ #⟨U+200B⟩ safe\n\nls|It can be answered on the machine itself only.",
+		"Go on in a copy on laptop?||…or say yes or no in a call.",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	for _, text := range []string{"Go on in a copy on laptop?", "The session release notes", "It is open in another program", "Make a copy", "No copy"} {
+	for _, text := range []string{
+		"The session release notes", "It is open in another program", "Make a copy", "No copy",
+		"Medium risk: it builds, edits, fetches or pushes, as is usual.", "Declined in 25 minutes if nobody answers.",
+	} {
 		p.Shows(text)
+	}
+	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Failed "!";Needs you "?";Offline "!";Tests fail "✗";Working "●"` {
+		t.Errorf("words and marks: %q", marks)
 	}
 }
 

@@ -31,62 +31,75 @@ func (p *tab) brokenRules() []string {
 	  v.id + " (" + v.impact + "): " + v.nodes.slice(0, 4).map((n) => n.target.join(" ") + (n.any[0] ? " [" + n.any[0].message + "]" : "")).join("; ")))`)
 }
 
-// TestPageAxe runs axe-core over every view, wide and narrow. In the dark only the colors differ, which TestPageLooks
-// holds.
+// TestPageAxe runs axe-core over every view, and holds what a screen reader is told: wide, where the conversation, the
+// work and the machines are one, and on a phone. In the dark only the colors differ, which TestPageLooks holds.
 func TestPageAxe(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	w.questions[0].Risk = "high"
-	w.records[0].Prompt = strings.Repeat("Please change everything. ", 40)
+	w.records[1].Prompt = strings.Repeat("Please change everything. ", 40)
+	p := openTab(t, startChromium(t, true), 1280, 800)
 	_, base := serve(t, w, sceneOfSeveral)
-	browser := startChromium(t, true)
-	for _, size := range []struct{ width, height int64 }{{1280, 800}, {390, 844}} {
-		t.Run(fmt.Sprint(size.width), func(t *testing.T) {
-			p := openTab(t, browser, size.width, size.height)
-			p.Scheme("light")
-			p.open(base)
-			p.Shows("Or enter the code")
-			p.axe("login")
-			eval[bool](p, `(document.querySelector("h1").append(Object.assign(new Image(), { className: "ill" }),
-			  Object.assign(document.createElement("span"), { className: "ill", textContent: "pale", style: "color: #888; background: #999" })), true)`)
-			broken := p.brokenRules()
-			for _, rule := range []string{"image-alt", "color-contrast"} {
-				if !strings.Contains(strings.Join(broken, "\n"), rule) {
-					t.Errorf("a pale word and a picture without a name break only %q, not %s", broken, rule)
-				}
-			}
-			eval[bool](p, `(document.querySelectorAll(".ill").forEach((e) => e.remove()), true)`)
-			p.loggedIn(base)
-			p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector(".question:not(.settling)")`)
-			p.axe("start")
-			p.talk(sceneTalk)
-			for _, area := range []string{"talk", "work", "fleet"} {
-				eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
-				p.axe(area)
-			}
-			p.OpenMachines()
-			p.Click("Recent sessions")
-			p.Shows("auth-refactor")
-			eval[bool](p, `(document.querySelector(".session").click(), true)`)
-			p.Shows("Show earlier lines (31 or more)")
-			p.axe("reader")
-			p.Click("Close")
-			p.inPlaces(func(place string) { p.axe(place) })
-			eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
-			for _, opener := range []string{"sound", "badge", "call-time"} {
-				p.Hit(`document.getElementById("` + opener + `")`)
-				p.Until(`document.querySelector("[popover]:popover-open")`)
-				p.axe(opener)
-				p.Press("\x1b")
-			}
-		})
+	p.Scheme("light")
+	p.open(base)
+	p.Shows("Or enter the code")
+	p.axe("login")
+	eval[bool](p, `(document.querySelector("h1").append(Object.assign(new Image(), { className: "ill" }),
+	  Object.assign(document.createElement("span"), { className: "ill", textContent: "pale", style: "color: #888; background: #999" })), true)`)
+	broken := p.brokenRules()
+	for _, rule := range []string{"image-alt", "color-contrast"} {
+		if !strings.Contains(strings.Join(broken, "\n"), rule) {
+			t.Errorf("a pale word and a picture without a name break only %q, not %s", broken, rule)
+		}
+	}
+	p.loggedIn(base)
+	p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector(".question:not(.settling)")`)
+	p.talk(sceneTalk)
+	p.OpenMachines()
+	p.Click("Recent sessions")
+	p.Shows("auth-refactor")
+	p.axe("wide")
+	p.named()
+	for _, opener := range []string{"sound", "badge", "call-time"} {
+		p.Hit(`document.getElementById("` + opener + `")`)
+		p.Until(`document.querySelector("[popover]:popover-open")`)
+		p.axe(opener)
+		p.Press("\x1b")
+	}
+	eval[bool](p, `(document.querySelector(".session").click(), true)`)
+	p.Shows("Show earlier lines (31 or more)")
+	p.axe("reader")
+	p.Click("Close")
+	p.Size(390, 844)
+	look := func(place string) { p.axe(place); p.look("phone-" + place) }
+	p.inPlaces(look, "talk", "work", "fleet", "sessions", "history", "settings", "help")
+}
+
+// named holds what a screen reader is told of a call beside the work and the machines.
+func (p *tab) named() {
+	p.T.Helper()
+	p.Has(
+		"banner: ", "main: ", "status: ", "alert: ", "heading: Switchboard", "heading: Conversation", "heading: Work", "heading: Machines",
+		"region: Conversation", "region: Call", "region: Work", "region: Machines", "log: Transcript", "group: Call controls", "group: Things to say",
+		"textbox: Message", "button: Send", "button: Mute", "button: Stop talking", "button: Hang up", "button: Sound", "button: Simulated",
+		"button: Stop all (2): all work", "button: Stop: Fix the failing token test. on bigpc", "button: Recent sessions: bigpc", "button: Unpin rate limits on bigpc/api",
+		"article: bigpc", "button: bigpc Fix the failing token test.", "region: bigpc",
+	)
+	if doubled := eval[[]string](p, `(() => { const seen = new Set(), twice = []; for (const e of document.querySelectorAll("[id]")) seen.has(e.id) ? twice.push(e.id) : seen.add(e.id); return twice; })()`); len(doubled) > 0 {
+		p.T.Errorf("ids used twice: %q", doubled)
+	}
+	if twice := eval[[]string](p, `(() => { const seen = new Set(), twice = []; for (const e of document.querySelectorAll("button, summary, a[href], input, select, textarea")) { const name = (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent).trim(); if (!e.checkVisibility()) continue; if (seen.has(name)) twice.push(name); seen.add(name); } return twice; })()`); len(twice) > 0 {
+		p.T.Errorf("names that two controls have: %q", twice)
+	}
+	if dangling := eval[[]string](p, `[...document.querySelectorAll("[aria-labelledby], [aria-describedby], [aria-controls], [for]")].flatMap((e) => ["aria-labelledby", "aria-describedby", "aria-controls", "for"].map((a) => e.getAttribute(a))).filter((id) => id && !document.getElementById(id))`); len(dangling) > 0 {
+		p.T.Errorf("names that point nowhere: %q", dangling)
 	}
 }
 
-// inPlaces looks at each place beside the conversation, the work and the machines.
-func (p *tab) inPlaces(look func(place string)) {
+// inPlaces looks at each of these places of the page.
+func (p *tab) inPlaces(look func(place string), places ...string) {
 	p.T.Helper()
-	for _, place := range []string{"sessions", "history", "settings", "help"} {
+	for _, place := range places {
 		eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, place))
 		p.Until(`document.querySelector("#` + place + `").checkVisibility()`)
 		look(place)

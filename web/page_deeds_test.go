@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/browser"
 
@@ -29,10 +30,15 @@ func (p *tab) pressIn(id, name string) {
 	eval[bool](p, `(`+found+`.click(), true)`)
 }
 
-// What an agent edited stands as its own diff, and finished work says what came of it: failed tests are not green.
+// What an agent edited stands as its own diff, and finished work says what came of it: failed tests are not green. What
+// work did is read when a card shows it: at once where it runs, else when it is opened. An answer that the list cuts is
+// there whole on demand. Words that were added to running work are a line of its card, and no finished work.
 func TestPageTellsWhatWorkDid(t *testing.T) {
 	t.Parallel()
 	w := newScene()
+	tail := "and that is the end of it."
+	w.records[2].Text = strings.Repeat("word ", maxListText) + tail
+	feed := w.feed("owner")
 	p := loggedIn(t, w, 1280, 900, nil)
 	p.Until(cardOf("h1") + `?.querySelector(".diff")`)
 	const diff = `[...document.querySelectorAll("#card-h1 .ln")].map((l) => l.className.slice(3) + "|" + l.textContent.trim()).join("; ")`
@@ -45,22 +51,64 @@ func TestPageTellsWhatWorkDid(t *testing.T) {
 		t.Errorf("the file reads %q", got)
 	}
 	p.Until(cardOf("h3") + `.querySelector(".pill").textContent === "Tests fail" && ` + cardOf("h3") + `.querySelector(".pill").dataset.tone === "warn"`)
+	p.Shows("--- PASS: TestTokenExpiry")
+	p.Shows("I need your permission to push.")
+	read := func() (ids []string) {
+		for _, line := range w.log() {
+			if id, ok := strings.CutPrefix(line, "handoff owner "); ok {
+				ids = append(ids, id)
+			}
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	if got := read(); !slices.Equal(got, []string{"h1", "h2"}) {
+		t.Errorf("read %q, want what runs", got)
+	}
+	if eval[bool](p, `document.body.innerText.includes("`+tail+`")`) {
+		t.Error("the list has the whole answer")
+	}
 	p.openLine("h3")
 	for _, text := range []string{"tests fail", "12k tokens"} {
 		p.Until(cardOf("h3") + `.querySelector(".card-meta").textContent.includes("` + text + `")`)
 	}
 	p.Until(cardOf("h1") + `.querySelector(".card-meta").textContent.includes("1 file edited, +2 −1")`)
-	eval[bool](p, `(`+cardOf("h3")+`.querySelector("summary").click(), true)`)
+	p.Until(cardOf("h3") + `.querySelector("summary").textContent === "What it did (1)"`)
+	p.Click("Show all of it")
+	p.Shows(tail)
+	p.Until(cardOf("h3") + `.querySelector(".card-body > .button").hidden`)
+	p.Click("What it did (1)")
+	p.Shows("token_test.go:88: expired token accepted")
+	item := handoff.RecordItem{ID: "i4", Kind: handoff.ItemCommand, Text: "go vet ./...", State: "running"}
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageItem, Handoff: "h1", Item: &item})
+	p.Shows("go vet ./...")
+	if got := read(); !slices.Equal(got, []string{"h1", "h2", "h3"}) {
+		t.Errorf("read %q, want each once", got)
+	}
 	p.Until(cardOf("h3") + `.querySelector(".answers li")?.textContent.match(/^Allowed by voice at .*: go test \.\/\.\.\.$/)`)
+	cards := eval[int](p, `document.querySelectorAll(".card").length`)
+	added := handoff.Record{ID: "a1", Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: handoff.WhyAdded, Prompt: "And compare with last week.", State: handoff.StatusStarted, CreatedAt: time.Now()}
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "a1", Record: &added})
+	p.Until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” on its way"`)
+	added.State, added.Outcome, added.EndedAt = handoff.StatusDelivered, handoff.OutcomeResult, new(time.Now())
+	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "a1", Record: &added})
+	p.Until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” heard just now"`)
+	if eval[int](p, `document.querySelectorAll(".card").length`) != cards || eval[bool](p, `document.querySelector("#urgent").textContent.includes("Done")`) {
+		t.Error("it is told as work of its own")
+	}
 	p.quiet()
 }
 
 // More words go into running work or behind it, as the person chose, and that is read back. What waits behind work that
 // is stopped is left to the router. Ended work is done again in its session: once, if the answer to that was lost and
-// it is pressed again.
+// it is pressed again. Words that work took and never heard stand in its card, and are given once more when the person
+// says so.
 func TestPageGivesMoreToWork(t *testing.T) {
 	t.Parallel()
 	w := newScene()
+	evil := "And <b>the linter</b>, " + strings.Repeat("and once more, ", maxListPrompt/8) + "to the end." // a list cuts it
+	r := &w.records[2]
+	r.Project, r.Outcome, r.Undelivered = "api", handoff.OutcomeInterrupted, []string{"Also run the fuzz tests.", evil}
 	behind := w.records[0]
 	behind.ID, behind.Prompt, behind.Waits, behind.State, behind.Items = "h5", "Then the linter.", "ours", handoff.StatusAccepted, nil
 	w.records = append(w.records, behind)
@@ -77,6 +125,23 @@ func TestPageGivesMoreToWork(t *testing.T) {
 		t.Error("words are offered to go into work that waits")
 	}
 	p.openLine("h3")
+	const unheard = `#card-h3").querySelectorAll(".unheard `
+	p.Until(`[...document.querySelector("` + unheard + `p")].map((l) => l.textContent).join("; ") === "Not heard: “Also run the fuzz tests.”; Not heard: “` + handoff.Clip(evil, maxListPrompt) + `”"`)
+	eval[bool](p, `(document.querySelector("`+unheard+`button")[1].click(), document.querySelector("`+unheard+`button")[1].click(), true)`)
+	p.Shows("Given to bigpc: “And <b>the linter</b>")
+	p.Until(`!document.querySelector("` + unheard + `[aria-disabled]").length`)
+	var given []string
+	for _, line := range w.log() {
+		if strings.HasSuffix(line, evil) {
+			given = append(given, line)
+		}
+	}
+	if len(given) != 1 || !strings.Contains(given[0], "bigpc/api t-auth ") {
+		t.Errorf("gave %q, want the second words once, whole", given)
+	}
+	if eval[bool](p, cardOf("h1")+`.querySelector(".unheard").checkVisibility()`) {
+		t.Error("a card without such words has a place for them")
+	}
 	eval[bool](p, loseAnswer)
 	p.pressIn("h3", "Do it again")
 	p.Shows("Switchboard is not answering.")
@@ -153,36 +218,6 @@ func TestPageCopiesAndReadsAloud(t *testing.T) {
 	}
 	if got := eval[[]string](p, `spoken`); !slices.Equal(got, []string{"(stop)", w.records[2].Spoken, "(stop)", w.records[2].Spoken}) {
 		t.Errorf("read %q", got)
-	}
-	p.quiet()
-}
-
-// Words that work took and never heard stand in its card, and are given once more when the person says so.
-func TestPageSendsUnheardWordsAgain(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	evil := "And <b>the linter</b>, " + strings.Repeat("and once more, ", maxListPrompt/8) + "to the end." // a list cuts it
-	r := &w.records[2]
-	r.Project, r.Outcome, r.Undelivered = "api", handoff.OutcomeInterrupted, []string{"Also run the fuzz tests.", evil}
-	p := loggedIn(t, w, 390, 844, nil)
-	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
-	p.openLine("h3")
-	const unheard = `#card-h3").querySelectorAll(".unheard `
-	p.Until(`[...document.querySelector("` + unheard + `p")].map((l) => l.textContent).join("; ") === "Not heard: “Also run the fuzz tests.”; Not heard: “` + handoff.Clip(evil, maxListPrompt) + `”"`)
-	eval[bool](p, `(document.querySelector("`+unheard+`button")[1].click(), document.querySelector("`+unheard+`button")[1].click(), true)`)
-	p.Shows("Given to bigpc: “And <b>the linter</b>")
-	p.Until(`!document.querySelector("` + unheard + `[aria-disabled]").length`)
-	var given []string
-	for _, line := range w.log() {
-		if strings.HasPrefix(line, "start ") {
-			given = append(given, line)
-		}
-	}
-	if len(given) != 1 || !strings.HasSuffix(given[0], "bigpc/api t-auth "+evil) {
-		t.Errorf("gave %q, want the second words once, whole", given)
-	}
-	if eval[bool](p, cardOf("h1")+`.querySelector(".unheard").checkVisibility()`) {
-		t.Error("a card without such words has a place for them")
 	}
 	p.quiet()
 }

@@ -1,17 +1,16 @@
 package web
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
+
+	"switchboard/web/webtest"
 )
 
 // TestPageForcedColours: where the system takes all colours away, what is allowed, what is pressed and where one is
-// still look unlike their neighbours.
+// still look unlike their neighbours. What is printed is the work, whatever is around it on the screen.
 func TestPageForcedColours(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -19,10 +18,7 @@ func TestPageForcedColours(t *testing.T) {
 	_, base := serve(t, w, withVoice)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	params := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: "active"}, {Name: "prefers-reduced-motion", Value: "reduce"}}}
-	p.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, params)
-		return err
-	}))
+	p.Do(webtest.Call(emulation.SetEmulatedMedia, params))
 	p.loggedIn(base)
 	p.Until(`matchMedia("(forced-colors: active)").matches && document.querySelector(".question:not(.settling)")`)
 	p.Picture("forced")
@@ -45,5 +41,23 @@ func TestPageForcedColours(t *testing.T) {
 	p.Size(390, 844)
 	p.Hit(`document.querySelector('[data-go="work"]')`)
 	p.Picture("forced-phone")
+	p.Size(1440, 900)
+	p.Do(webtest.Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	seen := func(what string) bool {
+		return eval[bool](p, `[...document.querySelectorAll("`+what+`")].some((e) => e.checkVisibility())`)
+	}
+	for what, want := range map[string]bool{".card": true, "#work-title": true, ".top": false, "#talk": false, ".dock": false, "#fleet": false, "#stop-all": false} {
+		if seen(what) != want {
+			t.Errorf("%s is printed: %v", what, !want)
+		}
+	}
+	if eval[bool](p, `document.querySelector("#work .scroll").scrollHeight > document.querySelector("#work .scroll").clientHeight + 1`) {
+		t.Error("a part of the work is cut")
+	}
+	eval[bool](p, `(document.querySelector("[data-go=help]").click(), true)`)
+	p.Until(`document.querySelector(".help-text").checkVisibility()`)
+	if seen(".card") {
+		t.Error("with the help, the work is printed")
+	}
 	p.quiet()
 }

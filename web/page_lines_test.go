@@ -36,89 +36,6 @@ func busyDay(w *world, running, over int) {
 	w.records = append(busy, w.records...)
 }
 
-// A day of 45 running and 500 finished pieces of work is a list of lines of 44 pixels, of which the newest are drawn,
-// and the others as one scrolls. What arrives in a rush is drawn over some frames.
-func TestPageBusyDay(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	busyDay(w, 45, 500)
-	_, base := serve(t, w, withVoice)
-	p := openTab(t, startChromium(t, true), 1440, 900)
-	p.Do(atFirst(`window.stalls = []; new PerformanceObserver((l) => window.stalls.push(...l.getEntries().map((e) => e.duration))).observe({ type: "longtask", buffered: true })`))
-	p.loggedIn(base)
-	p.Until(`document.querySelectorAll("#cards .card").length === 45`)
-	if got := eval[string](p, `[...document.querySelectorAll("#cards .card")].filter((c) => Math.round(c.getBoundingClientRect().height) !== 44).map((c) => c.id).join()`); got != "" {
-		t.Errorf("not 44 pixels high: %s", got)
-	}
-	first := eval[string](p, `((c) => [".line-machine", ".line-asked", ".line-came", ".pill", ".line-stop"].map((s) => c.querySelector(s).textContent).join("; "))(document.querySelector("#card-r1"))`)
-	if first != "laptop; Test the checkout page (1); $ go test ./...; Working; Stop" {
-		t.Errorf("a line tells %q", first)
-	}
-	if drawn := eval[int](p, `document.querySelectorAll("#finished > *").length`); drawn > 100 {
-		t.Errorf("%d finished pieces and headings are drawn at first", drawn)
-	}
-	for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {768, 1024}, {390, 844}, {360, 640}} {
-		p.Size(size[0], size[1])
-		for _, scheme := range []string{"light", "dark"} {
-			p.Scheme(scheme)
-			eval[bool](p, `(document.querySelector("[data-go=work]").click(), document.querySelector(".work .scroll").scrollTo(0, 0), `+frames+`)`)
-			p.look(fmt.Sprintf("busy-%d-%s", size[0], scheme))
-		}
-		eval[bool](p, `(document.querySelector("#finished").scrollIntoView(), `+frames+`)`)
-		p.look(fmt.Sprintf("busy-%d-finished", size[0]))
-	}
-	p.Size(1440, 900)
-	p.Scheme("light")
-	p.axe("a busy day")
-	// As one scrolls, there is the rest.
-	p.Until(`(document.querySelector(".work .scroll").scrollTo(0, 0), document.querySelector(".work .scroll").scrollTo(0, 1e6), document.querySelectorAll("#finished .card").length === 500)`)
-	eval[bool](p, `(document.querySelector(".work .scroll").scrollTo(0, 0), window.stalls.length = 0, true)`)
-	feed := w.feed("owner")
-	for i := range 100 {
-		r := handoff.Record{ID: fmt.Sprint("n", i), Server: "bigpc", Prompt: fmt.Sprintf("More work, %d", i), State: handoff.StatusStarted, CreatedAt: time.Now()}
-		feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: r.ID, Record: &r})
-	}
-	p.Until(`document.querySelectorAll("#cards .card").length === 145`)
-	t.Logf("stalls while 100 arrive: %v", eval[[]float64](p, `stalls`))
-	p.quiet()
-}
-
-// Work opens by its line, whole and by itself where there is little of it, and what is inside is not made before.
-func TestPageLineOpens(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	busyDay(w, 5, 5)
-	p := loggedIn(t, w, 1280, 800, nil)
-	p.Until(`document.querySelectorAll("#cards .card.folded").length === 5 && !document.querySelector("#cards .card-foot")`)
-	p.openLine("r2")
-	p.Until(cardOf("r2") + `.querySelector(".output")?.checkVisibility()`)
-	if got := eval[bool](p, cardOf("r2")+`.querySelector(".card-prompt").checkVisibility()`); got {
-		t.Error("the request is told twice")
-	}
-	eval[bool](p, `(`+cardOf("r2")+`.querySelector(".line-peek").click(), true)`)
-	p.Until(`!` + cardOf("r2") + `.querySelector(".card-body").checkVisibility()`)
-	p.quiet()
-}
-
-// Words that were added to running work are a line of its card with what became of them, and no finished work.
-func TestPageAddedWordsBelongToTheirWork(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	feed := w.feed("owner")
-	p := loggedIn(t, w, 1280, 800, nil)
-	cards := eval[int](p, `document.querySelectorAll(".card").length`)
-	added := handoff.Record{ID: "a1", Server: "bigpc", ThreadID: "t-auth", Title: "auth refactor", Why: handoff.WhyAdded, Prompt: "And compare with last week.", State: handoff.StatusStarted, CreatedAt: time.Now()}
-	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "a1", Record: &added})
-	p.Until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” on its way"`)
-	added.State, added.Outcome, added.EndedAt = handoff.StatusDelivered, handoff.OutcomeResult, new(time.Now())
-	feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: "a1", Record: &added})
-	p.Until(cardOf("h1") + `.querySelector(".added").textContent === "Added: “And compare with last week.” heard just now"`)
-	if got := eval[string](p, `document.querySelectorAll(".card").length + document.querySelector("#urgent").textContent`); !strings.HasPrefix(got, fmt.Sprint(cards)) || strings.Contains(got, "Done") {
-		t.Errorf("it is told as work of its own: %q", got)
-	}
-	p.quiet()
-}
-
 // What waits stands below what it waits for, in its turn. It is dropped, not stopped, and can be worded anew
 // and begun at once.
 func TestPageQueue(t *testing.T) {
@@ -178,30 +95,5 @@ func TestPageQueue(t *testing.T) {
 	p.Shows("This stops what runs there")
 	p.Click("Cancel")
 	p.Until(`!document.querySelector("#confirm").open`)
-	p.quiet()
-}
-
-// Tries of the same stack on one line, tests that fail do not read Done, and what was declined is not green.
-func TestPageOutcomesTellTheTruth(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	finished(w, 6)
-	at := time.Now().Add(-time.Hour)
-	fault := &handoff.RecordError{Code: handoff.CodeAgentFailed, Message: "The agent stopped working."}
-	w.records[0].Prompt, w.records[0].ThreadID = "Push it.", "t-push"
-	w.records[0].Answers = []handoff.RecordAnswer{{Kind: handoff.QuestionCommand, Command: "git push", Decision: handoff.DecisionDecline, By: handoff.ByPage, At: at}}
-	w.records[3].Prompt = "Deploy."
-	w.records = append(w.records, handoff.Record{ID: "try1", Server: "laptop", ThreadID: "t-notes", Prompt: "Deploy.", State: handoff.StatusDelivered, Outcome: handoff.OutcomeFailed, Error: fault, CreatedAt: at, EndedAt: &at})
-	p := loggedIn(t, w, 1280, 800, nil)
-	p.Until(`document.querySelectorAll(".card").length === 6`)
-	pill := func(id string) string {
-		return eval[string](p, `((s) => s.textContent + " " + s.dataset.tone)(`+cardOf(id)+`.querySelector(".pill"))`)
-	}
-	if got := pill("f0") + "; " + pill("f4"); got != "Declined flat; Tests fail warn" {
-		t.Errorf("they read %s", got)
-	}
-	p.Until(cardOf("f3") + `.querySelector(".line-came").textContent === "attempt 2 · Result 3."`)
-	p.openLine("f3")
-	p.Until(cardOf("f3") + `.querySelector(".added[aria-label='Earlier attempts']").textContent === "Attempt 1, 1 hour ago: The agent stopped working."`)
 	p.quiet()
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -72,11 +73,15 @@ func TestPageTabsShareAStream(t *testing.T) {
 	waitFor(t, func() bool { return feed.listening() == 1 })
 }
 
-// The page lists who is logged in, ends another login and its own.
+// The page lists who is logged in, ends another login and its own. The owner has the settings read again, and sees what
+// has changed, what waits for a restart, and what is wrong.
 func TestPageLogins(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
-	s, base := serve(t, w, nil)
+	told, wrong := Reloaded{Did: []string{"mini is added"}, Restart: []string{"redis"}}, error(nil)
+	s, base := serve(t, newWorld(), func(cfg *Config) {
+		cfg.Keys[0].Approve = handoff.ApproveAll
+		cfg.Reload = func(context.Context) (Reloaded, error) { return told, wrong }
+	})
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	phone := tokenOf(t, s, byKey(ownerKey), func(r *http.Request) {
@@ -92,12 +97,18 @@ func TestPageLogins(t *testing.T) {
 	if status := phone.use(s, func(r *http.Request) { r.Host = strings.TrimPrefix(base, "http://") }); status != http.StatusUnauthorized {
 		t.Errorf("the phone: %d", status)
 	}
+	p.Click("Read the settings again")
+	p.Shows("mini is added")
+	p.Shows("needs a restart: redis")
+	wrong = handoff.Fault(handoff.CodeSettings, "switchboard.yaml:3:5: redis is there twice\nswitchboard.yaml:4:1: no", "")
+	p.Click("Read the settings again")
+	p.Shows("switchboard.yaml:4:1: no")
 	p.Click("Log out here")
 	p.Until(`document.querySelector("#login:not([hidden])")`)
 	p.look("logged-out")
 	p.open(base + "/?again")
 	p.Until(`document.querySelector("#login:not([hidden])")`)
-	p.quiet()
+	p.Quiet("401", "422")
 }
 
 // A browser that keeps nothing of the page shows all of it.

@@ -2,13 +2,10 @@ package web
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
-
-	"switchboard/handoff"
 )
 
 // ownPeer keeps the page's own end of the newest call as window.mine.
@@ -70,6 +67,39 @@ const socketSide = `(() => {
   return true;
 })()`
 
+// The end of a call is told once, at once, with its reason where one was given and without a guess; the next one comes
+// up.
+func TestPageTellsHowACallEnds(t *testing.T) {
+	t.Parallel()
+	_, p := openCall(t, true)
+	for _, end := range []struct{ how, told string }{
+		{"broken", "The voice model is away. Wait."},
+		{"gone", "The call was ended by the other side."}, // before its sound came up
+		{"ends", "The call was ended by the other side."}, // before its events flow
+		{"up", "Switchboard is shutting down. Call again in a moment."},
+	} {
+		eval[bool](p, `(far.channel = null, far.`+end.how+` = true)`)
+		p.Click("Call")
+		if end.how == "up" {
+			p.Until(`far.channel?.readyState === "open"`)
+			p.Status("bigpc and laptop are working")
+			eval[bool](p, `(far.say({ type: "error", error: { code: "shutdown", message: "Switchboard is shutting down.", next: "Call again in a moment." } }), far.channel.close(), far.live = "", true)`)
+		}
+		p.Until(`document.querySelector(".toast") && !document.querySelector("#status-text").textContent.includes("Connecting")`)
+		if got := eval[string](p, `[...document.querySelectorAll(".toast-words")].map((t) => t.innerText.replace(/\s+/g, " ")).join("; ")`); !strings.HasPrefix(got, end.told) || strings.Contains(got, "firewall") || strings.Contains(got, ";") {
+			t.Errorf("%q: it tells %q", end.how, got)
+		}
+		p.Status("Not in a call")
+		p.Click("Dismiss")
+		eval[bool](p, `(far.broken = far.gone = far.ends = false, true)`)
+		p.Click("Call")
+		p.Until(`far.channel?.readyState === "open"`)
+		p.Click("Hang up")
+		p.Status("Not in a call")
+	}
+	p.quiet()
+}
+
 // A call whose sound never comes up is one call: the page does not open another one again and again.
 func TestPageCallIsBlocked(t *testing.T) {
 	t.Parallel()
@@ -123,64 +153,8 @@ func TestPageCallComesBackClean(t *testing.T) {
 	p.quiet()
 }
 
-// A call that the other side ends before its events flow is told so, at once and without a guess.
-func TestPageCallEndsWhileConnecting(t *testing.T) {
-	t.Parallel()
-	_, p := openCall(t, true)
-	eval[bool](p, `(far.ends = true)`)
-	p.Click("Call")
-	p.Shows("The call was ended by the other side.")
-	p.Status("Not in a call")
-	if eval[bool](p, `document.body.innerText.includes("firewall")`) {
-		t.Error("a firewall is blamed")
-	}
-	eval[bool](p, `(far.ends = false, true)`)
-	p.Click("Call")
-	p.Until(`far.channel?.readyState === "open"`)
-	p.quiet()
-}
-
-// A call that is gone before its sound came up is told so as soon as Switchboard knows, not as a firewall's doing.
-func TestPageCallIsGoneBeforeTheSound(t *testing.T) {
-	t.Parallel()
-	_, p := openCall(t, true)
-	eval[bool](p, `(far.gone = true)`)
-	p.Click("Call")
-	p.Until(`document.querySelector(".toast") && !document.querySelector("#status-text").textContent.includes("Connecting")`)
-	if text := eval[string](p, `document.querySelector(".toast").innerText`); !strings.Contains(text, "The call was ended by the other side.") {
-		t.Errorf("it says %q", text)
-	}
-	p.Status("Not in a call")
-	eval[bool](p, `(far.gone = false, true)`)
-	p.Click("Call")
-	p.Until(`far.channel?.readyState === "open"`)
-	p.quiet()
-}
-
-// While Switchboard is gone, nobody knows what its machines do, and the page does not claim to.
-func TestPageKnowsNothingOfMachinesWhenSwitchboardIsGone(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	w.questions = nil
-	o := newOutage(t)
-	_, base := serveBehind(t, w, nil, o.behind)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
-	const pills = `[...new Set([...document.querySelectorAll(".machine .pill")].map((e) => e.textContent))].join()`
-	p.Until(pills + `.includes("Working")`)
-	p.OpenMachines()
-	o.begin()
-	p.Shows("The connection to Switchboard is lost.")
-	p.Until(pills + ` === "Unknown"`)
-	if eval[bool](p, `[...document.querySelectorAll(".machine-doing, .machine-problem")].some((e) => e.checkVisibility())`) {
-		t.Error("it tells what the machines do")
-	}
-	o.end()
-	p.Until(pills + `.includes("Working")`)
-}
-
 // After an outage the history is read again by itself. While it lasts, work tells when it was seen last and offers
-// nothing to press; a call that it ended leaves a line.
+// nothing to press, nobody claims to know what the machines do, and a call that it ended leaves a line.
 func TestPageOutage(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -194,10 +168,17 @@ func TestPageOutage(t *testing.T) {
 	p.Until(`far.channel?.readyState === "open"`)
 	p.Until(`document.querySelector("#status").dataset.tone !== "wait"`)
 	eval[bool](p, `(far.live = "", far.channel.close(), true)`)
+	const pills = `[...new Set([...document.querySelectorAll(".machine .pill")].map((e) => e.textContent))].join()`
+	p.Until(pills + `.includes("Working")`)
+	p.OpenMachines()
 	p.Until(`[...document.querySelectorAll(".line.note")].at(-1)?.textContent.startsWith("The call was ended by the other side.")`)
 	o.begin()
 	p.Shows("The connection to Switchboard is lost.")
 	p.Until(cardOf("h1") + `.querySelector(".pill").textContent.startsWith("Last seen ")`)
+	p.Until(pills + ` === "Unknown"`)
+	if eval[bool](p, `[...document.querySelectorAll(".machine-doing, .machine-problem")].some((e) => e.checkVisibility())`) {
+		t.Error("it tells what the machines do")
+	}
 	if got := eval[string](p, `[...document.querySelectorAll(".card:not(.over) :is(.line-stop, .card-foot button), #stop-all, .question button:not([aria-disabled])")].filter((b) => b.checkVisibility()).map((b) => b.textContent).join()`); got != "" {
 		t.Errorf("it offers %s", got)
 	}
@@ -208,20 +189,7 @@ func TestPageOutage(t *testing.T) {
 	o.end()
 	p.Until(`document.querySelectorAll("#history .past-work").length === 3`)
 	p.Until(cardOf("h1") + `.querySelector(".pill").textContent === "Working"`)
-}
-
-// "Show" on a machine that is lost leads to it.
-func TestPageShowsTheLostMachine(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	for i := range 12 {
-		w.servers = append([]handoff.ServerInfo{{Name: fmt.Sprint("box", i), Kind: "codex", Health: handoff.HealthUp}}, w.servers...)
-	}
-	p := loggedIn(t, w, 1280, 800, nil)
-	p.Click("Show: mini is offline")
-	p.Until(`((r, box) => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)(document.querySelector("#machine-mini").closest(".machine").getBoundingClientRect(), document.querySelector("#fleet .scroll").getBoundingClientRect())`)
-	p.Until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
-	p.quiet()
+	p.Until(pills + `.includes("Working")`)
 }
 
 // An outage is when Switchboard is gone: its streams end, and nothing is answered.
@@ -266,24 +234,6 @@ func (o *outage) behind(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(rw, r.WithContext(ctx))
 	})
-}
-
-// TestPageAsksForMissingWorkAgain: a list that lacks what was done before a restart says so, and is read again by
-// itself.
-func TestPageAsksForMissingWorkAgain(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	former := w.records
-	w.records, w.questions, w.unread = nil, nil, handoff.Fault(handoff.CodeStoreDown, "", "")
-	p := loggedIn(t, w, 1280, 800, nil)
-	p.Shows("Work from before the restart cannot be read yet.")
-	if eval[bool](p, `document.querySelector("#no-work").checkVisibility()`) {
-		t.Error("it says that there is no work")
-	}
-	p.Picture("incomplete")
-	w.change(func(w *world) { w.records, w.unread = former, nil })
-	p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#banner").textContent === ""`)
-	p.quiet()
 }
 
 // While the work is still being read, the page neither says that there is none nor rings for what was open before it.

@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -93,7 +92,7 @@ func TestPageQuestionIsSeenEverywhere(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	p := loggedIn(t, w, 1440, 900, nil)
-	for _, size := range [][2]int64{{1440, 900}, {1024, 768}, {768, 1024}, {390, 844}, {360, 640}} {
+	for _, size := range [][2]int64{{1440, 900}, {768, 1024}, {360, 640}} {
 		p.Size(size[0], size[1])
 		for _, area := range []string{"talk", "work", "fleet", "sessions", "history", "settings", "help"} {
 			eval[bool](p, `(document.querySelector("[data-go=`+area+`]").click(), `+frames+`)`)
@@ -112,58 +111,7 @@ func TestPageQuestionIsSeenEverywhere(t *testing.T) {
 	p.quiet()
 }
 
-// The title of a question says what it is, and its command stands without the shell that an agent wraps around it.
-func TestPageQuestionSaysWhatItIs(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	w.questions[0].Command = "/bin/bash -lc 'git push origin main'"
-	evil := w.questions[0]
-	evil.ID, evil.Command, evil.Asked = "q2", `bash -lc "echo $(rm -rf ~)"`, evil.Asked.Add(time.Second)
-	w.questions = append(w.questions, evil)
-	p := loggedIn(t, w, 1280, 800, nil)
-	got := eval[string](p, `[...document.querySelectorAll(".question")].map((q) => q.querySelector("h3").textContent + ": " + q.querySelector("pre").textContent).join("; ")`)
-	if got != `laptop asks to run git push: git push origin main; laptop asks to run a command: bash -lc "echo $(rm -rf ~)"` {
-		t.Errorf("it reads %s", got)
-	}
-	p.quiet()
-}
-
 // badged has the page keep the number on the app's icon where a test finds it.
 func badged() chromedp.Action[chromedp.Void] {
 	return atFirst(`window.badge = 0; navigator.setAppBadge = async (n) => { window.badge = n; }; navigator.clearAppBadge = async () => { window.badge = 0; };`)
-}
-
-// A question says how risky a yes is and when it is given up.
-func TestPageTellsTheRisk(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	w.questions[0].Risk, w.questions[0].GivesUp = "medium", time.Now().Add(25*time.Minute+20*time.Second)
-	p := loggedIn(t, w, 1280, 800, nil)
-	p.Shows("Medium risk: it builds, edits, fetches or pushes, as is usual.")
-	p.Shows("Declined in 25 minutes if nobody answers.")
-	if marks := eval[[]string](p, `[...new Set([...document.querySelectorAll(".pill")].map((e) => e.textContent + " " + getComputedStyle(e, "::before").content.split(" / ")[0]))].sort()`); strings.Join(marks, ";") != `Failed "!";Needs you "?";Offline "!";Tests fail "✗";Working "●"` {
-		t.Errorf("words and marks: %q", marks)
-	}
-}
-
-// The page is an app that can be installed: its manifest and what it names are there, of the kinds they say.
-func TestPageInstalls(t *testing.T) {
-	t.Parallel()
-	_, base := serve(t, newWorld(), nil)
-	p := openTab(t, startChromium(t, true), 800, 600)
-	p.open(base)
-	got := eval[[]string](p, `(async () => {
-	  const link = document.querySelector("link[rel=manifest]").href;
-	  const answer = await fetch(link);
-	  const manifest = await answer.json();
-	  const icons = await Promise.all(manifest.icons.map(async (i) => {
-	    const picture = await createImageBitmap(await (await fetch(new URL(i.src, link))).blob()).catch(() => null);
-	    return [i.type, i.purpose, i.type === "image/png" && picture.width + "x" + picture.height === i.sizes].join();
-	  }));
-	  return [answer.headers.get("content-type"), manifest.display, manifest.start_url, ...icons];
-	})()`)
-	want := []string{"application/manifest+json", "standalone", "/", "image/png,,true", "image/png,,true", "image/png,maskable,true", "image/svg+xml,,false"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
 }

@@ -1,25 +1,28 @@
 package web
 
 import (
-	"context"
 	"testing"
 
 	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
+
+	"switchboard/web/webtest"
 )
 
 // notifications sets what the person said to the browser's own question.
 func (p *tab) notifications(setting browser.PermissionSetting) {
 	p.T.Helper()
-	p.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: setting, BrowserContextID: chromedp.FromContext(ctx).BrowserContextID})
-		return err
-	}))
+	params := browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: setting,
+		BrowserContextID: chromedp.FromContext(p.Ctx).BrowserContextID,
+	}
+	p.Do(webtest.Call(browser.SetPermission, params))
 }
 
 // The switch says where the browser's own question stands: blocked, asked, closed without an answer; and when it
-// was allowed and nobody delivers. The keyboard stays on it.
+// was allowed and nobody delivers. The keyboard stays on it. A notification is shown by the worker that runs, and
+// pressed: "decline" declines, "open" and the notification itself bring the page to what needs its person, and nothing
+// there allows.
 func TestPageAsksToNotify(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -48,4 +51,27 @@ func TestPageAsksToNotify(t *testing.T) {
 	p.Shows("The browser's push service does not answer.")
 	p.Until(`!` + box + `.checked && document.activeElement === ` + box)
 	p.look("notify-no-service")
+
+	eval[bool](p, pushService)
+	p.Until(`!` + box + `.disabled`)
+	eval[bool](p, `(`+box+`.click(), true)`)
+	p.Until(`navigator.serviceWorker.controller?.state === "activated"`)
+	worker := p.worker()
+	if shown := eval[string](worker, delivered); shown != "bigpc: auth|May it push?|Open|Decline" {
+		t.Errorf("it shows %q", shown)
+	}
+	eval[bool](worker, pressed+`("decline")`)
+	w.logged(t, "decide owner q1 decline")
+	for _, action := range []string{"open", ""} {
+		eval[string](worker, `registration.getNotifications().then((all) => { for (const n of all) n.close(); return ""; })`)
+		waitFor(t, func() bool {
+			return eval[int](worker, `registration.getNotifications().then((all) => all.length)`) == 0
+		})
+		eval[string](worker, delivered)
+		eval[bool](p, `(document.querySelector("[data-go=help]").click(), true)`)
+		p.Until(`document.body.dataset.area === "help"`)
+		eval[bool](worker, pressed+`("`+action+`")`)
+		p.Until(`document.body.dataset.area === "work"`)
+	}
+	w.onlyDeclined(t)
 }

@@ -35,7 +35,9 @@ func TestPagePiece(t *testing.T) {
 			p.Press("\r")
 			p.Until(`location.hash === "#work/` + id + `" && document.activeElement.id === "piece-title" && document.querySelector("#piece .answer table")`)
 			p.look(fmt.Sprint("piece-", size[0]))
-			p.axe("the page of a piece")
+			if size[0] == 390 {
+				p.axe("the page of a piece")
+			}
 			order := `[...document.querySelectorAll("#piece .answer, #piece .piece-part:not([hidden])")].map((e) => e.getAttribute("aria-label") ?? "Answer").join()`
 			if got := eval[string](p, order); got != "Answer,Log" {
 				t.Errorf("it shows %s", got)
@@ -92,7 +94,6 @@ func TestPagePieceTakesWords(t *testing.T) {
 	}
 	eval[bool](p, `(location.hash = "#work/h2", true)`)
 	p.Until(`document.querySelector("#piece-asks .question:not(.settling, .elsewhere)")`)
-	p.axe("a piece that asks")
 	p.Click("Decline")
 	w.logged(t, "decide owner q1 decline")
 	p.quiet()
@@ -104,7 +105,7 @@ func TestPagePieceLog(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	w.records[0].LeftOut = 17
-	w.records[0].Items[4].Output = strings.Repeat("ok\n", maxItems/6) // too much for one answer
+	w.records[0].Items[4].Output = strings.Repeat(strings.Repeat("o", 99)+"\n", maxItems/200) // too much for one answer
 	w.records[0].Items = append(w.records[0].Items, handoff.RecordItem{ID: "i9", Kind: handoff.ItemCommand, Text: "git status", State: "done", Output: strings.Repeat("x", maxItems/2+maxItems/4)})
 	p := loggedIn(t, w, 1280, 800, sceneOfSeveral)
 	eval[bool](p, `(location.hash = "#work/h1", true)`)
@@ -112,7 +113,7 @@ func TestPagePieceLog(t *testing.T) {
 	p.Until(`[...document.querySelectorAll("#piece .step")].some((s) => s.textContent.includes("go test ./auth/...") && s.textContent.includes("A part of this is left out here."))`)
 	const cut = `[...document.querySelectorAll("#piece .step")].find((s) => s.textContent.includes("go test ./auth/..."))`
 	eval[bool](p, `(`+cut+`.querySelector(".left-out button").click(), true)`)
-	p.Until(fmt.Sprintf(`%s.querySelector(".output").textContent.length === %d`, cut, 3*(maxItems/6)))
+	p.Until(fmt.Sprintf(`%s.querySelector(".output").textContent.length === %d`, cut, 100*(maxItems/200)))
 	eval[bool](p, `((f) => { f.value = "STATUS"; f.dispatchEvent(new Event("input")); return true; })(document.querySelector("#piece .log input"))`)
 	p.Until(`document.querySelectorAll("#piece .log .step").length === 1 && document.querySelector("#piece .log [role=status]").textContent === "1 of 6"`)
 	p.quiet()

@@ -33,31 +33,13 @@ func (w *world) onlyDeclined(t *testing.T) {
 	}
 }
 
-// TestPageRemovesAWorktree: a session with a worktree can lose it, after one more question.
-func TestPageRemovesAWorktree(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	name := handoff.WorktreeName("fix the upload", "1")
-	w.mu.Lock()
-	w.sessions.Items[0].Worktree = handoff.WorktreeAt("/home/me/src/api-worktrees/" + name)
-	title := w.sessions.Items[0].Title
-	w.mu.Unlock()
-	_, base := serve(t, w, nil)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
-	p.Click("Sessions")
-	p.Until(`[...document.querySelectorAll("#sessions .row button")].filter((b) => b.textContent === "Remove worktree" && b.checkVisibility()).length === 1`)
-	p.Click("Remove the worktree of " + title)
-	p.Shows("switchboard/" + name + " goes with it")
-	p.Click("Remove worktree")
-	w.logged(t, "worktree removed owner bigpc "+w.sessions.Items[0].ID)
-	p.Shows("The worktree is removed.")
-}
-
-// The sessions of all machines: found by words, put to use and taken out of it with a way back, archived likewise.
+// The sessions of all machines: found by words, put to use and taken out of it with a way back, archived likewise. One
+// with a worktree can lose it, after one more question. One is read further back, to its beginning.
 func TestPageSessions(t *testing.T) {
 	t.Parallel()
 	w := newScene()
+	tree := handoff.WorktreeName("fix the upload", "1")
+	w.sessions.Items[0].Worktree = handoff.WorktreeAt("/home/me/src/api-worktrees/" + tree)
 	_, base := serve(t, w, nil)
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
@@ -67,6 +49,21 @@ func TestPageSessions(t *testing.T) {
 	p.Until(`document.querySelector("#sessions .pill[data-tone=busy]").textContent === "Working"`)
 	p.Scheme("light")
 	p.look("sessions")
+	p.Until(`[...document.querySelectorAll("#sessions .row button")].filter((b) => b.textContent === "Remove worktree" && b.checkVisibility()).length === 1`)
+	p.Click("Remove the worktree of auth refactor")
+	p.Shows("switchboard/" + tree + " goes with it")
+	p.Click("Remove worktree")
+	w.logged(t, "worktree removed owner bigpc t-auth")
+	p.Shows("The worktree is removed.")
+	eval[bool](p, `(document.querySelector("#sessions .row-open").click(), true)`)
+	p.Click("Show earlier lines (31 or more)")
+	w.logged(t, `"Limit":200`)
+	w.change(func(w *world) {
+		w.transcr.More, w.transcr.Lines = 0, append([]handoff.Line{{Role: "user", Text: "The very first words."}}, w.transcr.Lines...)
+	})
+	p.Until(`(document.querySelector(".earlier")?.click(), document.querySelector("#reader-lines").innerText.includes("very first"))`)
+	p.Shows("This is where it begins.")
+	p.Click("Close")
 	p.Do(chromedp.Focus(chromedp.ID("sessions-search")))
 	p.Press("u", "p", "l")
 	w.logged(t, `"Text":"upl"`)
@@ -144,25 +141,8 @@ func TestPageSessionsToTheOldest(t *testing.T) {
 	p.quiet()
 }
 
-// A session is read further and further back, to its beginning, and what was read stays in sight.
-func TestPageReadsToTheBeginning(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	p := loggedIn(t, w, 1280, 800, nil)
-	p.Click("Sessions")
-	p.Until(`document.querySelector("#sessions .row-open")`)
-	eval[bool](p, `(document.querySelector("#sessions .row-open").click(), true)`)
-	p.Click("Show earlier lines (31 or more)")
-	w.logged(t, `"Limit":200`)
-	w.change(func(w *world) {
-		w.transcr.More, w.transcr.Lines = 0, append([]handoff.Line{{Role: "user", Text: "The very first words."}}, w.transcr.Lines...)
-	})
-	p.Until(`(document.querySelector(".earlier")?.click(), document.querySelector("#reader-lines").innerText.includes("very first"))`)
-	p.Shows("The very first words.")
-	p.Shows("This is where it begins.")
-}
-
 // How a machine is set up stands on its card, it is asked something now, and one that is down says how to start it.
+// "Show" on a machine that is lost leads to it.
 func TestPageMachineSetup(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -171,7 +151,13 @@ func TestPageMachineSetup(t *testing.T) {
 		{Name: "bigpc", Address: "ws://127.0.0.1:4500", Directory: "/home/me/src", Sandbox: "workspace-write", Approval: "on-request", Ceiling: "workspace-write", VoiceApprovals: "low", Seen: time.Now()},
 		{Name: "mini", Address: "ws://127.0.0.1:4503", Start: "codex app-server --listen ws://127.0.0.1:4503", VoiceApprovals: "none", Seen: time.Now().Add(-2 * time.Hour), NextTry: time.Now().Add(10 * time.Minute)},
 	}
+	for i := range 12 {
+		w.servers = append([]handoff.ServerInfo{{Name: fmt.Sprint("box", i), Kind: "codex", Health: handoff.HealthUp}}, w.servers...)
+	}
 	p := loggedIn(t, w, 1280, 800, nil)
+	p.Click("Show: mini is offline")
+	p.Until(`((r, box) => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)(document.querySelector("#machine-mini").closest(".machine").getBoundingClientRect(), document.querySelector("#fleet .scroll").getBoundingClientRect())`)
+	p.Until(`document.activeElement === document.querySelector("#machine-mini").closest(".machine")`)
 	p.OpenMachines()
 	p.Shows("Start its agent server there: codex app-server --listen ws://127.0.0.1:4503")
 	p.Shows("Behind a tunnel, use the port that it leads to.")

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"testing"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
@@ -30,41 +29,6 @@ const pressed = `(async (action) => {
   dispatchEvent(new NotificationEvent("notificationclick", { notification: shown, action }));
   return true;
 })`
-
-// A notification of the browser is shown by the worker that runs, and pressed: "decline" declines, "open" and the
-// notification itself bring the page to what needs its person, and nothing there allows.
-func TestPageNotificationIsPressed(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	_, base := serve(t, w, nil)
-	p := openTab(t, chromiums.StartWhole(t), 1280, 800)
-	p.loggedIn(base)
-	p.Do(allow(browser.PermissionTypeNotifications))
-	eval[bool](p, pushService)
-	p.Click("Settings")
-	const box = `[...document.querySelectorAll("#settings .check")].find((l) => l.textContent.includes("Notify me")).querySelector("input")`
-	p.Until(`!` + box + `.disabled`)
-	eval[bool](p, `(`+box+`.click(), true)`)
-	p.Until(`navigator.serviceWorker.controller?.state === "activated"`)
-	worker := p.worker()
-	if shown := eval[string](worker, delivered); shown != "bigpc: auth|May it push?|Open|Decline" {
-		t.Errorf("it shows %q", shown)
-	}
-	eval[bool](worker, pressed+`("decline")`)
-	w.logged(t, "decide owner q1 decline")
-	for _, action := range []string{"open", ""} {
-		eval[string](worker, `registration.getNotifications().then((all) => { for (const n of all) n.close(); return ""; })`)
-		waitFor(t, func() bool {
-			return eval[int](worker, `registration.getNotifications().then((all) => all.length)`) == 0
-		})
-		eval[string](worker, delivered)
-		p.Click("Help")
-		p.Until(`document.body.dataset.area === "help"`)
-		eval[bool](worker, pressed+`("`+action+`")`)
-		p.Until(`document.body.dataset.area === "work"`)
-	}
-	w.onlyDeclined(t)
-}
 
 // allow lets the page of a tab do what a person would be asked about.
 func allow(what ...browser.PermissionType) chromedp.Action[chromedp.Void] {

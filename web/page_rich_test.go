@@ -16,7 +16,7 @@ const report = "## Migration report\n\nI moved the **checkout flow** to the new 
 	`<button class="button primary" id="say" data-decision="accept" onclick="document.title='owned'">Allow once</button>` + "\n\n<img src=x onerror=\"document.title='owned'\">\n"
 
 // TestPageShowsAnswersAsTheyAreMeant: in work and in sessions, with nothing that an agent could pass off as the page's
-// own.
+// own. What is saved of them is still Markdown; a picture in it is a link, and HTML is text.
 func TestPageShowsAnswersAsTheyAreMeant(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -37,14 +37,27 @@ func TestPageShowsAnswersAsTheyAreMeant(t *testing.T) {
 		if got != want {
 			t.Errorf("in %s\ngot  %s\nwant %s", in, got, want)
 		}
-		p.axe(in)
 	}
 	p.openLine("h3")
 	held(`"#card-h3 .answer-text"`)
+	p.axe("an answer")
 	eval[bool](p, `reached("store.js").then(() => { location.hash = "#sessions/bigpc/t-auth"; return true; })`)
 	p.Until(`document.querySelector("#reader[open] .rich")`)
 	held(`"#reader-lines .read:last-child .rich"`)
 	p.Press("\x1b")
+	for _, row := range [][2]string{
+		{"plain *as* it is", "plain *as* it is"},
+		{"a ![chart](https://example.com/c.png) b", "a [Picture: chart](<https://example.com/c.png>) b"},
+		{"<img src=x> **b** `<i>`", `\<img src=x> **b** ` + "`<i>`"},
+		{"# H <\n\n1. a\n   - b\n\n> q\n\n| a | b |\n|---|--:|\n| x | `y` |\n\n```go\nf()\n```", "# H \\<\n\n1. a\n\n   - b\n\n> q\n\n| a | b |\n|---|--:|\n| x | `y` |\n\n```go\nf()\n```"},
+		{"\\`![x](https://example.com/a)\\`", "\\`[Picture: x](<https://example.com/a>)\\`"},
+	} {
+		text, err := json.Marshal(row[0])
+		must(t, err)
+		if got := eval[string](p, `reached("rich-markdown.js").then((m) => m.harmless(`+string(text)+`))`); got != row[1] {
+			t.Errorf("%q is saved as %q, want %q", row[0], got, row[1])
+		}
+	}
 	p.quiet()
 }
 
@@ -63,27 +76,6 @@ func TestRender(t *testing.T) {
 		rec := ask(s, "POST", "/fleet/render", row.body, nil)
 		if rec.Code != row.status || !strings.Contains(rec.Body.String(), row.want) {
 			t.Errorf("%.40s: %d %.300s", row.body, rec.Code, rec.Body)
-		}
-	}
-}
-
-// TestPageSavesNothingThatLoads: what is saved is still Markdown; a picture in it is a link, and HTML is text.
-func TestPageSavesNothingThatLoads(t *testing.T) {
-	t.Parallel()
-	_, base := serve(t, newWorld(), nil)
-	p := openTab(t, startChromium(t, true), 800, 600)
-	p.loggedIn(base)
-	for _, row := range [][2]string{
-		{"plain *as* it is", "plain *as* it is"},
-		{"a ![chart](https://example.com/c.png) b", "a [Picture: chart](<https://example.com/c.png>) b"},
-		{"<img src=x> **b** `<i>`", `\<img src=x> **b** ` + "`<i>`"},
-		{"# H <\n\n1. a\n   - b\n\n> q\n\n| a | b |\n|---|--:|\n| x | `y` |\n\n```go\nf()\n```", "# H \\<\n\n1. a\n\n   - b\n\n> q\n\n| a | b |\n|---|--:|\n| x | `y` |\n\n```go\nf()\n```"},
-		{"\\`![x](https://example.com/a)\\`", "\\`[Picture: x](<https://example.com/a>)\\`"},
-	} {
-		text, err := json.Marshal(row[0])
-		must(t, err)
-		if got := eval[string](p, `reached("rich-markdown.js").then((m) => m.harmless(`+string(text)+`))`); got != row[1] {
-			t.Errorf("%q is saved as %q, want %q", row[0], got, row[1])
 		}
 	}
 }

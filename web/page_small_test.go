@@ -11,8 +11,9 @@ import (
 	"switchboard/handoff"
 )
 
-// A page that was loaded during work shows the machine ready when the work has ended, and a list of sessions
-// that is open is read anew.
+// A page that was loaded during work shows the machine ready when the work has ended, and a list of sessions that is
+// open is read anew. While a pointer moves in the list no row moves: what ends stays where it is, and what comes waits
+// a moment.
 func TestPageLoadedDuringWork(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -28,10 +29,22 @@ func TestPageLoadedDuringWork(t *testing.T) {
 	w.sessions.Items[0].Age = "a moment ago"
 	record := w.records[0]
 	w.mu.Unlock()
-	record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, handoff.OutcomeResult, new(time.Now())
-	w.feed("owner").Publish(handoff.PageEvent{Kind: "handoff", Record: &record})
+	const order = `[...document.querySelectorAll("#cards .card")].map((c) => c.id).join()`
+	p.Until(order + ` === "card-h1,card-h2"`)
+	eval[bool](p, `(window.pointing = setInterval(() => document.querySelector("#card-h1").dispatchEvent(new PointerEvent("pointermove", { bubbles: true })), 20), `+frames+`)`)
+	ends, comes := record, w.records[1]
+	ends.State, ends.Outcome, ends.EndedAt, ends.Items = handoff.StatusDelivered, handoff.OutcomeResult, new(time.Now()), nil
+	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: ends.ID, Record: &ends})
+	comes.ID, comes.CreatedAt, comes.Items = "h9", time.Now(), nil
+	w.feed("owner").Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: comes.ID, Record: &comes})
+	p.Until(`document.querySelector("#card-h1 .pill").textContent === "Done"`)
+	if got := eval[string](p, order); got != "card-h1,card-h2" {
+		t.Errorf("under the pointer: %s", got)
+	}
 	p.Until(pill + ` === "Ready"`)
 	p.Shows("a moment ago")
+	eval[bool](p, `(clearInterval(pointing), true)`)
+	p.Until(order + ` === "card-h9,card-h2"`)
 	p.quiet()
 }
 
@@ -158,20 +171,24 @@ func TestPageGreetingMovesNoChips(t *testing.T) {
 	w := newScene()
 	w.records, w.questions = nil, nil
 	const tops = `[...document.querySelectorAll(".chip")].map((c) => Math.round(c.getBoundingClientRect().top)).join()`
-	for _, size := range [][2]int64{{1280, 940}, {390, 844}, {320, 640}, {844, 390}} {
-		p := loggedIn(t, w, size[0], size[1], withVoice)
-		p.Until(`document.querySelector(".chip")?.checkVisibility()`)
-		before := eval[string](p, tops)
-		const words = "Here the machines are simulated, and I understand a few sentences. "
-		for said := words; len(said) < 4*len(words); said += words {
-			p.talk(`[{ type: "response.output_audio_transcript.delta", response_id: "r1", item_id: "v1",
-			  delta: "` + words + `" }]`)
+	p := loggedIn(t, w, 1280, 940, withVoice)
+	p.Until(`document.querySelector(".chip")?.checkVisibility()`)
+	before := map[int64]string{}
+	const words = "Here the machines are simulated, and I understand a few sentences. "
+	for said := ""; len(said) < 4*len(words); said += words {
+		if said != "" {
+			p.talk(`[{ type: "response.output_audio_transcript.delta", response_id: "r1", item_id: "v1", delta: "` + words + `" }]`)
 			p.Until(`document.querySelector(".line.voice").textContent.includes("` + said + `")`)
-			if now := eval[string](p, tops); now != before {
-				t.Errorf("at %v: %s, then %s", size, before, now)
-			}
 		}
-		p.Picture(fmt.Sprintf("greeting-%d", size[0]))
+		for _, size := range [][2]int64{{1280, 940}, {390, 844}, {320, 640}, {844, 390}} {
+			p.Size(size[0], size[1])
+			now := eval[string](p, tops)
+			if was, ok := before[size[0]]; ok && now != was {
+				t.Errorf("at %v: %s, then %s", size, was, now)
+			}
+			before[size[0]] = now
+			p.Picture(fmt.Sprintf("greeting-%d", size[0]))
+		}
 	}
 }
 

@@ -18,9 +18,10 @@ const soundThread = `(async (rate) => {
   return true;
 })`
 
-// TestPageHears: what the microphone heard at 48 or 44.1 kHz arrives at 24 kHz as loud and as high as it was, and
-// without what 24 kHz cannot carry.
-func TestPageHears(t *testing.T) {
+// TestPageSound: what the microphone heard at 48 or 44.1 kHz arrives at 24 kHz as loud and as high as it was, and
+// without what 24 kHz cannot carry. Responses are heard one after the other, and the player tells how much was heard of
+// what it drops.
+func TestPageSound(t *testing.T) {
 	t.Parallel()
 	_, base := serve(t, newWorld(), func(*Config) {})
 	p := openTab(t, startChromium(t, true), 800, 600)
@@ -50,16 +51,6 @@ func TestPageHears(t *testing.T) {
 			}
 		}
 	}
-	p.quiet()
-}
-
-// TestPagePlays: responses are heard one after the other, and the player tells how much was heard of what it drops.
-func TestPagePlays(t *testing.T) {
-	t.Parallel()
-	_, base := serve(t, newWorld(), func(*Config) {})
-	p := openTab(t, startChromium(t, true), 800, 600)
-	p.open(base)
-	eval[bool](p, soundThread+`(24000)`)
 	eval[bool](p, `(() => {
 	  window.player = new parts.player();
 	  window.give = (data) => player.port.onmessage({ data });

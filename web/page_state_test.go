@@ -12,12 +12,27 @@ import (
 // A moduleRow is an expression over a module m of the page, and what it gives as JSON.
 type moduleRow struct{ name, module, expression, want string }
 
-// TestPageModules runs the page's pure modules on tables, in the browser that they are for.
+// TestPageModules runs the page's pure modules on tables, in the browser that they are for. The page is an app that can
+// be installed: its manifest and what it names are there, of the kinds they say.
 func TestPageModules(t *testing.T) {
 	t.Parallel()
 	_, base := serve(t, newWorld(), nil)
 	p := openTab(t, startChromium(t, true), 800, 600)
 	p.open(base)
+	app := eval[[]string](p, `(async () => {
+	  const link = document.querySelector("link[rel=manifest]").href;
+	  const answer = await fetch(link);
+	  const manifest = await answer.json();
+	  const icons = await Promise.all(manifest.icons.map(async (i) => {
+	    const picture = await createImageBitmap(await (await fetch(new URL(i.src, link))).blob()).catch(() => null);
+	    return [i.type, i.purpose, i.type === "image/png" && picture.width + "x" + picture.height === i.sizes].join();
+	  }));
+	  return [answer.headers.get("content-type"), manifest.display, manifest.start_url, ...icons];
+	})()`)
+	want := []string{"application/manifest+json", "standalone", "/", "image/png,,true", "image/png,,true", "image/png,maskable,true", "image/svg+xml,,false"}
+	if !slices.Equal(app, want) {
+		t.Errorf("the app: %q", app)
+	}
 	for _, row := range slices.Concat(stateRows, wordRows) {
 		t.Run(row.name, func(t *testing.T) {
 			p.T = t

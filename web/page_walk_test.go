@@ -2,6 +2,8 @@ package web
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 const where = `(() => {
   const e = document.activeElement;
   if (!e || e === document.body) return { at: "", wrong: "" };
+  const again = walked.includes(e) || !walked.push(e);
   const name = e.getAttribute("aria-label") || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent || e.labels?.[0]?.textContent || e.textContent || e.id;
   const r = e.getBoundingClientRect(), style = getComputedStyle(e), wrong = [];
   let [top, bottom] = [Math.max(0, r.top), Math.min(innerHeight, r.bottom)];
@@ -22,12 +25,12 @@ const where = `(() => {
   if (bottom - top < Math.min(16, r.height / 2) || r.right < 4 || r.left > innerWidth - 4) wrong.push("is out of sight");
   if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) wrong.push("shows no focus");
   if (!name.trim()) wrong.push("has no name");
-  return { at: name.trim().replace(/\s+/g, " ").slice(0, 60) + " <" + e.tagName.toLowerCase() + ">", wrong: wrong.join(", "), top: r.top, left: r.left };
+  return { at: name.trim().replace(/\s+/g, " ").slice(0, 60) + " <" + e.tagName.toLowerCase() + ">", wrong: wrong.join(", "), again };
 })()`
 
 type place struct {
 	At, Wrong string
-	Top, Left float64
+	Again     bool // it was there before
 }
 
 // walk goes through all that the keyboard reaches, once around, and holds each to a focus that is seen.
@@ -39,13 +42,13 @@ func (p *tab) walk(name string) []string {
 		if len(names) > 0 {
 			p.Press("\t")
 		}
-		again := eval[bool](p, `walked.includes(document.activeElement) || !walked.push(document.activeElement)`)
 		at := eval[place](p, where)
 		if at.At == "" { // the browser's own controls; after them it begins anew
 			p.Press("\t")
-			again, at = true, eval[place](p, where)
+			at = eval[place](p, where)
+			at.Again = true
 		}
-		if again {
+		if at.Again {
 			if at.At != names[0] || at.Wrong != "" {
 				p.T.Errorf("%s: after all it comes to %s %s", name, at.At, at.Wrong)
 			}
@@ -60,43 +63,47 @@ func (p *tab) walk(name string) []string {
 	return names
 }
 
-// The keyboard reaches everything in every state of the page, and is seen where it is.
+// The keyboard reaches everything in every state of the page, and is seen where it is: on a phone each place by itself,
+// and wide, where the conversation, the work and the machines are one.
 func TestPageKeyboardWalk(t *testing.T) {
 	t.Parallel()
-	for _, size := range [][2]int64{{1280, 800}, {390, 844}} {
-		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
-			w := newScene()
-			questions, records := w.questions, w.records
-			w.questions, w.records = nil, nil
-			_, base := serve(t, w, withVoice)
-			p := openTab(t, startChromium(t, true), size[0], size[1])
-			p.Scheme("light")
-			p.open(base)
-			p.Shows("Or enter the code")
-			p.reaches("login", "Code or key <input>", "Open <button>")
-			p.loggedIn(base)
-			p.reaches("empty", "Transcript <div>", "Fix it.Lands in the same session <button>", "Message <textarea>", "Send <button>", "Call <button>", "Sound <button>")
-			eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "connecting", mic: "on" } }), true))`)
-			p.Status("Connecting…")
-			p.reaches("connecting", "Mute <button>", "Cancel <button>", "Sound <button>")
-			w.change(func(w *world) { w.questions, w.records = questions, records })
-			p.loggedInAgain(base)
-			p.talk(sceneTalk)
-			p.reaches("call", "Stop talking <button>", "Hang up <button>")
-			eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
-			p.Until(`document.querySelector(".question:not(.settling)")`)
-			p.reaches("question", "Stop all (2): all work <button>", "Allow once <button>", "Allow for this session <button>", "Decline <button>", "Stop the work <button>")
-			eval[bool](p, `([...document.querySelectorAll(".card details:not([open]) > summary")].forEach((s) => s.click()), document.querySelector(".card.over .line-peek").click(), true)`)
-			p.Until(`document.querySelector(".card.over:not(.folded) .card-foot")`)
-			p.reaches("work opened", "Decline <button>", "Do it again: Run the tests. on bigpc <button>")
-			for area, its := range map[string]string{"fleet": "Recent sessions: bigpc", "sessions": "New session", "history": "Save as JSON", "settings": "Log out here", "help": "Clients"} {
-				eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
-				p.OpenMachines()
-				p.Until(`document.querySelector("#` + area + `").checkVisibility() && (document.body.dataset.area !== "help" || document.querySelector(".help-text h3, .help-text h4"))`)
-				p.reaches(area, "Hang up <button>", its+" <button>")
-			}
-		})
+	w := newScene()
+	questions, records := w.questions, w.records
+	w.questions, w.records = nil, nil
+	_, base := serve(t, w, withVoice)
+	p := openTab(t, startChromium(t, true), 390, 844)
+	p.Scheme("light")
+	p.open(base)
+	p.Shows("Or enter the code")
+	p.reaches("login", "Code or key <input>", "Open <button>")
+	p.loggedIn(base)
+	p.reaches("empty", "Transcript <div>", "Fix it.Lands in the same session <button>", "Message <textarea>", "Send <button>", "Call <button>", "Sound <button>")
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "call", patch: { phase: "connecting", mic: "on" } }), true))`)
+	p.Status("Connecting…")
+	p.reaches("connecting", "Mute <button>", "Cancel <button>", "Sound <button>")
+	w.change(func(w *world) { w.questions, w.records = questions, records })
+	p.loggedInAgain(base)
+	p.talk(sceneTalk)
+	call := []string{"Stop talking <button>", "Hang up <button>"}
+	p.reaches("call", call...)
+	eval[bool](p, `(document.querySelector("[data-go=work]").click(), true)`)
+	p.Until(`document.querySelector(".question:not(.settling)")`)
+	eval[bool](p, `([...document.querySelectorAll(".card details:not([open]) > summary")].forEach((s) => s.click()), document.querySelector(".card.over .line-peek").click(), true)`)
+	p.Until(`document.querySelector(".card.over:not(.folded) .card-foot")`)
+	work := []string{
+		"Stop all (2): all work <button>", "Allow once <button>", "Allow for this session <button>", "Decline <button>", "Stop the work <button>",
+		"Do it again: Run the tests. on bigpc <button>",
 	}
+	p.reaches("work", work...)
+	p.OpenMachines()
+	for area, its := range map[string]string{"fleet": "Recent sessions: bigpc", "sessions": "New session", "history": "Save as JSON", "settings": "Log out here", "help": "Clients"} {
+		eval[bool](p, fmt.Sprintf(`(document.querySelector("[data-go=%s]").click(), true)`, area))
+		p.Until(`document.querySelector("#` + area + `").checkVisibility() && (document.body.dataset.area !== "help" || document.querySelector(".help-text h3, .help-text h4"))`)
+		p.reaches(area, "Hang up <button>", its+" <button>")
+	}
+	p.Size(1280, 800)
+	eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
+	p.reaches("wide", slices.Concat(call, work, []string{"Recent sessions: bigpc <button>"})...)
 }
 
 // loggedInAgain loads the page anew.
@@ -129,8 +136,9 @@ func (p *tab) at(found string) {
 	p.Until(`document.activeElement === ` + found + ` && document.activeElement.checkVisibility()`)
 }
 
-// Escape closes what was opened, and the keyboard is back where it opened it.
-func TestPageEscapeReturns(t *testing.T) {
+// Escape closes what was opened, and the keyboard is back where it opened it. J and K go through the work; A and D go
+// to Allow and Decline, and only Enter presses them.
+func TestPageKeys(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	p := loggedIn(t, w, 1280, 800, withVoice)
@@ -164,6 +172,21 @@ func TestPageEscapeReturns(t *testing.T) {
 	p.Press("\x1b")
 	p.Until(`!document.querySelector("#reader").open`)
 	p.at(`document.querySelector(".session")`)
+	p.Until(`document.querySelector(".question:not(.settling)")`)
+	p.Press("j", "j")
+	p.Until(`document.activeElement === document.querySelectorAll("#work .line-open")[1]`)
+	p.Press("k")
+	p.Until(`document.activeElement === document.querySelectorAll("#work .line-open")[0]`)
+	p.Press("a")
+	p.Until(`document.activeElement.dataset.decision === "accept"`)
+	p.Press("d")
+	p.Until(`document.activeElement.dataset.decision === "decline"`)
+	if strings.Contains(strings.Join(w.log(), ";"), "decide") {
+		t.Error("a letter alone decided")
+	}
+	p.Press("\r")
+	w.logged(t, "decide owner q1 decline")
+	p.quiet()
 }
 
 // The keyboard keeps its place when a list changes under it: on the same control where that stays, near it where it

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -132,14 +133,13 @@ func TestPageStandsStill(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	w.records[0].Items = slices.DeleteFunc(w.records[0].Items, func(i handoff.RecordItem) bool { return i.Kind == handoff.ItemPlan || i.Kind == handoff.ItemReview })
-	_, base := serve(t, w, withVoice)
+	p := loggedIn(t, w, 1440, 900, withVoice)
+	p.Do(atFirst(`window.moved = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) { window.moved += e.value; (window.movers ??= []).push(...e.sources.map((s) => (s.node?.id || s.node?.className || s.node?.nodeName) + " " + Math.round(s.previousRect.top) + " to " + Math.round(s.currentRect.top))); } }).observe({ type: "layout-shift", buffered: true })`))
+	// A busy machine may take longer to read the fleet than the page stays blank for, and then it moves.
+	p.Do(atFirst(`((real) => { window.setTimeout = (f, ms, ...rest) => (ms === 1500 ? 0 : real(f, ms, ...rest)); })(window.setTimeout)`))
 	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
-		p := openTab(t, startChromium(t, true), size[0], size[1])
-		p.loggedIn(base)
-		p.Do(atFirst(`window.moved = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) { window.moved += e.value; (window.movers ??= []).push(...e.sources.map((s) => (s.node?.id || s.node?.className || s.node?.nodeName) + " " + Math.round(s.previousRect.top) + " to " + Math.round(s.currentRect.top))); } }).observe({ type: "layout-shift", buffered: true })`))
-		// A busy machine may take longer to read the fleet than the page stays blank for, and then it moves.
-		p.Do(atFirst(`((real) => { window.setTimeout = (f, ms, ...rest) => (ms === 1500 ? 0 : real(f, ms, ...rest)); })(window.setTimeout)`))
-		p.open(base + "/?again")
+		p.Size(size[0], size[1])
+		p.open(p.base() + fmt.Sprint("/?again=", size[0]))
 		p.Until(`document.querySelector("#app:not([hidden]) .machine") && document.querySelectorAll(".card").length === 4`)
 		eval[bool](p, frames)
 		if moved := eval[float64](p, `moved`); moved > 0.02 {

@@ -34,7 +34,7 @@ var rooms = []room{
 	{"servers", 9316, 5326, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3900, 2850, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
-	{"web", 9680, 15085, "the page's server and the other fronts"},
+	{"web", 9680, 14500, "the page's server and the other fronts"},
 	{"cmd/switchboard", 10765, 19925, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
