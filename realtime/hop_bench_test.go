@@ -180,7 +180,7 @@ func BenchmarkCallMemory(b *testing.B) {
 					c, client := filmedCall(b, newFilm(null))
 					c.legs.canRenew = keeps
 					for range frames {
-						c.takeFrom(client)(append(soundBuffers.take(), twentyMs...))
+						c.takeFrom(client)(append([]byte(nil), twentyMs...))
 					}
 					kept[i] = c
 				}

@@ -158,7 +158,7 @@ func (s *socket) Run(take func(event []byte)) {
 // handle reads one event, passes it to take, and moves the read deadline. over is an error of the deadline, err one of
 // reading: both end the socket.
 func (s *socket) handle(frame io.Reader, take func(event []byte)) (over, err error) {
-	event, err := soundBuffers.read(frame)
+	event, err := readEvent(frame)
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +304,7 @@ func (s *socket) nextBatch(batch []byte) []byte {
 	}
 	for event, ok := s.Next(); ok; event, ok = s.Next() {
 		batch = appendFrame(batch, wholeText, event, s.client)
-		if soundBuffers.give(event); len(batch) >= maxBatch {
+		if giveBack(event); len(batch) >= maxBatch {
 			s.dirty.Store(true) // more may wait
 			break
 		}

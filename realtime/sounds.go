@@ -8,21 +8,12 @@ import (
 	"switchboard/realtime/events"
 )
 
-const (
-	// keptSounds bounds the buffers of a pool, maxSound the size of each: 500 ms of PCM16 at 24 kHz. Larger ones are
-	// left to the collector.
-	keptSounds = 512
-	maxSound   = 40 << 10
-)
+// maxSound bounds the buffers that are used again, in bytes: 500 ms of PCM16 at 24 kHz. Larger ones are left to the
+// collector.
+const maxSound = 40 << 10
 
-// soundBuffers are for the sound events that sockets read, which are nearly all events.
-var soundBuffers bufferPool
-
-// A bufferPool keeps buffers for sound events. It is safe for concurrent use.
-type bufferPool struct {
-	mu   sync.Mutex
-	free [][]byte // Guarded by mu
-}
+// sounds holds buffers for the sound events that sockets read, which are nearly all events. Safe by itself.
+var sounds = sync.Pool{New: func() any { return new(make([]byte, 0, readBuffer)) }}
 
 // isSound reports whether an event carries sound.
 func isSound(event []byte) bool {
@@ -30,44 +21,28 @@ func isSound(event []byte) bool {
 	return kind == events.TypeAppend || kind == events.TypeAudioDelta
 }
 
-// read reads an event to its end, or to an error. A sound event is in a buffer of the pool, for give to put back.
-func (r *bufferPool) read(from io.Reader) ([]byte, error) {
-	buffer := bytes.NewBuffer(r.take())
+// readEvent reads an event to its end, or to an error. The buffer of a sound event is lent, until giveBack.
+func readEvent(from io.Reader) ([]byte, error) {
+	buffer := bytes.NewBuffer(*sounds.Get().(*[]byte))
 	_, err := buffer.ReadFrom(from)
 	event := buffer.Bytes()
-	if len(event) <= maxSound && isSound(event) {
+	if isSound(event) {
 		return event, err
 	}
-	defer r.put(event)
+	defer keepRoom(event)
 	return bytes.Clone(event), err
 }
 
-func (r *bufferPool) take() []byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := len(r.free)
-	if n == 0 {
-		return nil
-	}
-	buffer := r.free[n-1]
-	r.free = r.free[:n-1]
-	return buffer
-}
-
-// give puts back the buffer of an event that was written, if it is a sound event. The event must not be used any more.
-func (r *bufferPool) give(event []byte) {
+// giveBack takes back the buffer of an event that was written, if it is a sound event. The event must not be used any
+// more.
+func giveBack(event []byte) {
 	if isSound(event) {
-		r.put(event)
+		keepRoom(event)
 	}
 }
 
-func (r *bufferPool) put(room []byte) {
-	if cap(room) > maxSound {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.free) < keptSounds {
-		r.free = append(r.free, room[:0])
+func keepRoom(event []byte) {
+	if room := event[:0]; cap(room) <= maxSound {
+		sounds.Put(&room)
 	}
 }
