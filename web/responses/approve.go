@@ -94,12 +94,12 @@ func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request
 	return a.place(ctx, a.newLive(g, next, doc.Response.Store), next, p)
 }
 
-func noApproval(p approval, where string) *fault {
+func noApproval(p inputItem, where string) *fault {
 	return bad("", "input", "No approval request found with id '"+handoff.Clip(p.Request, 80)+"'"+where+".")
 }
 
 // matched checks that each approval answers a question of the response, and that no question stays open.
-func matched(approvals []approval, doc document, open []handoff.RecordQuestion) *fault {
+func matched(approvals []inputItem, doc document, open []handoff.RecordQuestion) *fault {
 	for _, p := range approvals {
 		if !slices.Contains(doc.Asked, p.Request) {
 			return noApproval(p, " in the previous response")
@@ -118,16 +118,16 @@ func matched(approvals []approval, doc document, open []handoff.RecordQuestion) 
 }
 
 // answerTo returns the answer to a question of a response, or nil.
-func answerTo(approvals []approval, doc document, q handoff.RecordQuestion) *approval {
+func answerTo(approvals []inputItem, doc document, q handoff.RecordQuestion) *inputItem {
 	id := approvalID(doc.Response.ID, q.ID)
-	if i := slices.IndexFunc(approvals, func(p approval) bool { return p.Request == id }); i >= 0 {
+	if i := slices.IndexFunc(approvals, func(p inputItem) bool { return p.Request == id }); i >= 0 {
 		return &approvals[i]
 	}
 	return nil
 }
 
 // decide answers a question. It is no error if the question was answered elsewhere meanwhile.
-func (a *API) decide(ctx context.Context, g handoff.Grant, q handoff.RecordQuestion, answer approval) *fault {
+func (a *API) decide(ctx context.Context, g handoff.Grant, q handoff.RecordQuestion, answer inputItem) *fault {
 	var err error
 	switch {
 	case !*answer.Approve:

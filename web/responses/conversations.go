@@ -103,7 +103,7 @@ func (a *API) createConversation(w http.ResponseWriter, g handoff.Grant, body []
 			return f
 		}
 		for _, m := range input.mentions {
-			if m.reference {
+			if m.Type == typeReference {
 				return unsupported(at(m.at), "An item that is added to a conversation is given whole.")
 			}
 		}

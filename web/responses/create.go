@@ -134,7 +134,9 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 		return nil, faultOf(
 			handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""))
 	}
-	run := handoff.Request{Key: p.Key, Again: p.from == repeated && p.Key != "", Target: target, Input: req.input.parts, Context: req.context()}
+	run := handoff.Request{
+		Key: p.Key, Again: p.from == repeated && p.Key != "", Target: target, Input: req.input.parts, Context: req.context(),
+	}
 	run.Unkept = !req.store() || g.Caller.Nameless()
 	switch {
 	case len(req.input.approvals) > 0:

@@ -16,29 +16,33 @@ type parsedInput struct {
 	parts        []handoff.Part    // the prompt: the user's messages at the end
 	before       []string          // the earlier conversation, as lines "user: …" and "assistant: …"
 	instructions []string          // system and developer messages
-	approvals    []approval        // answers to questions, with no later item of the agent
-	mentions     []mention         // of items of earlier responses
-	raw          []piece           // all items as they came; none for a text
+	approvals    []inputItem       // answers to questions, with no later item of the agent
+	mentions     []inputItem       // references to items of earlier responses, and answers to questions in them
+	all          []inputItem       // as they came; none for a text
 	items        []map[string]any  // all items, for input_items
 	size         int               // bytes of the items that are kept whole
 	tools        map[string]string // the names of tools that another model called, by the id of the call
-}
-
-// An approval answers a question of an agent.
-type approval struct {
-	Request string `json:"approval_request_id"`
-	Approve *bool  `json:"approve"`
-	Reason  string `json:"reason"`
-
-	at int // its index in the input
 }
 
 // inputItem is one item of an input. Its type decides which fields it has.
 type inputItem struct {
 	Type    string `json:"type"`
 	ID      string `json:"id"`
-	Role    string `json:"role"`
-	Content piece  `json:"content"`
+	Role    string `json:"role"`    // message
+	Content piece  `json:"content"` // message
+
+	Request string `json:"approval_request_id"` // mcp_approval_response: it answers a question of an agent
+	Approve *bool  `json:"approve"`             // likewise
+	Reason  string `json:"reason"`              // likewise
+
+	CallID    string `json:"call_id"`   // the call of a tool by another model, or what came of it
+	Name      string `json:"name"`      // likewise
+	Arguments piece  `json:"arguments"` // likewise
+	Input     piece  `json:"input"`     // likewise
+	Output    piece  `json:"output"`    // likewise
+
+	raw piece
+	at  int // its index in the input
 }
 
 // inputPart is one part of a message's content.
@@ -56,27 +60,33 @@ func readInput(raw []byte) (parsedInput, *fault) {
 	if json.Unmarshal(raw, &text) == nil {
 		return s, s.message("user", []inputPart{{Type: "input_text", Text: text}}, 0)
 	}
-	if json.Unmarshal(raw, &s.raw) != nil {
+	var items []piece
+	if json.Unmarshal(raw, &items) != nil {
 		return s, mistyped("input", "a string or an array of items", "")
 	}
-	if len(s.raw) > maxInput {
+	return readItems(items)
+}
+
+func readItems(items []piece) (s parsedInput, f *fault) {
+	if len(items) > maxInput {
 		return s, bad("", "input", fmt.Sprintf("'input' has at most %d items.", maxInput))
 	}
-	for i, raw := range s.raw {
-		var it inputItem
+	for i, raw := range items {
+		it := inputItem{raw: raw, at: i}
 		if f := decodeAt(at(i), raw, &it); f != nil {
 			return s, f
 		}
-		if f := s.item(it, raw, i); f != nil {
+		if f := s.item(it); f != nil {
 			return s, f
 		}
+		s.all = append(s.all, it)
 	}
 	return s, nil
 }
 
 func at(i int) string { return fmt.Sprintf("input[%d]", i) }
 
-func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
+func (s *parsedInput) item(it inputItem) *fault {
 	switch it.Type {
 	case "", typeMessage:
 		var text string
@@ -85,19 +95,15 @@ func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
 		case json.Unmarshal(it.Content, &text) == nil:
 			parts = []inputPart{{Type: "input_text", Text: text}}
 		case json.Unmarshal(it.Content, &parts) != nil:
-			return mistyped(at(i)+".content", "a string or an array of parts", "")
+			return mistyped(at(it.at)+".content", "a string or an array of parts", "")
 		}
-		return s.message(it.Role, parts, i)
+		return s.message(it.Role, parts, it.at)
 	case typeApproved:
-		a := approval{at: i}
-		if f := decodeAt(at(i), raw, &a); f != nil {
-			return f
+		if it.Request == "" || it.Approve == nil {
+			return bad("missing_required_parameter", at(it.at), "An approval has 'approval_request_id' and 'approve'.")
 		}
-		if a.Request == "" || a.Approve == nil {
-			return bad("missing_required_parameter", at(i), "An approval has 'approval_request_id' and 'approve'.")
-		}
-		s.approvals = append(s.approvals, a)
-		s.mentions = append(s.mentions, mention{at: i, id: a.Request})
+		s.approvals = append(s.approvals, it)
+		s.mentions = append(s.mentions, it)
 	case typeThought, typeCall: // the agent knows its own items
 		s.dropApprovals()
 	case typeApproval, "mcp_list_tools", "compaction":
@@ -105,61 +111,51 @@ func (s *parsedInput) item(it inputItem, raw []byte, i int) *fault {
 		if !strings.HasPrefix(it.ID, approvalPrefix) {
 			s.dropApprovals()
 		}
-		s.mentions = append(s.mentions, mention{at: i, id: it.ID, reference: true})
+		s.mentions = append(s.mentions, it)
 		return nil
 	default:
 		if !strings.HasSuffix(it.Type, "_call") && !strings.HasSuffix(it.Type, "_output") {
-			return bad("invalid_value", at(i)+".type",
+			return bad("invalid_value", at(it.at)+".type",
 				"Items of type '"+handoff.Clip(it.Type, 40)+"' are not supported here.")
 		}
-		if f := s.foreign(it.Type, raw, i); f != nil {
+		if f := s.foreign(it); f != nil {
 			return f
 		}
 	}
 	known := map[string]any{"type": it.Type, "id": it.ID}
-	if s.size += len(raw); s.size <= maxContext {
-		_ = json.Unmarshal(raw, &known) // never fails for what was read before
+	if s.size += len(it.raw); s.size <= maxContext {
+		_ = json.Unmarshal(it.raw, &known) // never fails for what was read before
 	}
 	s.items = append(s.items, known)
 	return nil
 }
 
 // foreign adds the call of a tool by another model, or what came of it, to the earlier conversation.
-func (s *parsedInput) foreign(typ string, raw []byte, i int) *fault {
-	if len(raw) > maxContext {
+func (s *parsedInput) foreign(it inputItem) *fault {
+	if len(it.raw) > maxContext {
 		return contextTooLarge()
 	}
-	var it struct {
-		CallID    string          `json:"call_id"`
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-		Input     json.RawMessage `json:"input"`
-		Output    json.RawMessage `json:"output"`
-	}
-	if f := decodeAt(at(i), raw, &it); f != nil {
-		return f
-	}
 	s.spoken()
-	if tool, call := strings.CutSuffix(typ, "_call"); call {
+	if tool, call := strings.CutSuffix(it.Type, "_call"); call {
 		name := cmp.Or(it.Name, tool)
 		if s.tools == nil {
 			s.tools = map[string]string{}
 		}
 		s.tools[it.CallID] = name
-		s.before = append(s.before, "assistant used "+name+": "+cmp.Or(plain(it.Arguments), plain(it.Input), others(raw)))
+		s.before = append(s.before, "assistant used "+name+": "+cmp.Or(plain(it.Arguments), plain(it.Input), others(it.raw)))
 		return nil
 	}
-	name := cmp.Or(s.tools[it.CallID], strings.TrimSuffix(strings.TrimSuffix(typ, "_output"), "_call"))
+	name := cmp.Or(s.tools[it.CallID], strings.TrimSuffix(strings.TrimSuffix(it.Type, "_output"), "_call"))
 	said := plain(it.Output)
 	if absent(it.Output) {
-		said = others(raw)
+		said = others(it.raw)
 	}
 	s.before = append(s.before, name+" answered: "+said)
 	return nil
 }
 
 // plain returns a JSON text, or the texts of a list of parts, without its quotes; of other values their JSON.
-func plain(raw json.RawMessage) string {
+func plain(raw []byte) string {
 	var text string
 	var parts []inputPart
 	if json.Unmarshal(raw, &text) == nil || absent(raw) {
@@ -195,7 +191,7 @@ func (s *parsedInput) spoken() {
 // dropApprovals drops the approvals so far: a later item of the agent shows that they were used.
 func (s *parsedInput) dropApprovals() {
 	s.approvals = nil
-	s.mentions = slices.DeleteFunc(s.mentions, func(m mention) bool { return !m.reference })
+	s.mentions = slices.DeleteFunc(s.mentions, func(m inputItem) bool { return m.Type != typeReference })
 }
 
 // message adds a message. The user's messages after the last one of the assistant are the prompt.

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -8,14 +9,6 @@ import (
 
 	"switchboard/handoff"
 )
-
-// A mention is an item of an input that names an item of an earlier response: an item_reference, or an answer to a
-// question.
-type mention struct {
-	at        int    // its index in the input
-	id        string // of the item that it names
-	reference bool   // it is an item_reference
-}
 
 // resolveMentions replaces item_references by their items. A request that mentions items and has neither a previous
 // response nor a conversation continues the session of the last mentioned item, if its model is the same machine: chats
@@ -27,7 +20,7 @@ func (a *API) resolveMentions(ctx context.Context, g handoff.Grant, req *request
 	}
 	var doc document // the response of the last mention that was found
 	threads := map[string]bool{}
-	items, size := map[int]json.RawMessage{}, 0 // the items of references, by index in the input
+	items, size := map[int]piece{}, 0 // the items of references, by index in the input
 	for _, m := range mentions {
 		found, it, f := a.findMention(ctx, g, m, doc)
 		if f != nil {
@@ -39,7 +32,7 @@ func (a *API) resolveMentions(ctx context.Context, g handoff.Grant, req *request
 		doc = found
 		threads[doc.Server+"/"+doc.Thread] = true
 		if size += len(it); size <= maxContext {
-			items[m.at] = it
+			items[m.at] = piece(it)
 		}
 	}
 	last := mentions[len(mentions)-1].at
@@ -52,7 +45,7 @@ func (a *API) resolveMentions(ctx context.Context, g handoff.Grant, req *request
 			return contextTooLarge()
 		}
 	}
-	if f := req.read(rest(req, last, items)); f != nil {
+	if f := req.take(readItems(rest(req, last, items))); f != nil {
 		return f
 	}
 	return req.input.check()
@@ -61,22 +54,23 @@ func (a *API) resolveMentions(ctx context.Context, g handoff.Grant, req *request
 // findMention returns the mentioned item and its response. The response is empty for an answer to an unknown question.
 // doc is the response of an earlier mention, which is used again.
 func (a *API) findMention(
-	ctx context.Context, g handoff.Grant, m mention, doc document,
+	ctx context.Context, g handoff.Grant, m inputItem, doc document,
 ) (document, json.RawMessage, *fault) {
-	if response := responseOf(m.id); response != doc.Response.ID || response == "" {
+	id := cmp.Or(m.Request, m.ID)
+	if response := responseOf(id); response != doc.Response.ID || response == "" {
 		var f *fault
 		if doc, _, f = a.find(ctx, g, response); f != nil && !f.isMissing() {
 			return document{}, nil, f
 		}
 	}
-	if i := slices.IndexFunc(doc.Response.Output, func(it item) bool { return it.ID == m.id }); i >= 0 {
+	if i := slices.IndexFunc(doc.Response.Output, func(it item) bool { return it.ID == id }); i >= 0 {
 		return doc, json.RawMessage(handoff.Encode(doc.Response.Output[i])), nil
 	}
-	if i := slices.IndexFunc(doc.Input, func(raw json.RawMessage) bool { return idOf(raw) == m.id }); i >= 0 {
+	if i := slices.IndexFunc(doc.Input, func(raw json.RawMessage) bool { return idOf(raw) == id }); i >= 0 {
 		return doc, doc.Input[i], nil
 	}
-	if m.reference {
-		return document{}, nil, bad("", at(m.at), "Item with id '"+handoff.Clip(m.id, 80)+"' not found.")
+	if m.Type == typeReference {
+		return document{}, nil, bad("", at(m.at), "Item with id '"+handoff.Clip(id, 80)+"' not found.")
 	}
 	return document{}, nil, nil
 }
@@ -100,20 +94,17 @@ func responseOf(id string) string {
 
 // rest returns the input without the items up to index upTo, except instructions and answers to questions. References
 // after it are replaced by items.
-func rest(req *request, upTo int, items map[int]json.RawMessage) []byte {
-	kept := []json.RawMessage{}
-	for i, raw := range req.input.raw {
-		var it inputItem
-		_ = json.Unmarshal(raw, &it) // never fails for what was read before
-		answer := slices.ContainsFunc(req.input.approvals, func(a approval) bool { return a.at == i })
+func rest(req *request, upTo int, items map[int]piece) (kept []piece) {
+	for i, it := range req.input.all {
+		answer := slices.ContainsFunc(req.input.approvals, func(a inputItem) bool { return a.at == i })
 		switch {
 		case it.Type == typeReference && i > upTo:
 			if items[i] != nil {
 				kept = append(kept, items[i])
 			}
 		case i > upTo, answer, it.Role == "system", it.Role == "developer":
-			kept = append(kept, json.RawMessage(raw))
+			kept = append(kept, it.raw)
 		}
 	}
-	return []byte(handoff.Encode(kept))
+	return kept
 }

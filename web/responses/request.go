@@ -39,7 +39,7 @@ type request struct {
 	Background      bool              `json:"background"`
 	Store           *bool             `json:"store"`
 	Metadata        map[string]string `json:"metadata"`
-	Tools           []piece           `json:"tools"`
+	Tools           []tool            `json:"tools"`
 	ToolChoice      json.RawMessage   `json:"tool_choice"`
 	Temperature     *float64          `json:"temperature"`
 	TopP            *float64          `json:"top_p"`
@@ -63,6 +63,11 @@ type piece []byte
 func (p *piece) UnmarshalJSON(data []byte) error {
 	*p = data
 	return nil
+}
+
+type tool struct {
+	Type  string `json:"type"`
+	Label string `json:"server_label"`
 }
 
 // format is text.format.
@@ -89,7 +94,7 @@ func readRequest(body []byte) (*request, *fault) {
 		f = r.readText()
 	}
 	if f == nil {
-		f = r.read(r.Input)
+		f = r.take(readInput(r.Input))
 	}
 	if f != nil {
 		return nil, f
@@ -100,9 +105,9 @@ func readRequest(body []byte) (*request, *fault) {
 	return &r, r.input.check()
 }
 
-// read parses an input into r.input.
-func (r *request) read(input []byte) (f *fault) {
-	if r.input, f = readInput(input); f == nil && r.Instructions != nil && *r.Instructions != "" {
+// take takes an input, to which it adds the instructions of the request.
+func (r *request) take(input parsedInput, f *fault) *fault {
+	if r.input = input; f == nil && r.Instructions != nil && *r.Instructions != "" {
 		r.input.instructions = append([]string{*r.Instructions}, r.input.instructions...)
 	}
 	return f
@@ -199,12 +204,8 @@ func (r *request) check() *fault {
 	if f := cmp.Or(r.readConversation(), checkMetadata(r.Metadata)); f != nil {
 		return f
 	}
-	for _, raw := range r.Tools { // SDKs show approval requests of an MCP server only if the request has it as a tool
-		var tool struct {
-			Type  string `json:"type"`
-			Label string `json:"server_label"`
-		}
-		if json.Unmarshal(raw, &tool) != nil || tool.Type != "mcp" || tool.Label != serverOf(r.Model) {
+	for _, t := range r.Tools { // SDKs show approval requests of an MCP server only if the request has it as a tool
+		if t.Type != "mcp" || t.Label != serverOf(r.Model) {
 			return bad("unsupported_tool", "tools", "The agents of this fleet use their own tools, so a request cannot bring any. "+
 				"To receive their questions, it has one tool of the type 'mcp' with the 'server_label' '"+
 				handoff.Clip(serverOf(r.Model), 80)+"'.")
