@@ -82,11 +82,13 @@ func TestPeersSettings(t *testing.T) {
 		About: joined.About{Agents: []joined.Agent{{Name: "codex", Kind: "codex"}, {Name: "claude", Kind: "acp"}}, Answers: true}}.Open(t.Context())
 	must(t, err)
 	background(t, func(ctx context.Context) error {
-		_ = door.Serve(ctx, func(ctx context.Context, o joined.Opening) (net.Conn, error) {
+		_ = door.Serve(ctx, func(_ context.Context, o joined.Opening) (func(net.Conn), error) {
+			network, at := "tcp", strings.TrimPrefix(f.at["laptop"], "ws://")
 			if o.Agent == "claude" {
-				return new(net.Dialer).DialContext(ctx, "unix", kept)
+				network, at = "unix", kept
 			}
-			return new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(f.at["laptop"], "ws://"))
+			agent, err := net.Dial(network, at)
+			return func(conn net.Conn) { joined.Join(ctx, conn, agent) }, err
 		})
 		return nil // it says how the line ended
 	})

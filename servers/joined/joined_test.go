@@ -239,17 +239,14 @@ func serve(t *testing.T, door *Door) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = door.Serve(ctx, func(_ context.Context, to Opening) (net.Conn, error) {
+		_ = door.Serve(ctx, func(_ context.Context, to Opening) (serve func(net.Conn), err error) {
 			if to.Agent != "codex" {
 				return nil, errors.New("no agent " + to.Agent)
 			}
-			far, near := net.Pipe()
-			go func() {
-				defer near.Close()
-				_, _ = near.Write([]byte("I am " + to.Agent + ". "))
-				_, _ = io.Copy(near, near)
-			}()
-			return far, nil
+			return func(conn net.Conn) {
+				_, _ = conn.Write([]byte("I am " + to.Agent + ". "))
+				_, _ = io.Copy(conn, conn)
+			}, nil
 		})
 	}()
 	t.Cleanup(func() { cancel(); <-ended })

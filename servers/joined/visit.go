@@ -130,14 +130,18 @@ func (v Visit) isService(key ed25519.PublicKey) error {
 	return errStranger
 }
 
-// Serve connects the service with agents of this machine until the line is lost or ctx ends. It reaches agents only by
-// dial, and at most maxStreams at a time. It returns when all connections have ended.
-func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, to Opening) (net.Conn, error)) error {
+// A Reach connects to an agent of this machine. serve serves a connection of the service to that agent until either
+// ends.
+type Reach func(ctx context.Context, to Opening) (serve func(net.Conn), err error)
+
+// Serve serves the connections of the service to agents of this machine, at most maxStreams at a time, until the line
+// is lost or ctx ends. It returns when all have ended.
+func (d *Door) Serve(ctx context.Context, reach Reach) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
-	defer func() { _ = d.session.Close() }()
+	defer func() { _ = d.session.Close() }() // ends all connections
 	defer context.AfterFunc(ctx, func() { _ = d.session.Close() })()
 	slots := make(chan struct{}, maxStreams) // has a token for each connection
 	for {
@@ -154,34 +158,30 @@ func (d *Door) Serve(ctx context.Context, dial func(ctx context.Context, to Open
 		}
 		work.Go(func() {
 			defer func() { <-slots }()
-			if err := serveStream(ctx, own, dial); err != nil {
-				_ = own.Close()
-			}
+			defer func() { _ = own.Close() }()
+			serveStream(ctx, own, reach)
 		})
 	}
 }
 
-// serveStream connects a stream with the agent that its Opening names.
-func serveStream(
-	ctx context.Context, own net.Conn, dial func(ctx context.Context, to Opening) (net.Conn, error),
-) error {
+// serveStream serves a connection to the agent that its Opening names.
+func serveStream(ctx context.Context, own net.Conn, reach Reach) {
 	var to Opening
-	if err := errors.Join(own.SetDeadline(time.Now().Add(openTimeout)), readFrame(own, &to)); err != nil {
-		return err
+	if errors.Join(own.SetDeadline(time.Now().Add(openTimeout)), readFrame(own, &to)) != nil {
+		return
 	}
-	reached, cancel := context.WithTimeout(ctx, openTimeout)
-	agent, err := dial(reached, to)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	serve, err := reach(ctx, to)
 	cancel()
 	if err != nil {
 		fault := servers.DialFault("", err)
-		why := handoff.Clip(cmp.Or(fault.Detail, err.Error()), maxText)
-		return errors.Join(writeFrame(own, opened{why, fault.Reason}), err)
+		_ = writeFrame(own, opened{handoff.Clip(cmp.Or(fault.Detail, err.Error()), maxText), fault.Reason})
+		return
 	}
-	if err := errors.Join(writeFrame(own, opened{}), own.SetDeadline(time.Time{})); err != nil {
-		return errors.Join(err, agent.Close())
+	if errors.Join(writeFrame(own, opened{}), own.SetDeadline(time.Time{})) != nil {
+		_ = own.Close() // what serves it sees that
 	}
-	Join(ctx, own, agent)
-	return nil
+	serve(own)
 }
 
 // Join copies bytes between two connections, both ways, until either ends or ctx does, and closes both.

@@ -159,8 +159,8 @@ func (a *agents) version(ctx context.Context, program string) string {
 	return version
 }
 
-// dial opens a connection to an agent by its name, and starts it if need be.
-func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) {
+// reach connects to an agent by its name, and starts it if need be. It is a [joined.Reach].
+func (a *agents) reach(ctx context.Context, to joined.Opening) (serve func(net.Conn), err error) {
 	all := a.settings()
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == to.Agent })
 	if i < 0 {
@@ -171,16 +171,16 @@ func (a *agents) dial(ctx context.Context, to joined.Opening) (net.Conn, error) 
 		return nil, err
 	}
 	g := newGate(a.cfg.Policy, p.setting)
-	agent, err := a.reach(ctx, p, g, to.Apart)
+	agent, err := a.dial(ctx, p, g, to.Apart)
 	if err != nil {
 		return nil, err
 	}
-	return gated(agent, g), nil
+	return func(conn net.Conn) { g.serve(conn, agent) }, nil
 }
 
-// reach opens a connection to an agent behind a gate; nil: the agent rests. A connection that only reads (apart) gets a
+// dial opens a connection to an agent behind a gate; nil: the agent rests. A connection that only reads (apart) gets a
 // process of its own from an agent of kind acp, which ends with it: the process that works has one client.
-func (a *agents) reach(ctx context.Context, p *process, g *gate, apart bool) (servers.Wire, error) {
+func (a *agents) dial(ctx context.Context, p *process, g *gate, apart bool) (servers.Wire, error) {
 	if !p.setting.listens() {
 		g.sessions, g.apart = p.sessions, apart
 	}

@@ -187,19 +187,16 @@ func (s *sender) Write(frame []byte) error {
 	return s.Wire.Write(frame)
 }
 
-// gated returns the service's end of a connection to an agent through a gate. agent is nil if the agent rests.
-func gated(agent servers.Wire, g *gate) net.Conn {
-	near, far := net.Pipe()
-	go func() { // ends with either end
-		defer func() { _ = far.Close() }()
-		service, err := g.accept(far)
-		if err == nil {
-			g.between(newSender(service), agent)
-		} else if agent != nil {
-			_ = agent.Close()
-		}
-	}()
-	return near
+// serve serves a connection of the service to an agent until either ends. agent is nil if the agent rests.
+func (g *gate) serve(conn net.Conn, agent servers.Wire) {
+	defer func() { _ = conn.Close() }()
+	service, err := g.accept(conn)
+	switch {
+	case err == nil:
+		g.between(newSender(service), agent)
+	case agent != nil:
+		_ = agent.Close()
+	}
 }
 
 // between passes messages between the service and an agent until either ends.

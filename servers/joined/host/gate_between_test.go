@@ -45,13 +45,20 @@ func newEnd(t *testing.T, wire servers.Wire) end {
 	return e
 }
 
+// through returns the service's end of a connection to an agent through a gate.
+func through(agent servers.Wire, g *gate) net.Conn {
+	near, far := net.Pipe()
+	go g.serve(far, agent) // ends with near
+	return near
+}
+
 // newEnds connects the service and an agent of a kind through a gate.
 func newEnds(t *testing.T, kind string) ends {
 	t.Helper()
 	g := newGate(Policy{}, Setting{Kind: kind})
 	near, far := net.Pipe()
 	if kind == kindACP {
-		service := gated(transport.LinesOver(near), g)
+		service := through(transport.LinesOver(near), g)
 		return ends{newEnd(t, transport.LinesOver(service)), newEnd(t, transport.LinesOver(far))}
 	}
 	agents := make(chan servers.Wire)
@@ -65,7 +72,7 @@ func newEnds(t *testing.T, kind string) ends {
 	wire, err := open(t.Context(), near)
 	must(t, err)
 	agent := <-agents
-	service, err := open(t.Context(), gated(wire, g))
+	service, err := open(t.Context(), through(wire, g))
 	must(t, err)
 	return ends{newEnd(t, service), newEnd(t, agent)}
 }
@@ -142,7 +149,7 @@ func TestGateLeavesOut(t *testing.T) {
 	}()
 	wire, err := open(t.Context(), near)
 	must(t, err)
-	service, err := open(t.Context(), gated(wire, newGate(Policy{}, Setting{Kind: kindCodex})))
+	service, err := open(t.Context(), through(wire, newGate(Policy{}, Setting{Kind: kindCodex})))
 	must(t, err)
 	must(t, service.Write([]byte(`{"id":2,"method":"thread/list","params":{}}`)))
 	for _, want := range []string{`"message":"` + servers.ErrLongFrame.Error() + `"`, `{"method":"` + servers.LeftOut + `"}`, "next"} {

@@ -106,7 +106,7 @@ func TestGateKeepsOneRefusal(t *testing.T) {
 		for range maxGits {
 			g.gits <- struct{}{}
 		}
-		conn := gated(transport.LinesOver(near), g)
+		conn := through(transport.LinesOver(near), g)
 		service, sent := transport.LinesOver(conn), 0
 		go func() {
 			for ; sent < 100; sent++ {

@@ -270,6 +270,6 @@ func (h *Host) serve(ctx context.Context, door *joined.Door, moved <-chan struct
 			}
 		}
 	})
-	err := door.Serve(ctx, h.agents.dial)
+	err := door.Serve(ctx, h.agents.reach)
 	return cmp.Or(err, net.ErrClosed)
 }

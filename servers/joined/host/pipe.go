@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -34,7 +35,7 @@ func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out 
 		}
 		all.cfg.Policy.Agents, wanted.Agent = []Setting{s}, s.Name
 	}
-	conn, err := all.dial(ctx, joined.Opening{Agent: wanted.Agent, Apart: wanted.Apart})
+	serve, err := all.reach(ctx, joined.Opening{Agent: wanted.Agent, Apart: wanted.Apart})
 	fault, ok := errors.AsType[*handoff.Error](err)
 	if ok && fault.Reason == handoff.ReasonAgentMissing && wanted.Command != nil {
 		fault.Detail = wanted.Command[0]
@@ -42,10 +43,12 @@ func Pipe(ctx context.Context, cfg Config, wanted Wanted, in io.ReadCloser, out 
 	if err != nil {
 		return err
 	}
+	near, far := net.Pipe()
+	go serve(far) // ends with near
 	if err := ready(); err != nil {
-		return errors.Join(err, conn.Close(), in.Close())
+		return errors.Join(err, near.Close(), in.Close())
 	}
-	joined.Join(ctx, conn, struct {
+	joined.Join(ctx, near, struct {
 		io.ReadCloser
 		io.Writer
 	}{in, out})

@@ -118,9 +118,11 @@ func again(t *testing.T, dir string) *agents {
 // greet connects to codex as the service does, and initializes it.
 func (a *agents) greet(t *testing.T) *socket {
 	t.Helper()
-	conn, err := a.dial(t.Context(), joined.Opening{Agent: "codex"})
+	serve, err := a.reach(t.Context(), joined.Opening{Agent: "codex"})
 	must(t, err)
-	ws, err := open(t.Context(), conn)
+	near, far := net.Pipe()
+	go serve(far) // ends with near
+	ws, err := open(t.Context(), near)
 	must(t, err)
 	t.Cleanup(func() { _ = ws.Close() })
 	if got := told(t, ws, "initialize"); !strings.HasSuffix(got, `"result":{"userAgent":"codex/0.169.0"}}`) {
@@ -294,7 +296,7 @@ func TestAgentThatEnds(t *testing.T) {
 	if log, err := os.ReadFile(filepath.Join(dir, "codex.log")); err != nil || !strings.Contains(string(log), "it is broken") {
 		t.Errorf("the log has %q, %v", log, err)
 	}
-	if _, err := a.dial(t.Context(), joined.Opening{Agent: "/etc/passwd"}); err == nil {
+	if _, err := a.reach(t.Context(), joined.Opening{Agent: "/etc/passwd"}); err == nil {
 		t.Error("something was reached that is no agent")
 	}
 }
