@@ -351,12 +351,15 @@ func (e *Evidence) judgeYesOrNo(
 	q *question, c Claim, last *utterance, said []*utterance, final consent.Reply, now time.Time,
 ) Judgment {
 	words := map[consent.Reply]string{consent.Yes: "yes", consent.No: "no"}[final]
-	switch claimed, err := q.fields[q.field].Read(c.Words); {
-	case err == nil && len(claimed) == 0 && theirWords(c.Words, said): // it is left out
+	claimed, err := q.fields[q.field].Read(c.Words)
+	own, unread := q.fields[q.field].Read(last.Text)
+	skips, skipped := err == nil && len(claimed) == 0, unread == nil && len(own) == 0
+	switch {
+	case skips && (skipped || theirWords(c.Words, said)): // it is left out
 		words = c.Words
 	case words == "":
 		return e.unclear(q, last, whyUnclear)
-	case err == nil && claimed[0] != words:
+	case err == nil && !slices.Equal(claimed, []string{words}):
 		return e.unclear(q, last, whyMixed)
 	}
 	v := e.allow(q, c, last, said, RulingWords, handoff.DecisionWords, now)
