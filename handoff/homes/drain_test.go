@@ -240,7 +240,8 @@ func TestReleasedTogether(t *testing.T) {
 }
 
 // TestServedWhenThereAreTooMany: when there are too many homes, none ends in which a request is served: the next
-// request would go to another instance, while the connection is still open at this one.
+// request would go to another instance, while the connection is still open at this one. Nor does one that was just looked
+// up, and is about to be used.
 func TestServedWhenThereAreTooMany(t *testing.T) {
 	s, now := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: &told{}}), time.Now()
 	add := func(user string, asked time.Time) {
@@ -248,6 +249,13 @@ func TestServedWhenThereAreTooMany(t *testing.T) {
 		defer s.mu.Unlock()
 		s.makeLocked(grantOf(user).Caller, asked, 1).end = func(error) {}
 	}
+	for i := range maxHomes * 2 {
+		add(fmt.Sprint("looked up ", i), now)
+	}
+	if s.endIdle(now); len(s.list()) != maxHomes*2 {
+		t.Errorf("%d homes are left, want those that were just looked up", len(s.list()))
+	}
+	clear(s.homes)
 	add("served", now.Add(-2*awayFor))
 	for i := range maxHomes {
 		add(fmt.Sprint(i), now.Add(-awayFor))

@@ -50,6 +50,8 @@ const (
 	// once: one backend can name any number of callers.
 	maxHomes = 1000
 	awayFor  = 10 * time.Minute // how long an idle home is kept after its last use
+	// justUsed is the same when there are far too many homes: what has just been looked up is about to be used.
+	justUsed = time.Second
 	// idleFor is the same where other instances could have the caller, however few homes there are.
 	idleFor = time.Minute
 	// endedAtOnce bounds the idle homes that end at a time: the store must let go of them within leaveWithin.
@@ -260,7 +262,7 @@ func (s *Homes) endIdle(now time.Time) {
 	}
 	switch {
 	case len(s.homes) >= s.most*3/2:
-		least = 0
+		least = justUsed
 	case len(s.homes) < s.most && s.cluster == nil:
 		return
 	}

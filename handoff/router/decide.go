@@ -300,6 +300,9 @@ func (r *Router) audit(ctx context.Context, claim *work.Claim, d handoff.Decided
 		CommandHash: handoff.CommandHash(q.Question, q.Shown.Server), Transcript: handoff.TranscriptHash(d.Transcript),
 		Said: d.Said, Asked: handoff.TranscriptHash(d.Asked), Heard: d.Heard,
 	})
+	if late := ctx.Err(); err == nil && late != nil && d.Allows() { // a disk that hung was too slow
+		return true, handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreAudit, late.Error())
+	}
 	if err == nil {
 		return true, nil
 	}

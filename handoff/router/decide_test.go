@@ -30,11 +30,11 @@ type desk struct {
 }
 
 func (d *desk) Audit(ctx context.Context, rec handoff.AuditRecord) error {
-	if d.auditIn != nil {
-		time.Sleep(d.auditIn())
-	}
 	if err := cmp.Or(d.full, ctx.Err()); err != nil {
 		return err
+	}
+	if d.auditIn != nil {
+		time.Sleep(d.auditIn()) // a file's I/O does not end with a context
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,6 +156,22 @@ func TestAnsweredElsewhere(t *testing.T) {
 	if got := fmt.Sprint(d.given, d.decisions()); got != "[decline] [decline by api]" {
 		t.Error(got)
 	}
+}
+
+// TestAuditTooLate: a yes is not given after a disk that hung for longer than the audit may take, and the audit says so.
+func TestAuditTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{auditIn: func() time.Duration { return time.Minute }}
+		r, _ := askingRouter(d, "q1")
+		err := r.Decide(t.Context(), handoff.Grant{Caller: ladderCaller, Page: true, Approve: handoff.ApproveAll}, "q1",
+			handoff.DecisionAccept)
+		if handoff.CodeOf(err) != handoff.CodeStoreDown {
+			t.Errorf("%v, want that it was not written down in time", err)
+		}
+		if got := fmt.Sprint(d.given, d.decisions()); got != "[] [accept by page withheld by page]" {
+			t.Error(got)
+		}
+	})
 }
 
 // TestDecidedOnce: of several answers at the same time, by pages and by voice, one reaches the agent, after its audit
