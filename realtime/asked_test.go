@@ -311,6 +311,29 @@ func TestWhoAsked(t *testing.T) {
 	}
 }
 
+// TestWordsBeforeRequest: the words that a request waited for are reported before it: the agent is told them, and a stop
+// among them counts before what is asked for instead.
+func TestWordsBeforeRequest(t *testing.T) {
+	play(t, func(s *stage) {
+		s.says("u1", "-")
+		s.gives("r1", "", "c1", "codex")
+		s.router.heard()
+		s.fromModel(transcribed("u1", "run it"))
+		var order []string
+		for _, e := range s.router.heard() {
+			switch e := e.(type) {
+			case handoff.Heard:
+				order = append(order, e.Text)
+			case handoff.FunctionCall:
+				order = append(order, e.CallID)
+			}
+		}
+		if got := strings.Join(order, ", "); got != "run it, c1" {
+			t.Errorf("reported: %s", got)
+		}
+	})
+}
+
 // What the microphone picks up of the voice is nobody's words. Long after the voice, the same words are the caller's.
 func TestEchoAsksForNothing(t *testing.T) {
 	play(t, func(s *stage) {

@@ -190,18 +190,18 @@ func (h *hearing) callerSpeaks(event []byte) {
 // transcribed reports the transcript of what the caller said. An empty one is reported, too: it says that no words will
 // come.
 func (h *hearing) transcribed(text, item string) {
+	h.report(handoff.Heard{Text: text, Began: h.speeches.transcribed(item)}) // before the calls that waited for it
 	h.understand(item, text)
 	h.understood(item, text == "" || h.backchannel != nil && h.backchannel(text))
-	h.report(handoff.Heard{Text: text, Began: h.speeches.transcribed(item)})
 }
 
 // notTranscribed reports that what the caller said gets no transcript. It does not count as a backchannel: it may have
 // been a "stop".
 func (h *hearing) notTranscribed(item string) {
+	h.report(handoff.Heard{Lost: true, Began: h.speeches.transcribed(item)})
 	h.saying.asking.heard(h.saying.asking.sentence(item), wordsSaid)
 	h.saying.release(time.Now(), false)
 	h.understood(item, false)
-	h.report(handoff.Heard{Lost: true, Began: h.speeches.transcribed(item)})
 }
 
 // keepMark keeps a commit or clear of the client in its place among the kept sound.
