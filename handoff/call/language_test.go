@@ -110,3 +110,19 @@ func TestQuestionsInEachLanguage(t *testing.T) {
 		}
 	}
 }
+
+// TestNormalName: how a transcript writes a name makes no difference, and no other name is taken for it.
+func TestNormalName(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		same bool
+	}{
+		{"build-02", "Build 02", true}, {"Auth refactor.", "auth  refactor", true}, {"", " ", true},
+		{"C", "C++", false}, {"C", "C#", false}, {"🚀", "🔥", false}, {"🚀", "", false}, {"🚀 launch", "launch", true},
+		{"कि", "की", false},
+	} {
+		if got := normalName(row.a) == normalName(row.b); got != row.same {
+			t.Errorf("%q and %q: the same is %t", row.a, row.b, got)
+		}
+	}
+}
