@@ -311,8 +311,8 @@ func TestWhoAsked(t *testing.T) {
 	}
 }
 
-// TestWordsBeforeRequest: the words that a request waited for are reported before it: the agent is told them, and a stop
-// among them counts before what is asked for instead.
+// TestWordsBeforeRequest: the words that a request waited for are reported before it: the agent is told them, and a
+// stop among them counts before what is asked for instead.
 func TestWordsBeforeRequest(t *testing.T) {
 	play(t, func(s *stage) {
 		s.says("u1", "-")

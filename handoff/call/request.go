@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -42,13 +43,27 @@ func (s *serving) request(req handoff.FunctionCall) {
 		s.refuse(s.cfg.Attending.NextID(), req, handoff.AsError(err))
 	case !tool.ReadOnly && req.Asked.IsZero():
 		s.unasked(req)
-	case tool.Name == tools.StopWork && s.hearing.interrupting && s.hearing.untranscribed &&
-		len(s.pendingStops) < maxStops:
-		s.pendingStops = append(s.pendingStops, func() { s.perform(req, tool, args) })
-		s.hearing.until = time.Now().Add(stopWait)
-		time.AfterFunc(stopWait, func() { s.box.post((*serving).stopsDue) })
 	default:
-		s.perform(req, tool, args)
+		s.inOrder(req, tool, args)
+	}
+}
+
+// inOrder performs a function call, but after a stop that came before it: else that stop would find the work that this
+// call gives ("stop that, run the linter instead"), or the words would go into the turn that is to be stopped.
+func (s *serving) inOrder(req handoff.FunctionCall, tool tools.Tool, args tools.Arguments) {
+	do := func() { s.perform(req, tool, args) }
+	switch {
+	case tool.ReadOnly:
+		do()
+	case s.stopping && len(s.behind) < maxBehind:
+		s.behind = append(s.behind, func() { s.inOrder(req, tool, args) })
+	case tool.Name == tools.StopWork && !s.stopping && s.hearing.interrupting && s.hearing.untranscribed:
+		s.stopping, s.heldStop = true, do
+		s.hearing.until = time.Now().Add(stopWait)
+		time.AfterFunc(stopWait, func() { s.box.post((*serving).stopDue) })
+	default:
+		s.stopping = s.stopping || tool.Name == tools.StopWork
+		do()
 	}
 }
 
@@ -68,23 +83,31 @@ const (
 	// stopWait is how long a stop_work waits for the transcript of what the caller said while somebody spoke: a plain
 	// "stop" is meant for the voice, and stops no work. Without a transcript the work is stopped.
 	stopWait = 1500 * time.Millisecond
-	// maxStops bounds the stops that wait; one more is carried out at once.
-	maxStops = 8
+	// maxBehind bounds the calls that wait for a stop; one more is performed at once.
+	maxBehind = 8
 )
 
-// runStops carries out the stops that wait for the caller's words.
-func (s *serving) runStops() {
-	pending := s.pendingStops
-	s.pendingStops = nil
-	for _, do := range pending {
+// runStop carries out the stop that waits for the caller's words.
+func (s *serving) runStop() {
+	if do := s.heldStop; do != nil {
+		s.heldStop = nil
 		do()
 	}
 }
 
-// stopsDue carries the waiting stops out, if no newer stop has postponed that.
-func (s *serving) stopsDue() {
+// stopDue carries the waiting stop out, if no newer one waits for words that come later.
+func (s *serving) stopDue() {
 	if !time.Now().Before(s.hearing.until) {
-		s.runStops()
+		s.runStop()
+	}
+}
+
+// stopped performs what waits for the stop that was carried out.
+func (s *serving) stopped() {
+	behind := s.behind
+	s.stopping, s.behind = false, nil
+	for _, do := range behind {
+		do()
 	}
 }
 
@@ -94,11 +117,15 @@ func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.
 	switch {
 	case tool.Name == tools.StopWork && s.hearing.hushed:
 		s.answerPlainly(s.cfg.Attending.NextID(), req, wording.HushAnswer().Encode(), handoff.FloorNone)
+		s.stopped()
 	case tool.Slow: // it is finished also if the call ends
 		id := s.cfg.Attending.NextID()
 		s.inBackground(id, func() {
 			result, err := args.Do(s.lasting, s.backend(req.Asked), front, s.grant)
 			s.result(id, req, tool, result, err)
+			if tool.Name == tools.StopWork {
+				s.box.post((*serving).stopped)
+			}
 		})
 	default:
 		result, err := args.Do(s.ctx, s.backend(req.Asked), front, s.grant)
@@ -284,11 +311,14 @@ func (s *serving) overtake(req handoff.Request) {
 	}
 }
 
-// normalName returns a name in lower case, without punctuation, words separated by one space.
+// normalName returns a name in lower case, without the punctuation that transcripts add or leave out, words separated
+// by one space. A name of other signs alone is as it is.
 func normalName(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
-	}), " ")
+	s = strings.ToLower(strings.TrimSpace(s))
+	words := strings.FieldsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !strings.ContainsRune("+#", r)
+	})
+	return cmp.Or(strings.Join(words, " "), s)
 }
 
 // innerHyphen is a hyphen inside a word. Transcripts may have it or not: "re-run".

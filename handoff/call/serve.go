@@ -33,22 +33,24 @@ type serving struct {
 	cancel     func()          // Set once: ends ctx
 	lasting    context.Context // Set once: for what is finished although the call has ended
 
-	over         bool                    // Owned by the loop: the call has ended
-	speaking     bool                    // Owned by the loop: somebody speaks, or is about to
-	hearing      hearing                 // Owned by the loop
-	seen         handoff.IDSet           // Owned by the loop: ids of function calls, to ignore repeated deliveries
-	open         map[string]*openHandoff // Owned by the loop: open handoffs whose events this call gets
-	spans        spans                   // Owned by the loop
-	schedule     *speech.Schedule        // Owned by the loop
-	evidence     evidence.Evidence       // Owned by the loop: what the caller said to which question
-	stops        sync.Map                // safe by itself: ids of what this call stops or drops, until it gets that event
-	sure         sync.Map                // safe by itself: after which words the caller was asked whether to stop watched work
-	utterances   atomic.Int64            // safe by itself: how often the caller began to say something
-	claims       []*claim                // Owned by the loop: answers that wait for the caller's words
-	judgeTimer   *time.Timer             // Owned by the loop: the latest time at which the claims are judged again
-	wakeTimer    *time.Timer             // Owned by the loop: of the schedule
-	toldUnasked  time.Time               // Owned by the loop: when a call that nobody asked for was refused last
-	pendingStops []func()                // Owned by the loop: stops that wait for the caller's words, see [maxStops]
+	over        bool                    // Owned by the loop: the call has ended
+	speaking    bool                    // Owned by the loop: somebody speaks, or is about to
+	hearing     hearing                 // Owned by the loop
+	seen        handoff.IDSet           // Owned by the loop: ids of function calls, to ignore repeated deliveries
+	open        map[string]*openHandoff // Owned by the loop: open handoffs whose events this call gets
+	spans       spans                   // Owned by the loop
+	schedule    *speech.Schedule        // Owned by the loop
+	evidence    evidence.Evidence       // Owned by the loop: what the caller said to which question
+	stops       sync.Map                // safe by itself: ids of what this call stops or drops, until it gets that event
+	sure        sync.Map                // safe by itself: after which words the caller was asked whether to stop watched work
+	utterances  atomic.Int64            // safe by itself: how often the caller began to say something
+	claims      []*claim                // Owned by the loop: answers that wait for the caller's words
+	judgeTimer  *time.Timer             // Owned by the loop: the latest time at which the claims are judged again
+	wakeTimer   *time.Timer             // Owned by the loop: of the schedule
+	toldUnasked time.Time               // Owned by the loop: when a call that nobody asked for was refused last
+	stopping    bool                    // Owned by the loop: a stop waits for the caller's words, or is carried out
+	heldStop    func()                  // Owned by the loop: the stop that waits for the caller's words; nil: none
+	behind      []func()                // Owned by the loop: the calls after a stop that change something
 
 	filled map[handoff.QuestionID][][]string // Owned by the loop: answers to the first fields of questions
 }
@@ -127,7 +129,7 @@ func (s *serving) event(e handoff.VoiceEvent) {
 		s.hearing.untranscribed = s.hearing.untranscribed && e.Typed
 		s.hearing.hushed = s.hearing.interrupting && consent.Hush(e.Text)
 		s.pace(s.meaning(e))
-		s.runStops()
+		s.runStop()
 		s.judgeAll()
 		return
 	case handoff.Said:
@@ -197,7 +199,8 @@ func (s *serving) hangUp() {
 	for _, do := range s.box.end() {
 		do(s)
 	}
-	s.runStops() // a hang-up is no wish for quiet; nobody gets the answer
+	s.runStop() // a hang-up is no wish for quiet; nobody gets the answer
+	s.stopped() // what was asked for is done, though the stop may be under way
 	s.pace(handoff.CallEnded{})
 	s.spans.endAll()
 	s.leave()
@@ -249,7 +252,7 @@ type hearing struct {
 	spoke         time.Time // the newest beginning of anything they said
 	interrupting  bool      // the newest began while somebody spoke, or was typed into the speech
 	untranscribed bool      // the newest has no transcript yet
-	until         time.Time // how long pendingStops wait for that transcript
+	until         time.Time // how long heldStop waits for that transcript
 	hushed        bool      // the newest only asked for quiet
 }
 

@@ -240,8 +240,8 @@ func TestReleasedTogether(t *testing.T) {
 }
 
 // TestServedWhenThereAreTooMany: when there are too many homes, none ends in which a request is served: the next
-// request would go to another instance, while the connection is still open at this one. Nor does one that was just looked
-// up, and is about to be used.
+// request would go to another instance, while the connection is still open at this one. Nor does one end that was just
+// looked up, and is about to be used.
 func TestServedWhenThereAreTooMany(t *testing.T) {
 	s, now := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: &told{}}), time.Now()
 	add := func(user string, asked time.Time) {

@@ -158,7 +158,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 	}
 }
 
-// TestAuditTooLate: a yes is not given after a disk that hung for longer than the audit may take, and the audit says so.
+// TestAuditTooLate: a yes is not given after a disk hung for longer than the audit may take, and the audit says so.
 func TestAuditTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{auditIn: func() time.Duration { return time.Minute }}
