@@ -19,9 +19,9 @@ const roomSlack = 150
 
 // rooms are all rooms of the house.
 var rooms = []room{
-	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 9995, 8395, "a caller is one loop over one state"},
+	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10050, 8540, "a caller is one loop over one state"},
 	{"sessions", 9900, 4370, "two stores, their suite, and the conversions of older ones"},
-	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8225, 4925, "what is said, when, and the tools"},
+	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8260, 4950, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2880, 1980, "the gates that protect people"},
 	{"handoff", 4105, 1430, "words that more than one room uses, what a terminal would obey, and the life of threads"},
 	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7645, 3285,
