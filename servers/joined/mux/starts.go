@@ -7,10 +7,10 @@ import (
 	"switchboard/handoff"
 )
 
-// livedFor is how long an agent lives at least that is started again at once.
-const livedFor = time.Minute
+// soon is how long after its last start the next one of an agent counts as soon: longer than any pause.
+const soon = 2 * time.Minute
 
-// restarts are the pauses before an agent that ends soon, again and again, is started again.
+// restarts are the pauses before an agent that ends soon, again and again, is started again: at first, at once.
 var restarts = handoff.Backoff{First: time.Second, Longest: time.Minute}
 
 // Starts are the starts of an agent in a row, each soon after the one before. The zero value has none.
@@ -21,12 +21,12 @@ type Starts struct {
 
 // Next counts a start that begins now. Its error says that the start has to wait, and for how long.
 func (s *Starts) Next(agent string) error {
-	pause, since := restarts.Step(s.n-1), time.Since(s.last)
-	switch {
-	case since > livedFor+pause:
+	since := time.Since(s.last)
+	if since > soon {
 		s.n = 0
-	case since < pause:
-		return fmt.Errorf("%s ended %d times in a row; it is started again in %v", agent, s.n, (pause - since).Round(time.Second))
+	}
+	if wait := restarts.Step(s.n-2) - since; s.n > 1 && wait > 0 {
+		return fmt.Errorf("%s ended %d times in a row; it is started again in %v", agent, s.n, wait.Round(time.Second))
 	}
 	s.last, s.n = time.Now(), s.n+1
 	return nil
