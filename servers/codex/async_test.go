@@ -52,9 +52,7 @@ func TestAsyncQuestion(t *testing.T) {
 // TestAsyncQuestionEnds: what closes such a question beside an answer here.
 func TestAsyncQuestionEnds(t *testing.T) {
 	for name, then := range map[string]func(t *testing.T, f *fake, at handoff.Attached, q handoff.Question){
-		"the turn is over": func(_ *testing.T, f *fake, _ handoff.Attached, _ handoff.Question) {
-			f.turnCompleted(turn1, "completed")
-		},
+		"the turn is over": func(*testing.T, *fake, handoff.Attached, handoff.Question) {},
 		"answered elsewhere": func(_ *testing.T, f *fake, _ handoff.Attached, _ handoff.Question) {
 			f.item("item/completed", turn1, `{"type":"userMessage","id":"u","clientId":null,"content":[]}`)
 		},
@@ -95,11 +93,13 @@ func TestAsyncQuestionLeft(t *testing.T) {
 			withTurn(t, func(t *testing.T, f *fake, _ handoff.Attached, r *recorder) {
 				f.turnStarted(turn1)
 				f.item("item/completed", turn1, asyncItem)
+				f.ask(1, askAsync, turn1, "") // no server asks by words of ours
+				f.ask(2, askTooLong, turn1, "")
 				if c.last != "" {
 					f.messageDone(turn1, "b", c.last)
 				}
 				f.turnCompleted(turn1, c.status)
-				lines := r.lines()
+				lines, _ := r.lines(), askedAsync(t, r, turn1)
 				want(t, lines[len(lines)-1:], "ended "+c.status+" "+c.text+` ""`)
 			})
 		})

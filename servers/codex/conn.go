@@ -392,7 +392,7 @@ func (c *connection) doubtRunning() {
 // handleQuestion handles a request of the server to a person. about, which may be nil, completes a subagent's question.
 func (c *connection) handleQuestion(t *thread, m jsonrpc.Message, about func(*askParams, *handoff.Question)) {
 	var p askParams
-	if json.Unmarshal(m.Params, &p) != nil {
+	if m.Method == askAsync || m.Method == askTooLong || json.Unmarshal(m.Params, &p) != nil { // no words of a server's
 		return
 	}
 	if len(m.Params) > maxQuestion { // it is shown, so that people know why the turn waits, but without its content

@@ -251,7 +251,7 @@ func (t *thread) endLocked(k *turn, end handoff.TurnEnded, items []wireItem) {
 		if q.Turn != k.id || goesOn && t.goal.Status == goalActive {
 			return false
 		}
-		if async && !q.Taken && end.Status == handoff.TurnCompleted &&
+		if async && !q.Taken && end.Status == handoff.TurnCompleted && len(q.Asks) > 0 &&
 			!strings.Contains(k.reducer.Answer(), q.Asks[0].Text) { // else the question itself was the last message
 			k.reducer.Ask(q.Text)
 		}
