@@ -106,9 +106,7 @@ func TestSessionsAreCutAndCounted(t *testing.T) {
 		called := map[string]bool{} // on a server, each by a name of its own
 		for more := 1; more > 0; {
 			list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Limit: 40, Skip: len(paged)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, s := range list.Items {
 				if paged = append(paged, s.ID); called[s.Server+" "+s.Label] {
 					t.Errorf("two sessions of %s are called %q", s.Server, s.Label)

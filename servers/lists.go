@@ -144,7 +144,7 @@ func (s *lists) ask(
 		select {
 		case <-a.done:
 		case <-ctx.Done():
-			return nil, k.silent()
+			return nil, k.unreachable(&view{}, "it did not answer in time")
 		}
 		switch {
 		case a.number <= before: // it was requested before the call
@@ -230,14 +230,6 @@ func (s *lists) outdateOlder(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wider[server] = listing{threads: s.wider[server].threads, changed: time.Now()}
-}
-
-// silent returns the error for a server that did not answer in time.
-func (k *connector) silent() *handoff.Error {
-	return k.spec.Explain(&handoff.Error{
-		Code: handoff.CodeUnreachable, Subject: k.spec.Name,
-		Detail: "it did not answer in time", Reason: handoff.ReasonSilent,
-	}, time.Time{})
 }
 
 func (s *lists) cached(server string) listing {

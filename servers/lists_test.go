@@ -23,9 +23,7 @@ func TestSessionsBeyondTheWindow(t *testing.T) {
 			seen := 0
 			for more := 1; more > 0; {
 				list, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{Limit: limit, Skip: seen})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for i, it := range list.Items {
 					if want := fmt.Sprintf("t%03d", seen+i); it.ID != want {
 						t.Fatalf("limit %d: %s, want %s", limit, it.ID, want)

@@ -90,11 +90,9 @@ func (f *Fleet) tidy(ctx context.Context, k *connector, git trees.Git, of string
 
 // keepTidy calls tidyAll until ctx ends.
 func (f *Fleet) keepTidy(ctx context.Context) {
-	ticker := time.NewTicker(tidyEvery)
-	defer ticker.Stop()
-	for {
+	for tick := time.Tick(tidyEvery); ; {
 		select {
-		case <-ticker.C:
+		case <-tick:
 			f.tidyAll(ctx)
 		case <-ctx.Done():
 			return

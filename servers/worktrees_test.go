@@ -142,9 +142,8 @@ func TestWorktreeMerged(t *testing.T) {
 		s.set(func() {
 			s.threads = []Thread{{ID: idAPI, Title: c.what, Dir: root, Status: c.status, Updated: now.Add(-c.quiet)}}
 		})
-		if _, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
+		must(t, err)
 		f.tidyAll(t.Context())
 		if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) != c.gone {
 			t.Errorf("%s: %v", c.what, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -26,4 +27,15 @@ func Main(m *testing.M) {
 	stacks := make([]byte, 1<<20)
 	fmt.Fprintf(os.Stderr, "goroutines left:\n%s\n", stacks[:runtime.Stack(stacks, true)])
 	os.Exit(1)
+}
+
+// WriteProgram writes a program that a test is about to run. No child process begins meanwhile: it would have the file
+// open for writing until its exec, and until then the kernel does not run it ("text file busy").
+func WriteProgram(t testing.TB, path string, text []byte) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
 }

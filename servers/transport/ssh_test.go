@@ -37,25 +37,29 @@ func playPipe(socket string) {
 	_, _ = io.Copy(conn, os.Stdin)
 }
 
+// echo is a WebSocket that echoes. It returns how that ended.
+func echo(w http.ResponseWriter, r *http.Request) error {
+	conn, err := new(websocket.Upgrader).Upgrade(w, r, nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for kind, frame := 0, []byte(nil); err == nil; {
+		if kind, frame, err = conn.ReadMessage(); err == nil {
+			err = conn.WriteMessage(kind, frame)
+		}
+	}
+	return err
+}
+
 // echoes serves echoing WebSockets on a socket.
 func echoes(t *testing.T) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	must(t, err)
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, err := new(websocket.Upgrader).Upgrade(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		for {
-			kind, frame, err := conn.ReadMessage()
-			if err != nil || conn.WriteMessage(kind, frame) != nil {
-				return
-			}
-		}
-	})}}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = echo(w, r) })
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler}}
 	server.Start()
 	t.Cleanup(server.Close)
 	return socket

@@ -27,8 +27,9 @@ const deadAfter = 25 * time.Second
 
 // socket is the wire over a WebSocket.
 type socket struct {
-	conn *websocket.Conn
-	part []byte // buffer for reads. Owned by Read
+	conn *websocket.Conn // Set once
+	tcp  *net.TCPConn    // Set once: below conn; nil: there is none
+	part []byte          // buffer for reads. Owned by Read
 }
 
 // A WebSocket reaches an agent server by its URL.
@@ -129,6 +130,7 @@ func OverSocket(
 	dial func(ctx context.Context, network, addr string) (net.Conn, error),
 ) (servers.Wire, error) {
 	var handshake *handoff.Handshake
+	var tcp *net.TCPConn
 	dialer := websocket.Dialer{
 		HandshakeTimeout: handshakeTimeout,
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -136,6 +138,7 @@ func OverSocket(
 			if err != nil {
 				return nil, err
 			}
+			tcp, _ = conn.(*net.TCPConn)
 			handshake = &handoff.Handshake{Conn: quickAck(conn)}
 			return handshake, nil
 		},
@@ -145,7 +148,7 @@ func OverSocket(
 		return nil, dialFault(server, resp, err)
 	}
 	handshake.Done()
-	s := &socket{conn, make([]byte, 32<<10)}
+	s := &socket{conn, tcp, make([]byte, 32<<10)}
 	conn.SetPongHandler(func(string) error { return s.alive() })
 	return s, s.alive()
 }
@@ -167,7 +170,7 @@ func (s *socket) Read() ([]byte, error) {
 	for {
 		kind, r, err := s.conn.NextReader()
 		if err != nil {
-			return nil, err
+			return nil, s.lost(err)
 		}
 		frame, err := s.gather(r)
 		if err != nil || kind == websocket.TextMessage {
@@ -190,9 +193,19 @@ func (s *socket) gather(r io.Reader) ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return frame.frame()
 		case err != nil:
-			return nil, err
+			return nil, s.lost(err)
 		}
 	}
+}
+
+// lost ends a connection after an error. Over TCP, what the far end has not got is dropped: the system would go on to
+// send it for minutes, and by then it may have been sent again on another connection.
+func (s *socket) lost(err error) error {
+	if err != nil && s.tcp != nil {
+		_ = s.tcp.SetLinger(0)
+		_ = s.tcp.Close()
+	}
+	return err
 }
 
 // Write sends one text frame.
@@ -200,12 +213,12 @@ func (s *socket) Write(frame []byte) error {
 	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
-	return s.conn.WriteMessage(websocket.TextMessage, frame)
+	return s.lost(s.conn.WriteMessage(websocket.TextMessage, frame))
 }
 
 // Ping sends a ping, whose answer is a sign of life.
 func (s *socket) Ping() error {
-	return s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
+	return s.lost(s.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout)))
 }
 
 // Close sends a close frame, if that takes at most a second, and closes the connection.

@@ -3,38 +3,37 @@ package transport
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 )
 
-// TestQuickAck: connections other than TCP are returned unchanged, and TCP still reads and writes.
-func TestQuickAck(t *testing.T) {
-	a, b := net.Pipe()
-	defer a.Close()
-	defer b.Close()
-	if quickAck(a) != a {
-		t.Error("a pipe was wrapped")
+// TestLostSendsNoMore: of a connection that was lost, nothing is delivered later: by then it may have been sent again
+// on another one.
+func TestLostSendsNoMore(t *testing.T) {
+	ended := make(chan error, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ended <- echo(w, r)
+	}))
+	defer server.Close()
+	wire, err := OverSocket(t.Context(), "bigpc", "ws"+strings.TrimPrefix(server.URL, "http"), nil, new(net.Dialer).DialContext)
+	must(t, err)
+	must(t, wire.Write([]byte("hello")))
+	if frame, err := wire.Read(); err != nil || string(frame) != "hello" {
+		t.Errorf("read %q %v", frame, err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	go func() {
-		if conn, err := l.Accept(); err == nil {
-			_, _ = conn.Write([]byte("hello"))
-			_ = conn.Close()
-		}
-	}()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	must(t, err)
-	tcp := quickAck(conn)
-	defer tcp.Close()
-	buf := make([]byte, 16)
-	if n, err := tcp.Read(buf); err != nil || string(buf[:n]) != "hello" {
-		t.Errorf("read %q %v", buf[:n], err)
+	must(t, wire.(*socket).conn.SetReadDeadline(time.Now()))
+	_, err = wire.Read()
+	_ = wire.Close()
+	if got := <-ended; err == nil || !errors.Is(got, syscall.ECONNRESET) {
+		t.Errorf("lost with %v, and the far end heard of it as %v", err, got)
 	}
 }
 

@@ -101,11 +101,10 @@ func list(ctx context.Context, git Git, dir string) ([]entry, error) {
 
 // find returns the worktree of a name; false: there is none.
 func find(all []entry, name string) (entry, bool) {
-	i := slices.IndexFunc(all, func(e entry) bool { return e.name == name })
-	if i < 0 {
-		return entry{}, false
+	if i := slices.IndexFunc(all, func(e entry) bool { return e.name == name }); i >= 0 {
+		return all[i], true
 	}
-	return all[i], true
+	return entry{}, false
 }
 
 // Add makes the worktree of a name for the repository that dir is in, or finds it, and returns the directory in it that
