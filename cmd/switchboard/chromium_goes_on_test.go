@@ -8,8 +8,8 @@ import (
 	"switchboard/handoff"
 )
 
-// TestChromiumCallGoesOn plays one conversation in a real browser over all that ends other calls: three ends of the
-// voice model's session that it announces, another network, a lid that is closed for three minutes, and a model socket
+// TestChromiumCallGoesOn plays one conversation in a real browser over all that ends other calls: an end of the voice
+// model's session that it announces, another network, a lid that is closed for three minutes, and a model socket
 // that is killed while a question is open. Work goes on meanwhile. The caller keeps one call and hears each outcome
 // once.
 func TestChromiumCallGoesOn(t *testing.T) {
@@ -32,7 +32,6 @@ func TestChromiumCallGoesOn(t *testing.T) {
 	if strings.Contains(r.logs.String(), "client vanished") {
 		t.Error("the client was lost with its network")
 	}
-	l.wall(1)
 
 	l.says("Fix it")
 	l.begun(2)
@@ -47,7 +46,7 @@ func TestChromiumCallGoesOn(t *testing.T) {
 	}
 	l.reconnects(func() { l.Click("Go on") })
 	l.voice("tests pass")
-	l.wall(2)
+	l.Status("Listening") // when it has been said
 
 	l.says("Push it from bigpc")
 	l.voice("Yes or no?")
@@ -59,7 +58,7 @@ func TestChromiumCallGoesOn(t *testing.T) {
 	})
 	l.says("yes")
 	l.voice("is pushed")
-	l.wall(3)
+	l.wall()
 	l.soundFlows()
 	if now := r.theCall(false); now != id {
 		t.Errorf("it was in %s, and is in %s", id, now)
@@ -94,7 +93,6 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	must(t, voice.way.proxy.Start())
 	l.voice("TestRefreshExpiredToken")
 	r.allHeard()
-	id = l.another(id, func() { voice.wall(atOnce) })
 
 	l.says("On bigpc fix it")
 	l.begun(2)
@@ -113,13 +111,12 @@ func TestChromiumDirectGoesOn(t *testing.T) {
 	l.says("Push it from bigpc")
 	l.voice("Yes or no?")
 	l.Status("bigpc waits for you")
-	id = l.another(id, func() { eval[bool](l.tab, `(seen.peers.at(-1).loses(), dispatchEvent(new Event("online")))`) })
+	l.another(id, func() { eval[bool](l.tab, `(seen.peers.at(-1).loses(), dispatchEvent(new Event("online")))`) })
 	l.Until(`[...document.querySelectorAll(".line.voice")].filter((e) => e.innerText.includes("Yes or no?")).length > 1`)
 	l.Status("bigpc waits for you")
 	l.says("yes") // to the question as the call that goes on asks it again
 	l.voice("is pushed")
 	r.allHeard()
-	l.another(id, func() { voice.wall(atOnce) })
 	l.one("On bigpc continue the auth session and run the tests", "On bigpc fix it", "Push it from bigpc")
 	l.told("TestRefreshExpiredToken", "refuses a token", "is pushed")
 	if n := eval[[]string](l.tab, `seen.notices`); len(n) != 1 { // of the lid
@@ -150,11 +147,11 @@ func (l *longCall) logs(message string, n int) {
 	until(l.T, message, func() bool { return strings.Count(l.r.logs.String(), message) >= n })
 }
 
-// wall lets a session of the voice model announce its end, the nth, and waits until the page says that it goes on.
-func (l *longCall) wall(n int) {
+// wall lets a session of the voice model announce its end, and waits until the page says that it goes on.
+func (l *longCall) wall() {
 	l.T.Helper()
 	l.reconnects(func() { l.model.wall(soon) })
-	l.logs(`"planned":true`, n)
+	l.logs(`"planned":true`, 1)
 	l.Status("Listening")
 }
 

@@ -154,53 +154,48 @@ func (c *realCodex) call() (*running, *phone) {
 	return r, r.call()
 }
 
-// TestRealCodex continues another client's thread from a voice call, by id and then without one, also
-// after a restart, on both stores.
+// TestRealCodex continues another client's thread from a voice call, by id and then without one, also after a restart.
 func TestRealCodex(t *testing.T) {
 	t.Parallel()
-	for _, remembers := range stores {
-		t.Run(remembers.name, func(t *testing.T) {
-			c := startCodex(t)
-			thread := c.thread("the first words")
-			state, store, voice := t.TempDir(), remembers.begin(t), scriptedVoice(t)
-			begin := func() *running {
-				return start(t, func(p *plan) {
-					p.StateDir, p.Redis, p.Model = state, newSecret(store), voice
-					c.plan(p, "", "")
-				})
-			}
-			r := begin()
-			r.up("bigpc")
-			p := r.call()
-			p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":%q,"prompt":"go on"}`, thread))
-			p.hear("answer to: go on")
-			p.say(`codex {"server":"bigpc","prompt":"and more"}`)
-			p.hear("answer to: and more")
-			r.allHeard()
-			p.hangUp()
-			first := p.spoken()
-			r.stop()
-
-			r = begin()
-			r.up("bigpc")
-			p = r.call()
-			p.say(`codex {"server":"bigpc","prompt":"held"}`)
-			p.hear(" on bigpc") // "Working on it", or "Getting ready" where codex takes its time to open the session
-			c.provider.letsGo()
-			p.hear("held answer to: held")
-			p.hangUp()
-			works := r.handoffs() // those from before the restart, too
-			last := slices.IndexFunc(works, func(w handoff.Record) bool { return w.Prompt == "held" })
-			if len(works) != 3 || last < 0 || works[last].ThreadID != thread || works[last].Why != "continued" {
-				t.Errorf("after a restart the sticky session was not continued: %+v", works)
-			}
-			c.checkOnce(append(first, p.spoken()...), "go on", "and more", "held")
-			if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "go on", "and more", "held"}) {
-				t.Errorf("turns: %q", got)
-			}
-			c.openElsewhere(thread)
+	c := startCodex(t)
+	thread := c.thread("the first words")
+	state, voice := t.TempDir(), scriptedVoice(t)
+	begin := func() *running {
+		return start(t, func(p *plan) {
+			p.StateDir, p.Model = state, voice
+			c.plan(p, "", "")
 		})
 	}
+	r := begin()
+	r.up("bigpc")
+	p := r.call()
+	p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":%q,"prompt":"go on"}`, thread))
+	p.hear("answer to: go on")
+	p.say(`codex {"server":"bigpc","prompt":"and more"}`)
+	p.hear("answer to: and more")
+	r.allHeard()
+	p.hangUp()
+	first := p.spoken()
+	r.stop()
+
+	r = begin()
+	r.up("bigpc")
+	p = r.call()
+	p.say(`codex {"server":"bigpc","prompt":"held"}`)
+	p.hear(" on bigpc") // "Working on it", or "Getting ready" where codex takes its time to open the session
+	c.provider.letsGo()
+	p.hear("held answer to: held")
+	p.hangUp()
+	works := r.handoffs() // those from before the restart, too
+	last := slices.IndexFunc(works, func(w handoff.Record) bool { return w.Prompt == "held" })
+	if len(works) != 3 || last < 0 || works[last].ThreadID != thread || works[last].Why != "continued" {
+		t.Errorf("after a restart the sticky session was not continued: %+v", works)
+	}
+	c.checkOnce(append(first, p.spoken()...), "go on", "and more", "held")
+	if got := c.provider.prompts(); !slices.Equal(got, []string{"the first words", "go on", "and more", "held"}) {
+		t.Errorf("turns: %q", got)
+	}
+	c.openElsewhere(thread)
 }
 
 // checkOnce holds that each answer was spoken once, and nothing of what the thread held before.

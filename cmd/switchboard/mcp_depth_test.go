@@ -17,7 +17,7 @@ import (
 // what asked for it, and a restart, or a kill, forgets none of it.
 func TestMCPLoopEnds(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, store string) {
+	onAStore(t, func(t *testing.T, store string) {
 		f := newFarm(t)
 		s := newSite(t, f.voice.URL, store, f.at)
 		c := s.start()

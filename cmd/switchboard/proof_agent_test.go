@@ -110,7 +110,7 @@ func giveNobody(t *testing.T, work, temp string) string {
 // No command outlives it or runs twice, and no directory of theirs stays; what it was told besides and never heard is
 // told; each piece of work that was accepted has one outcome, and a result only when it ran; its session can be gone
 // on in. The commands have no sandbox, so that what a killed one did can be seen.
-func TestProofKilledAgent(t *testing.T) { t.Parallel(); onBothStores(t, proofKilledAgent) }
+func TestProofKilledAgent(t *testing.T) { t.Parallel(); onAStore(t, proofKilledAgent) }
 
 func proofKilledAgent(t *testing.T, store string) {
 	model := &workingModel{asked: map[string]int{}}

@@ -10,7 +10,7 @@ import (
 
 // TestProofHeard: what somebody was answered to be heard is heard in the next life too, however soon Switchboard was
 // killed: over the fleet API, and by whoever read a response that was made in the background.
-func TestProofHeard(t *testing.T) { t.Parallel(); onBothStores(t, proofHeard) }
+func TestProofHeard(t *testing.T) { t.Parallel(); onAStore(t, proofHeard) }
 
 func proofHeard(t *testing.T, store string) {
 	f := newFarm(t)

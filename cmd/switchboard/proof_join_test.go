@@ -163,7 +163,7 @@ func (c *child) invite(s *site, name string) []string {
 // nothing is lost.
 func TestProofJoined(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, store string) {
+	onAStore(t, func(t *testing.T, store string) {
 		f := newFarm(t)
 		proofJoined(t, f, store, map[string]*joiner{
 			"mini":   newJoiner(t, f.at["bigpc"]),

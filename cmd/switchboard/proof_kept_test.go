@@ -85,7 +85,8 @@ func (c *child) request(key, body string) *http.Request {
 func TestProofWaitingWords(t *testing.T) {
 	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		t.Run(end.String(), func(t *testing.T) {
-			onBothStores(t, func(t *testing.T, store string) { proofWaitingWords(t, store, end) })
+			t.Parallel()
+			onAStore(t, func(t *testing.T, store string) { proofWaitingWords(t, store, end) })
 		})
 	}
 }
@@ -142,7 +143,7 @@ func proofWaitingWords(t *testing.T, store string, end syscall.Signal) {
 
 // TestProofOwner: after a kill, the caller who made a session is still known, even for old sessions: other callers of
 // the machine do not see it.
-func TestProofOwner(t *testing.T) { onBothStores(t, proofOwner) }
+func TestProofOwner(t *testing.T) { t.Parallel(); onAStore(t, proofOwner) }
 
 func proofOwner(t *testing.T, store string) {
 	const otherKey = "another-key-for-the-tests-0000"

@@ -13,7 +13,7 @@ import (
 
 // TestProofPaused: what waited behind work that was stopped can be begun or dropped after Switchboard was killed, also
 // when somebody heard of it before, and with all its words. Then no later life calls it paused.
-func TestProofPaused(t *testing.T) { t.Parallel(); onBothStores(t, proofPaused) }
+func TestProofPaused(t *testing.T) { t.Parallel(); onAStore(t, proofPaused) }
 
 func proofPaused(t *testing.T, store string) {
 	f, s, c := farmed(t, store)

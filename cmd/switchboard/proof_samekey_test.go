@@ -13,7 +13,7 @@ import (
 
 // TestProofSameKey: work that is repeated under its Idempotency-Key returns the first record, after a restart and after
 // a kill, heard or not. Work that never began runs once. Other words under the same key are refused.
-func TestProofSameKey(t *testing.T) { onBothStores(t, proofSameKey) }
+func TestProofSameKey(t *testing.T) { t.Parallel(); onAStore(t, proofSameKey) }
 
 func proofSameKey(t *testing.T, store string) {
 	f, s, c := farmed(t, store)

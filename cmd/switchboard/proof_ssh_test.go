@@ -20,7 +20,7 @@ import (
 // is killed in the middle of it. Each begins once, and its result is told once.
 func TestProofSSH(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, store string) {
+	onAStore(t, func(t *testing.T, store string) {
 		f := newFarm(t)
 		own, err := os.Executable()
 		must(t, err)
@@ -39,7 +39,7 @@ func TestProofSSHReal(t *testing.T) {
 	if !soak() {
 		t.Skip("takes minutes: TestProofSSH has the short form")
 	}
-	onBothStores(t, func(t *testing.T, store string) {
+	onAStore(t, func(t *testing.T, store string) {
 		f := newFarm(t)
 		f.model = newJobModel(t)
 		far := farMachine(t)

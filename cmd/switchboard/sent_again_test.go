@@ -9,7 +9,7 @@ import (
 // TestProofSentAgain: Switchboard is killed after it made a response, and the request comes again, as an SDK sends it
 // whose connection broke: it gets that response, also where what the response went on from has changed since. Nothing
 // runs twice, and the conversation takes more.
-func TestProofSentAgain(t *testing.T) { t.Parallel(); onBothStores(t, proofSentAgain) }
+func TestProofSentAgain(t *testing.T) { t.Parallel(); onAStore(t, proofSentAgain) }
 
 func proofSentAgain(t *testing.T, store string) {
 	f, s, c := farmed(t, store)

@@ -123,6 +123,17 @@ func onBothStores(t *testing.T, proof func(t *testing.T, store string)) {
 	}
 }
 
+// onAStore runs a proof on the file, and its long form on each store. What differs between them is held by the suite of
+// sessions, and by the proofs that take a store away or kill Switchboard at any moment.
+func onAStore(t *testing.T, proof func(t *testing.T, store string)) {
+	t.Helper()
+	if soak() {
+		onBothStores(t, proof)
+		return
+	}
+	proof(t, "")
+}
+
 // begin starts it, also again after a kill, with what is in a directory.
 func (r *realRedis) begin(dir string) {
 	r.t.Helper()
