@@ -21,7 +21,6 @@ func TestRequests(t *testing.T) {
 
 		`{"input":"hi"}`: "missing_required_parameter model",
 		`{"model":"m"}`:  "missing_required_parameter input",
-		`{"model":7}`:    "invalid_type model",
 		`nothing`:        " ",
 		`{"model":"m","input":"hi","tools":[{"type":"function","name":"f"}]}`:                                          "unsupported_tool tools",
 		`{"model":"m","input":"hi","tool_choice":"required"}`:                                                          "unsupported_parameter tool_choice",
@@ -37,9 +36,7 @@ func TestRequests(t *testing.T) {
 		`{"model":"m","input":"hi","reasoning":5}`:                                                                     "invalid_type reasoning",
 		`{"model":"m","input":" \n"}`:                                                                                  "invalid_value input",
 		`{"model":"m","input":[]}`:                                                                                     " input",
-		`{"model":"m","input":["hi"]}`:                                                                                 "invalid_type input[0]",
 		`{"model":"m","input":[{"role":5}]}`:                                                                           "invalid_type input[0].role",
-		`[]`:                                                                                                           "invalid_type",
 		`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                           " input",
 		`{"model":"m","input":[{"role":"assistant","content":"hi"}]}`:                                                  " input",
 		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:                      "unsupported_parameter input[0].content[0]",
