@@ -58,20 +58,6 @@ func TestFrameOverTheLimit(t *testing.T) {
 	}
 }
 
-// A frame in several pieces does so, too, with the piece that exceeds the limit.
-func TestPiecesOverTheLimit(t *testing.T) {
-	h := newHouse(t)
-	client, _ := h.call("")
-	w, err := client.NextWriter(websocket.TextMessage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for piece := []byte(strings.Repeat("A", 1<<20)); err == nil; { // until it is closed
-		_, err = w.Write(piece)
-	}
-	expectClose(t, client, websocket.CloseMessageTooBig)
-}
-
 // A frame of the model ends its session, for a client on any transport, and another session takes its place.
 func TestModelFrameOverTheLimit(t *testing.T) {
 	h := newHouse(t)

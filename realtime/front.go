@@ -16,7 +16,6 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/models"
-	"switchboard/realtime/outbound"
 	"switchboard/realtime/rtc"
 )
 
@@ -104,7 +103,6 @@ type Front struct {
 	live     *registry                  // Set once; safe by itself
 	starts   chan func(context.Context) // taken by Run
 	stopped  chan struct{}              // closed by Run when no call may start any more
-	bound    int64                      // Set once: bounds the bytes that wait for a client; tests lower it
 	patient  time.Duration              // Set once: bounds one write to a client; tests lower it
 	asks     time.Duration              // Set once: the step of guard; tests lower it
 
@@ -139,7 +137,7 @@ func NewFront(c Config) (*Front, error) {
 	f := &Front{
 		config: c, log: c.Log, media: media, counts: newFrontCounts(), quota: newQuota(c),
 		starts: make(chan func(context.Context)), stopped: make(chan struct{}),
-		bound: outbound.MaxBytes, patient: writeLimit, asks: guardStep, live: newRegistry(),
+		patient: writeLimit, asks: guardStep, live: newRegistry(),
 	}
 	f.provider = newProvider(c, u, f.counts, &f.buffers)
 	f.carried = newCarried(c, f.provider)

@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-
-	"switchboard/realtime/outbound"
 )
 
 // BenchmarkHop is what a frame of the caller's sound costs between a read and a write that cost next to nothing: in a
@@ -74,7 +72,7 @@ func callHop(b *testing.B, f *film) (run func()) {
 func filmedCall(b *testing.B, f *film) (*Call, *socket) {
 	leg := func(f *film) *socket {
 		out := newPromptConn(f)
-		return newSocket(upgraded(b, out), out, outbound.MaxBytes, writeLimit, nopLog())
+		return newSocket(upgraded(b, out), out, writeLimit, nopLog())
 	}
 	client, model := leg(f), leg(newFilm(f.null))
 	model.client = true

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/realtime/outbound"
 )
 
 // dialLimit bounds a dial of the model's server: a person waits for it.
@@ -148,7 +147,7 @@ func (p *provider) dial(ctx context.Context, query url.Values, client http.Heade
 		return nil, response, err
 	}
 	handshake.Done()
-	s := newSocket(conn, prompt, outbound.MaxBytes, writeLimit, p.log)
+	s := newSocket(conn, prompt, writeLimit, p.log)
 	s.client, s.pingInterval, s.idleTimeout = true, modelPing, modelIdle
 	return s, response, nil
 }

@@ -75,15 +75,15 @@ type socket struct {
 // frames holds buffers for the frames of one write. Safe by itself.
 var frames = sync.Pool{New: func() any { return new([]byte) }}
 
-// newSocket makes a socket of a connection that writes to out. bytes bounds what may wait to be written, patience one
-// write. The socket lives while Run runs.
-func newSocket(conn *websocket.Conn, out *promptConn, bytes int64, patience time.Duration, log *zap.Logger) *socket {
+// newSocket makes a socket of a connection that writes to out. patience bounds one write. The socket lives while Run
+// runs.
+func newSocket(conn *websocket.Conn, out *promptConn, patience time.Duration, log *zap.Logger) *socket {
 	s := &socket{
 		conn: conn, wire: conn.NetConn(), out: out, log: log, patience: patience, createdAt: time.Now(),
 		pingInterval: pingEvery, idleTimeout: idleLimit,
 		turn: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	s.Queue, out.prompt = outbound.New(bytes, s.beginEnd), true
+	s.Queue, out.prompt = outbound.New(s.beginEnd), true
 	s.writers.Add(1) // for farewell: the count is not zero while a writer may still begin
 	s.conn.SetReadLimit(maxFrame)
 	s.conn.SetCloseHandler(func(code int, _ string) error {

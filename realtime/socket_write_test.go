@@ -45,7 +45,7 @@ func newClientPair(t *testing.T, serve func(http.Handler) *httptest.Server) (*so
 	server := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hijacked := hijacker{ResponseWriter: w}
 		if conn, err := (&websocket.Upgrader{}).Upgrade(&hijacked, r, nil); err == nil {
-			sockets <- newSocket(conn, hijacked.conn, outbound.MaxBytes, patience, nopLog())
+			sockets <- newSocket(conn, hijacked.conn, patience, nopLog())
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -91,7 +91,7 @@ func newModelPair(t *testing.T) (*socket, *websocket.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, far := newSocket(conn, prompt, outbound.MaxBytes, patience, nopLog()), <-fars
+	s, far := newSocket(conn, prompt, patience, nopLog()), <-fars
 	s.client = true
 	narrow(t, s.out.Conn, far.NetConn())
 	t.Cleanup(s.Abandon)

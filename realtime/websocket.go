@@ -142,7 +142,7 @@ func (f *Front) upgrade(
 		log.Debug("upgrade refused", zap.Error(err))
 		return nil
 	}
-	s := newSocket(conn, hijacked.conn, f.bound, f.patient, log)
+	s := newSocket(conn, hijacked.conn, f.patient, log)
 	if ready != nil {
 		ready(s)
 	}

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -253,31 +252,6 @@ func TestRequestEndsBeforeTheCall(t *testing.T) {
 	}
 }
 
-func TestModelUnreachable(t *testing.T) {
-	h := newHouse(t)
-	get := func() (int, handoff.RecordError, string) {
-		_, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.edge.URL, "http"), nil)
-		if err == nil {
-			t.Fatal("connected")
-		}
-		body, _ := io.ReadAll(response.Body)
-		var e struct{ Error handoff.RecordError }
-		if err := json.Unmarshal(body, &e); err != nil {
-			t.Fatalf("%s: %v", body, err)
-		}
-		return response.StatusCode, e.Error, string(body)
-	}
-	h.model.refuse = http.StatusInternalServerError
-	status, e, body := get()
-	if status != 502 || e.Code != handoff.CodeVoiceUnreachable || e.Next == "" || strings.Contains(body, "sk-") {
-		t.Errorf("%d %s", status, body)
-	}
-	h.model.server.Close()
-	if status, e, body = get(); status != 502 || e.Code != handoff.CodeVoiceUnreachable {
-		t.Errorf("%d %s", status, body)
-	}
-}
-
 func TestNotACall(t *testing.T) {
 	h := newHouse(t)
 	for path, want := range map[string]struct {
@@ -371,32 +345,6 @@ func (h *house) endOf() <-chan error {
 		}
 	}
 	return ended
-}
-
-// flood lets the model send events without end; it is over before the test is.
-func flood(t *testing.T, model *websocket.Conn, bytes int) {
-	var writing sync.WaitGroup
-	t.Cleanup(writing.Wait)
-	t.Cleanup(func() { _ = model.Close() })
-	writing.Go(func() {
-		event := []byte(`{"type":"response.output_audio.delta","response_id":"r1","delta":"` + strings.Repeat("A", bytes) +
-			`"}`)
-		for model.WriteMessage(websocket.TextMessage, event) == nil {
-		}
-	})
-}
-
-// A client that does not read: what waits for it is bounded, and the call ends for this reason. The bound
-// is small here: with the real one a loaded machine would copy for longer than anybody waits for a write.
-func TestSlowClientOnTheWire(t *testing.T) {
-	h := newHouse(t)
-	h.front.bound = 1 << 20
-	_, model := h.call("")
-	ended := h.endOf()
-	flood(t, model, 256<<10)
-	if cause := take(t, ended, "end"); cause == nil || handoff.AsError(cause).Code != handoff.CodeSlowClient {
-		t.Errorf("ended with %v", cause)
-	}
 }
 
 // A client that never reads: the bytes that wait are within their bound, but a write never ends, which ends the call.

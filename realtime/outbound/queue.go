@@ -16,7 +16,7 @@ const (
 	// MaxEvents bounds the events that wait to be written. When full the leg ends: text is never dropped, and a
 	// client that is this far behind has lost the conversation anyway.
 	MaxEvents = 1024
-	// MaxBytes bounds the bytes in these events, with the same policy, unless a leg is given less.
+	// MaxBytes bounds the bytes in these events, with the same policy.
 	MaxBytes = 64 << 20
 	// CloseGrace bounds the time in which a leg that ends writes the rest and says why it ends.
 	CloseGrace = time.Second
@@ -30,7 +30,6 @@ type Queue struct {
 	// The fields that every event needs are close together, for the CPU's cache.
 	mu      sync.Mutex
 	over    atomic.Bool // set by End
-	bound   int64       // Set once: of bytes
 	waiting [][]byte    // Guarded by mu: oldest first; those before taken were taken
 	taken   int         // Guarded by mu
 	bytes   int64       // Guarded by mu: of the events that wait
@@ -43,12 +42,12 @@ type Queue struct {
 	endedAt time.Time      // Set once, before over
 }
 
-// New returns an empty queue for so many bytes. The first call of End calls onEnd, which must not wait; it may be nil.
-func New(bound int64, onEnd func()) *Queue {
+// New returns an empty queue. The first call of End calls onEnd, which must not wait; it may be nil.
+func New(onEnd func()) *Queue {
 	if onEnd == nil {
 		onEnd = func() {}
 	}
-	return &Queue{bound: bound, onEnd: onEnd, ready: make(chan struct{}, 1), ending: make(chan struct{})}
+	return &Queue{onEnd: onEnd, ready: make(chan struct{}, 1), ending: make(chan struct{})}
 }
 
 // Send enqueues an event and puts a token into Ready. It never blocks, and keeps the slice. False means that the leg is
@@ -81,7 +80,7 @@ func (q *Queue) add(event []byte) (full string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch size := int64(len(event)); {
-	case q.bytes+size > q.bound:
+	case q.bytes+size > MaxBytes:
 		return "bytes"
 	case len(q.waiting)-q.taken >= MaxEvents:
 		return "events"

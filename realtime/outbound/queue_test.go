@@ -7,7 +7,7 @@ import (
 )
 
 func TestQueueKeepsOrder(t *testing.T) {
-	q := New(10, nil)
+	q := New(nil)
 	for _, e := range []string{"one", "two", "four"} {
 		if !q.Send([]byte(e)) {
 			t.Fatalf("%s was not taken", e)
@@ -32,7 +32,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 
 // Put leaves no token in Ready, and Send leaves one.
 func TestQueueTells(t *testing.T) {
-	q := New(10, nil)
+	q := New(nil)
 	if q.Put([]byte("x")); len(q.Ready()) != 0 || q.Bytes() == 0 {
 		t.Error("told of what was only put")
 	}
@@ -44,7 +44,7 @@ func TestQueueTells(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	ended := 0
-	events, bytes := New(1<<30, nil), New(100, func() { ended++ })
+	events, bytes := New(nil), New(func() { ended++ })
 	n := 0
 	for events.Send(nil) {
 		n++
@@ -52,7 +52,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if n != MaxEvents || !events.Behind() {
 		t.Errorf("%d events were taken: %v", n, events.Ended())
 	}
-	if !bytes.Send(make([]byte, 100)) || bytes.Send([]byte{1}) || !bytes.Behind() ||
+	if !bytes.Send(make([]byte, MaxBytes)) || bytes.Send([]byte{1}) || !bytes.Behind() ||
 		bytes.Ended().Code != handoff.CodeSlowClient {
 		t.Errorf("bytes: %v", bytes.Ended())
 	}
@@ -62,7 +62,7 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 func TestFirstReasonCounts(t *testing.T) {
-	q := New(1, nil)
+	q := New(nil)
 	first, second := handoff.Fault(handoff.CodeTooLarge, "", ""), handoff.Fault(handoff.CodeShutdown, "", "")
 	q.End(first)
 	q.End(second)
@@ -74,7 +74,7 @@ func TestFirstReasonCounts(t *testing.T) {
 
 // A queue that is never empty, and one that was long, free the memory of events that were taken.
 func TestQueueGivesRoomBack(t *testing.T) {
-	q := New(1<<30, nil)
+	q := New(nil)
 	for range 500 {
 		q.Send([]byte("x"))
 	}

@@ -13,9 +13,9 @@ import (
 const (
 	// MaxSound bounds the length of the sound that is kept; the oldest goes first.
 	MaxSound = 30 * time.Second
-	// soundBytes bounds the bytes that are kept for each second: somewhat more than PCM16 at 24 kHz. It is needed
+	// soundBytes bounds the bytes that are kept for each second: PCM16 at 24 kHz, and a room at most. It is needed
 	// because a network that was stuck delivers seconds of sound at once.
-	soundBytes = 54 << 10
+	soundBytes = 52 << 10
 	// roomBytes is the size of a room for sound. It is a multiple of 3, so that base64 is decoded in whole quanta.
 	roomBytes = 2046
 	// piecesAtRest is how many pieces there are at most while nobody speaks; room for many more is freed.

@@ -21,7 +21,7 @@ type Booth struct {
 
 // NewBooth returns a booth that does not run yet. Both functions are called by the goroutine of Run.
 func NewBooth(heard func(now time.Time, response string), event func([]byte)) *Booth {
-	return &Booth{Queue: outbound.New(outbound.MaxBytes, nil), onFrame: heard, onEvent: event,
+	return &Booth{Queue: outbound.New(nil), onFrame: heard, onEvent: event,
 		events: make(chan []byte), sounds: make(chan []byte), done: make(chan struct{})}
 }
 

@@ -70,7 +70,7 @@ func (m *Engine) NewLeg(offer Offer, log *zap.Logger) (*Leg, *handoff.Error) {
 	l := &Leg{
 		peer: peer, log: log, counts: &m.counts, connectLimit: m.config.Connect, formatLimit: formatLimit, offer: offer,
 		grace: outbound.CloseGrace,
-		Queue: outbound.New(outbound.MaxBytes, nil), createdAt: time.Now(),
+		Queue: outbound.New(nil), createdAt: time.Now(),
 		answered: make(chan struct{}), done: make(chan struct{}), stateChanged: make(chan struct{}, 1),
 		channels: make(chan *webrtc.DataChannel, 1), tracks: make(chan *webrtc.TrackRemote),
 		messages: make(chan []byte), packets: make(chan *rtp.Packet, packetQueue), restarting: make(chan struct{}, 1),

@@ -27,7 +27,7 @@ type stillRun struct {
 func playRun(t *testing.T, l line, settled bool, do func(s *stillRun)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		leg := &Leg{Queue: outbound.New(outbound.MaxBytes, nil), log: zap.NewNop(), packets: make(chan *rtp.Packet)}
+		leg := &Leg{Queue: outbound.New(nil), log: zap.NewNop(), packets: make(chan *rtp.Packet)}
 		s := &stillRun{run: run{Leg: leg, player: newPlayer(l), reorder: reorderBuffer{line: l}}}
 		s.player.formats.known = settled
 		s.toCall = func(event []byte) {
