@@ -303,7 +303,7 @@ func TestSound(t *testing.T) {
 		at    time.Time
 		sound []byte // "|" is a mark
 	}
-	for seed := range 20 {
+	for seed := range 8 {
 		var s Sound
 		var all []told
 		now, since := time.Unix(1, 0), time.Time{}
