@@ -77,11 +77,11 @@ func (l *Lines) Dial(ctx context.Context, server string, apart bool) (net.Conn, 
 
 // DialHere is like [Lines.Dial], but uses the lines of this instance only.
 func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Conn, error) {
-	to, known := l.machines.Load().endpoint(server)
+	to, agent, known := l.machines.Load().withServer(server)
 	if to.line == nil && to.connecting != nil {
 		select {
 		case <-to.connecting:
-			to, known = l.machines.Load().endpoint(server)
+			to, agent, known = l.machines.Load().withServer(server)
 		case <-ctx.Done():
 		}
 	}
@@ -96,7 +96,7 @@ func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Co
 	case to.line == nil:
 		return nil, fault(handoff.ReasonAsleep, "its machine is asleep or offline since "+to.seen.Format("15:04"))
 	}
-	conn, err := to.line.open(ctx, Opening{to.agent, apart})
+	conn, err := to.line.open(ctx, Opening{agent, apart})
 	if err != nil && to.line.session.IsClosed() {
 		return nil, fault(handoff.ReasonLost, "its line was lost")
 	}
@@ -106,25 +106,19 @@ func (l *Lines) DialHere(ctx context.Context, server string, apart bool) (net.Co
 	return conn, nil
 }
 
-// An endpoint says how a server is reached.
-type endpoint struct {
-	*machine
-	agent string
-}
-
-// endpoint returns how a server is reached; false: no machine has such an agent.
-func (m *Machines) endpoint(server string) (endpoint, bool) {
+// withServer returns the machine that has a server, and the agent behind it; false: no machine has.
+func (m *Machines) withServer(server string) (one *machine, agent string, known bool) {
 	if m == nil {
-		return endpoint{new(machine), ""}, false
+		return new(machine), "", false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, one := range m.all {
 		for _, s := range m.serversOf(one) {
 			if s.Name == server {
-				return endpoint{one, s.Agent.Name}, true
+				return one, s.Agent.Name, true
 			}
 		}
 	}
-	return endpoint{new(machine), ""}, false
+	return new(machine), "", false
 }

@@ -398,25 +398,19 @@ func (m *Machines) find(key []byte) *machine {
 	return m.all[hex.EncodeToString(key)]
 }
 
-// byName returns the machine of a name, or the machine that has a server of that name.
-func (m *Machines) byName(name string) (*machine, error) {
-	for _, one := range m.sorted() {
-		is := func(s Server) bool { return s.Name == name }
-		if one.Name == name || slices.ContainsFunc(m.serversOf(one), is) {
-			return one, nil
-		}
-	}
-	return nil, handoff.Fault(handoff.CodeNotFound, "machine "+handoff.Clip(name, 80)+" that joined", "")
-}
-
 // machineNamed returns the machine of a name. The name of an agent's server is an error, since the caller means to
 // change the machine with all its agents.
 func (m *Machines) machineNamed(name string) (*machine, error) {
-	one, err := m.byName(name)
-	if err == nil && one.Name != name {
-		return nil, handoff.Fault(handoff.CodeNotFound, "machine "+name+" that joined: "+name+" is an agent of "+one.Name, "")
+	for _, one := range m.sorted() {
+		if one.Name == name {
+			return one, nil
+		}
 	}
-	return one, err
+	missing := "machine " + handoff.Clip(name, 80) + " that joined"
+	if to, _, known := m.withServer(name); known {
+		missing += ": " + name + " is an agent of " + to.Name
+	}
+	return nil, handoff.Fault(handoff.CodeNotFound, missing, "")
 }
 
 // Invite makes and stores an invitation for a machine that will have a name.

@@ -375,8 +375,8 @@ func (m *Machines) refused(ctx context.Context, key ed25519.PublicKey, name, why
 
 // Show adds to a server's card on the page what its machine reports.
 func (m *Machines) Show(server string, to *handoff.Machine) {
-	one, err := m.byName(server)
-	if err != nil {
+	one, _, known := m.withServer(server)
+	if !known {
 		return
 	}
 	about := one.details.About
