@@ -29,7 +29,7 @@ var rooms = []room{
 	{"realtime", 16521, 19030, "calls: the wire, the floor, the filter, WebRTC and its sound"},
 	{"servers/codex", 4954, 5664, "Codex app-servers"},
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
-	{"servers/joined", 6167, 3567, "machines that join: their keys, their gate, what shares their agents"},
+	{"servers/joined", 6167, 3543, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6450, 4865, "our own agent: its loop, its edits, its walls"},
 	{"servers", 9316, 5326, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3890, 2829, "the front for SDKs"},

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +25,6 @@ import (
 // prompts when another request comes.
 type kept struct {
 	t      testing.TB
-	socket string
 	starts atomic.Int64
 	ended  atomic.Int64
 	fail   error         // of a start
@@ -64,23 +62,6 @@ func (k *kept) inBubble(unused time.Duration) (attach func() *attached, over <-c
 		k.t.Cleanup(func() { _ = near.Close() })
 		return &attached{k.t, near, bufio.NewScanner(near)}
 	}, ended
-}
-
-func keepOf(t testing.TB, fail error) *kept {
-	t.Helper()
-	k := &kept{t: t, socket: filepath.Join(t.TempDir(), "s"), fail: fail}
-	l, err := net.Listen("unix", k.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = Serve(ctx, Config{Listener: l, Start: k.start, Log: zap.NewNop()})
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
-	return k
 }
 
 func (k *kept) start(func(string)) (servers.Wire, error) {
@@ -143,16 +124,6 @@ type attached struct {
 	lines *bufio.Scanner
 }
 
-func (k *kept) attach() *attached {
-	k.t.Helper()
-	conn, err := net.Dial("unix", k.socket)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	k.t.Cleanup(func() { _ = conn.Close() })
-	return &attached{k.t, conn, bufio.NewScanner(conn)}
-}
-
 func (a *attached) send(id int, method string) {
 	a.t.Helper()
 	if _, err := fmt.Fprintf(a.conn, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{}}`+"\n", id, method); err != nil {
@@ -175,31 +146,33 @@ func (a *attached) ask(id int, method string) string {
 // TestClientOfEachInstance: instances share the agent, and a connection replaces the earlier one of its instance.
 func TestClientOfEachInstance(t *testing.T) {
 	t.Parallel()
-	k := keepOf(t, nil)
-	greet := func(instance string) *attached { return k.attach().greet(instance) }
-	slow := k.attach() // its first message comes when the next one is there
-	one, two := greet("one"), greet("two")
-	if _, err := fmt.Fprintln(slow.conn, strings.ReplaceAll(hello, "NAME", "one")); err != nil || slow.next() != "" {
-		t.Errorf("one that came before takes the place of a later one: %v", err)
-	}
-	again := greet("one")
-	if got := one.next(); got != "" {
-		t.Errorf("the one before is told %s", got)
-	}
-	for _, a := range []*attached{two, again} {
-		if got := a.ask(2, "go"); !strings.Contains(got, `"id":2`) {
-			t.Errorf("answered %s", got)
+	synctest.Test(t, func(t *testing.T) {
+		k := &kept{t: t}
+		attach, _ := k.inBubble(time.Hour)
+		slow := attach() // its first message comes when the next one is there
+		one, two := attach().greet("one"), attach().greet("two")
+		if _, err := fmt.Fprintln(slow.conn, strings.ReplaceAll(hello, "NAME", "one")); err != nil || slow.next() != "" {
+			t.Errorf("one that came before takes the place of a later one: %v", err)
 		}
-	}
-	greet("") // the only one
-	for _, a := range []*attached{two, again} {
-		if got := a.next(); got != "" {
-			t.Errorf("told %s", got)
+		again := attach().greet("one")
+		if got := one.next(); got != "" {
+			t.Errorf("the one before is told %s", got)
 		}
-	}
-	if n := k.starts.Load(); n != 1 {
-		t.Errorf("%d agents", n)
-	}
+		for _, a := range []*attached{two, again} {
+			if got := a.ask(2, "go"); !strings.Contains(got, `"id":2`) {
+				t.Errorf("answered %s", got)
+			}
+		}
+		attach().greet("") // the only one
+		for _, a := range []*attached{two, again} {
+			if got := a.next(); got != "" {
+				t.Errorf("told %s", got)
+			}
+		}
+		if n := k.starts.Load(); n != 1 {
+			t.Errorf("%d agents", n)
+		}
+	})
 }
 
 // TestClosingHoldsNobodyUp: while the agent closes a session that a client has left open, requests of other clients go
@@ -267,16 +240,19 @@ func (a *attached) about(session, method string) {
 // the reason.
 func TestStartsLaterAndLater(t *testing.T) {
 	t.Parallel()
-	k := keepOf(t, errors.New("no such program"))
-	a := k.attach()
-	for i, want := range []string{"no such program", "no such program", "is started again in"} {
-		if got := a.ask(i, "initialize"); !strings.Contains(got, want) {
-			t.Errorf("told %s, want %q", got, want)
+	synctest.Test(t, func(t *testing.T) {
+		k := &kept{t: t, fail: errors.New("no such program")}
+		attach, _ := k.inBubble(time.Hour)
+		a := attach()
+		for i, want := range []string{"no such program", "no such program", "is started again in"} {
+			if got := a.ask(i, "initialize"); !strings.Contains(got, want) {
+				t.Errorf("told %s, want %q", got, want)
+			}
 		}
-	}
-	if n := k.starts.Load(); n != 2 {
-		t.Errorf("%d starts", n)
-	}
+		if n := k.starts.Load(); n != 2 {
+			t.Errorf("%d starts", n)
+		}
+	})
 }
 
 // TestDoesNotInitialize: the clients of an agent that does not initialize get the reason, and the agent is ended.
@@ -324,8 +300,8 @@ func TestDeafAgent(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		if n := k.ended.Load(); n != 1 {
-			t.Errorf("%d agents were ended", n)
+		if synctest.Wait(); k.ended.Load() != 1 {
+			t.Errorf("%d agents were ended", k.ended.Load())
 		}
 	})
 }
