@@ -40,6 +40,7 @@ func (s Spec) name(threads []Thread) []namedThread {
 	machine := strings.Join(append([]string{s.Name}, s.Aliases...), " ")
 	for i, t := range threads {
 		t := namedThread{Thread: t, Label: label(t.Title), server: s.Name}
+		t.Created, t.Updated = writable(t.Created), writable(t.Updated)
 		title, label := spoken.Words(spokenTitle(t)), spoken.Words(t.Label)
 		t.words = spoken.Digits(title)
 		t.whole = slices.Concat(spoken.Keys(label), spoken.Keys(title))
@@ -51,6 +52,14 @@ func (s Spec) name(threads []Thread) []namedThread {
 		out[i] = t
 	}
 	return out
+}
+
+// writable returns a time that a machine named, or the zero time for one that JSON cannot have.
+func writable(at time.Time) time.Time {
+	if _, err := at.MarshalJSON(); err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // filter returns the threads of a list for which fit is true.

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -304,6 +305,16 @@ func TestFindByWordsOfOthers(t *testing.T) {
 	for said, want := range map[string]string{"login pages": "1", "logic test": "2"} {
 		if id, fault := list.find(said); id != want {
 			t.Errorf("%q: took %q, %v", said, id, fault)
+		}
+	}
+}
+
+// TestOddTimes: a time that a machine names and that JSON cannot have is none. It would make lists of all machines fail.
+func TestOddTimes(t *testing.T) {
+	odd := time.Unix(1796053080000, 0) // in milliseconds
+	for _, named := range (Spec{}).name([]Thread{{Updated: odd, Created: odd.AddDate(-100_000, 0, 0)}}) {
+		if _, err := json.Marshal([]time.Time{named.Updated, named.Created}); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -241,7 +241,8 @@ func TestNotSent(t *testing.T) {
 			audited: "[accept by page withheld by page]", open: true,
 		},
 		"too old meanwhile": {
-			by: handoff.ByVoice, age: handoff.YesFor - time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true,
+			by: handoff.ByVoice, age: handoff.YesFor - time.Second, code: handoff.CodeNoConsent,
+			audited: "[accept by voice withheld by voice]", open: true,
 		},
 		"too old": {
 			by: handoff.ByVoice, age: handoff.YesFor + time.Second, code: handoff.CodeNoConsent, audited: "[]", open: true,

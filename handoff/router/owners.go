@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ type Owners struct {
 
 	mu     sync.Mutex
 	unread bool                              // Guarded by mu: the store was not read yet
-	by     map[handoff.Target]handoff.Caller // Guarded by mu: by server and thread
+	by     map[handoff.Target]handoff.Caller // Guarded by mu: by ownedKey
 	order  []handoff.Target                  // Guarded by mu: oldest first
 }
 
@@ -58,9 +59,14 @@ func (o *Owners) Read(ctx context.Context) error {
 	return nil
 }
 
+// ownedKey returns a thread as owners are found by it. Codex reads an id in any case.
+func ownedKey(server, thread string) handoff.Target {
+	return handoff.Target{Server: server, Thread: strings.ToLower(thread)}
+}
+
 // add notes that a thread was made for a caller. The first caller of a thread stays its owner.
 func (o *Owners) add(c handoff.Caller, t handoff.Target) {
-	key := handoff.Target{Server: t.Server, Thread: t.Thread}
+	key := ownedKey(t.Server, t.Thread)
 	if key.Thread == "" || key.Thread == handoff.NewThread {
 		return
 	}
@@ -83,7 +89,7 @@ func (o *Owners) add(c handoff.Caller, t handoff.Target) {
 func (o *Owners) Hidden(c handoff.Caller, server, thread string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	owner, known := o.by[handoff.Target{Server: server, Thread: thread}]
+	owner, known := o.by[ownedKey(server, thread)]
 	return known && owner != c || !known && o.unread
 }
 

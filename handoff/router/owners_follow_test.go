@@ -88,6 +88,10 @@ func TestOwnersAreBounded(t *testing.T) {
 	}
 	last := fmt.Sprint(ledger.MaxOwned)
 	r.cfg.Owners.add(b, handoff.Target{Server: "s", Thread: last})
+	r.cfg.Owners.add(a, handoff.Target{Server: "s", Thread: "0199d1f2-00aa"})
+	if !r.cfg.Owners.Hidden(b, "s", "0199D1F2-00AA") { // Codex reads an id in any case
+		t.Error("a thread is seen under its id in capitals")
+	}
 	if !r.cfg.Owners.Hidden(b, "s", last) || r.cfg.Owners.Hidden(b, "s", "0") ||
 		len(r.cfg.Owners.by) > ledger.MaxOwned || len(r.cfg.Owners.by) != len(r.cfg.Owners.order) {
 		t.Errorf("%d are kept", len(r.cfg.Owners.by))

@@ -51,6 +51,8 @@ func clientAddress(id string) (*url.URL, error) {
 		return bad("is not the https address of a client's document, and no other kind of client is known here")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(id, "#"):
 		return bad("has more in it than host and path")
+	case !plainHost(u):
+		return bad("has a host that looks like another one")
 	case u.Path == "" || u.Path == "/" || u.String() != id || u.Hostname() != strings.ToLower(u.Hostname()):
 		return bad("is not written as an address with a path is")
 	}
@@ -66,11 +68,17 @@ func clientAddress(id string) (*url.URL, error) {
 func redirectAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxRedirect || u.Host == "" || u.User != nil || strings.Contains(text, "#") ||
-		strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) || // looks like another
+		!plainHost(u) ||
 		u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())) {
 		return nil, handoff.Malformed("redirect_uri", "redirect_uri is neither an https address nor one of this computer")
 	}
 	return u, nil
+}
+
+// plainHost reports whether an address names its host in ASCII: letters of other scripts look like these, also where
+// they are escaped.
+func plainHost(u *url.URL) bool {
+	return !strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
 // local reports whether a host is a loopback address.

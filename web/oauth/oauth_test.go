@@ -107,6 +107,9 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// lookAlike is a client whose host begins with a Cyrillic letter.
+const lookAlike = "https://%D1%81hatgpt.com/oauth/client.json"
+
 // Who asks in a wrong way. back: the program is told, with this error; "": only the person is.
 var wrongAsks = []struct {
 	name  string
@@ -122,6 +125,7 @@ var wrongAsks = []struct {
 	{"client_id with a user", []string{"client_id", "https://chatgpt.com@app.example/oauth/client.json"}, ""},
 	{"client_id with dots", []string{"client_id", "https://app.example/x/../oauth/client.json"}, ""},
 	{"client_id with escaped dots", []string{"client_id", "https://app.example/x/%2e%2e/oauth/client.json"}, ""},
+	{"client_id that looks like another", []string{"client_id", lookAlike}, ""},
 	{"client_id in capitals", []string{"client_id", "https://App.example/oauth/client.json"}, ""},
 	{"client_id that is long", []string{"client_id", clientID + strings.Repeat("x", maxClient)}, ""},
 	{"client_id that leads to nothing", []string{"client_id", "https://app.example/other.json"}, ""},
@@ -173,6 +177,7 @@ func TestWrongAsks(t *testing.T) {
 				d.documents["https://app.example/"+id+".json"] = text
 			}
 			d.documents["https://evil.example/client.json"] = document(clientID, nil)
+			d.documents[lookAlike] = document(lookAlike, nil)
 			asked, err := d.ask(t.Context(), owner, with(wanted(), c.pairs...).Encode())
 			if c.back == "" {
 				if err == nil || handoff.AsError(err).Code != handoff.CodeMalformed {
