@@ -309,7 +309,7 @@ func TestFindByWordsOfOthers(t *testing.T) {
 	}
 }
 
-// TestOddTimes: a time that a machine names and that JSON cannot have is none. It would make lists of all machines fail.
+// TestOddTimes: a time that a machine names and that JSON cannot have is none: it would make all lists fail.
 func TestOddTimes(t *testing.T) {
 	odd := time.Unix(1796053080000, 0) // in milliseconds
 	for _, named := range (Spec{}).name([]Thread{{Updated: odd, Created: odd.AddDate(-100_000, 0, 0)}}) {

@@ -31,10 +31,10 @@ var rooms = []room{
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6167, 3543, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6450, 4865, "our own agent: its loop, its edits, its walls"},
-	{"servers", 9316, 5326, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
+	{"servers", 9321, 5335, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3890, 2829, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
-	{"web", 9680, 14500, "the page's server and the other fronts"},
+	{"web", 9686, 14501, "the page's server and the other fronts"},
 	{"cmd/switchboard", 10765, 19925, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
