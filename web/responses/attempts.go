@@ -55,7 +55,7 @@ type attempt struct {
 	// Owned by the handler of the request, until ready is closed.
 
 	record                // Given is guarded by attempts.mu
-	made    bool          // Guarded by attempts.mu: its response is known
+	known   bool          // Guarded by attempts.mu: its response is
 	from    origin        // after [attempts.recall] it is first or repeated
 	stored  bool          // the store has its record
 	release func()        // gives back the room that is reserved for its response
@@ -121,11 +121,11 @@ func (s *attempts) claim(p *attempt) *attempt {
 	defer s.mu.Unlock()
 	var l *liveResponse
 	before := s.all[p.name]
-	if before != nil && before.made {
+	if before != nil && before.known {
 		l = s.live.get(p.owner, before.Response)
 	}
 	switch {
-	case before == nil, before.made && l == nil: // the store may know it
+	case before == nil, before.known && l == nil: // the store may know it
 	case p.from == repeated, p.from == maybeRepeated && l != nil && !before.Given && l.unread():
 		return before
 	default:
@@ -188,7 +188,7 @@ func (s *attempts) succeed(p *attempt, l *liveResponse) {
 	l.attempt = p
 	l.mu.Unlock()
 	s.mu.Lock()
-	p.Response, p.made = l.id, true
+	p.Response, p.known = l.id, true
 	s.mu.Unlock()
 	close(p.ready)
 }
@@ -230,5 +230,5 @@ func (s *attempts) answered(p *attempt, told bool) {
 func (s *attempts) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.all, func(_ string, p *attempt) bool { return p.made && s.live.get(p.owner, p.Response) == nil })
+	maps.DeleteFunc(s.all, func(_ string, p *attempt) bool { return p.known && s.live.get(p.owner, p.Response) == nil })
 }

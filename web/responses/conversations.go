@@ -142,8 +142,8 @@ func (a *API) putConversation(owner handoff.Caller, c conversation) *fault {
 	return nil
 }
 
-// settle makes the session of the newest response that of the conversation. It fails while that response is open.
-func (a *API) settle(ctx context.Context, g handoff.Grant, c *conversation) *fault {
+// catchUp makes the session of the newest response that of the conversation. It fails while that response is open.
+func (a *API) catchUp(ctx context.Context, g handoff.Grant, c *conversation) *fault {
 	if c.Open == "" {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (a *API) keepSession(ctx context.Context, g handoff.Grant, doc document) *f
 	case f.isMissing(), f == nil && c.Open != doc.Response.ID:
 		return nil
 	case f == nil:
-		f = a.settle(ctx, g, &c)
+		f = a.catchUp(ctx, g, &c)
 	}
 	if f != nil {
 		return f
@@ -203,7 +203,7 @@ func (a *API) beginInConversation(
 	if c.Open == p.Response { // it never began, and begins now
 		c.Open = ""
 	}
-	if f := a.settle(ctx, g, &c); f != nil {
+	if f := a.catchUp(ctx, g, &c); f != nil {
 		return nil, f
 	}
 	run.Mode, run.Target.Thread = handoff.ModeNext, handoff.NewThread

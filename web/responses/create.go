@@ -31,8 +31,8 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 		w.Header().Set(ignoredHeader, strings.Join(names, ", "))
 	}
 	p := newAttempt(r.Header, g, req, body)
-	if known := a.attempts.claim(p); known != p {
-		return a.repeat(w, r, g, req, p, known)
+	if before := a.attempts.claim(p); before != p {
+		return a.repeat(w, r, g, req, p, before)
 	}
 	var l *liveResponse
 	f = a.attempts.recall(r.Context(), p)
@@ -48,23 +48,23 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 	return a.answer(w, r, l, req)
 }
 
-// repeat answers a request that repeats a known one.
+// repeat answers a request that repeats one in memory.
 func (a *API) repeat(
-	w http.ResponseWriter, r *http.Request, g handoff.Grant, req *request, p, known *attempt,
+	w http.ResponseWriter, r *http.Request, g handoff.Grant, req *request, p, before *attempt,
 ) *fault {
 	select {
-	case <-known.ready:
+	case <-before.ready:
 	case <-r.Context().Done():
 		return nil
 	}
 	var l *liveResponse
 	var f *fault
 	switch {
-	case known.Response == "": // it failed
-	case known.Body != p.Body:
+	case before.Response == "": // it failed
+	case before.Body != p.Body:
 		return reused()
 	default:
-		l, f = a.existing(r.Context(), g, known.Response)
+		l, f = a.existing(r.Context(), g, before.Response)
 	}
 	switch {
 	case f != nil:
@@ -117,11 +117,10 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 			p.keepLong() // because the new handoff has another id than the response
 		}
 	}
-	release, f := a.live.reserve()
-	if f != nil {
+	var f *fault
+	if p.release, f = a.live.reserve(); f != nil {
 		return nil, f
 	}
-	p.release = release
 	defer p.release()
 	target, f := a.findModel(ctx, g, req.Model)
 	if f == nil {
@@ -243,14 +242,16 @@ func (a *API) begin(
 	}
 	// p.Response is an id that the client knows already, from a handoff that never began.
 	name := cmp.Or(p.Response, responsePrefix+string(id))
-	if run.Again && p.Response == "" {
-		if l, f := a.existing(ctx, g, name); l != nil || f != nil { // the handoff was begun before, under the same key
-			return l, f
+	if run.Again { // the handoff may have been begun before, under the same key
+		if p.Response == "" {
+			if l, f := a.existing(ctx, g, name); l != nil || f != nil {
+				return l, f
+			}
 		}
-	}
-	if rec, err := a.cfg.Work.Handoff(g, string(id)); run.Again && err == nil && rec.Unkept &&
-		rec.State == handoff.StatusDelivered {
-		return a.unkept(g, req, name, rec), nil
+		rec, err := a.cfg.Work.Handoff(g, string(id))
+		if err == nil && rec.Unkept && rec.State == handoff.StatusDelivered {
+			return a.unkept(g, req, name, rec), nil
+		}
 	}
 	if talk != nil { // a repetition may find another session in the conversation
 		p.keepLong()

@@ -14,7 +14,8 @@
 // # Failure
 //
 // Errors before the first byte are HTTP answers with {"error": {…}} and OpenAI's codes; later errors are the event
-// response.failed. A response is stored before it is shown, and again when it ends. If the process is killed in
-// between, the response is made of what the ledger knows of its handoff. A repeated request with the same
-// Idempotency-Key gets the same response with the same id, even if its handoff never began and begins only now.
+// response.failed. The room for a response is reserved before its handoff begins: what is refused began nothing. A
+// response is stored before it is shown, and again when it ends. If the process is killed in between, the response is
+// made of what the ledger knows of its handoff. A repeated request with the same Idempotency-Key gets the same
+// response with the same id, even if its handoff never began and begins only now.
 package responses

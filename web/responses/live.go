@@ -49,7 +49,7 @@ type liveResponse struct {
 	isPlaced   func()           // Set once: closes placed
 	placed     chan struct{}    // closed when the handoff is in the ledger, or has ended
 	over       chan struct{}    // closed when the end of the response is in the log
-	made       bool             // Owned by drive: its session was recorded as made by a program
+	recorded   bool             // Owned by drive: that a program made its session
 
 	applying sync.Mutex // held while events are made and an end is stored; locked before mu
 
@@ -215,9 +215,9 @@ func phaseAfter(e handoff.Event) phase {
 // took takes an event of the handoff.
 func (l *liveResponse) took(e handoff.Event) {
 	_, over := e.Kind.(handoff.EventEnded)
-	if fresh := e.Record.Why == handoff.WhyNew || e.Record.Why == handoff.WhyCopy; fresh && l.kept && !l.made &&
+	if fresh := e.Record.Why == handoff.WhyNew || e.Record.Why == handoff.WhyCopy; fresh && l.kept && !l.recorded &&
 		e.Record.ThreadID != "" {
-		l.made = true
+		l.recorded = true
 		l.api.makesSession(l.grant.Caller, e.Record.Server, e.Record.ThreadID)
 	}
 	l.apply(phaseAfter(e), func(m *emitter) {

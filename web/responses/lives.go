@@ -87,11 +87,11 @@ func (s *liveResponses) get(c handoff.Caller, id string) *liveResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.all[liveKey{c, id}]
-	if l != nil && l.in(phaseHandedOver) {
-		delete(s.all, liveKey{c, id})
-		return nil
+	if l == nil || !l.in(phaseHandedOver) {
+		return l
 	}
-	return l
+	delete(s.all, liveKey{c, id})
+	return nil
 }
 
 // drop removes a response.

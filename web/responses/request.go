@@ -91,9 +91,6 @@ func readRequest(body []byte) (*request, *fault) {
 	}
 	f := r.check()
 	if f == nil {
-		f = r.readText()
-	}
-	if f == nil {
 		f = r.take(readInput(r.Input))
 	}
 	if f != nil {
@@ -235,7 +232,7 @@ func (r *request) check() *fault {
 	case !absent(r.Prompt):
 		return unsupported("prompt", "Unsupported parameter: 'prompt' is not supported with this model.")
 	}
-	return nil
+	return r.readText()
 }
 
 // ignored returns the parameters of the request that have no effect.
