@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -39,7 +40,7 @@ func (f *Fleet) CreateIn(ctx context.Context, t handoff.Target, name string, alw
 		}
 		w, err := trees.Add(ctx, git, dir, name)
 		if err != nil {
-			return handoff.Attached{}, k.named(err)
+			return handoff.Attached{}, err
 		}
 		a, err := c.Create(ctx, w.Directory)
 		if err != nil { // nothing was done in it, so nothing is lost
@@ -64,28 +65,20 @@ func (k *connector) git(c Conn) (trees.Git, *handoff.Error) {
 	return g.Git, nil
 }
 
-// named returns an error about git with the name of the machine.
-func (k *connector) named(err error) *handoff.Error {
-	fault := *handoff.AsError(err)
-	fault.Subject = k.spec.Name
-	return &fault
-}
-
-// tidy removes the worktrees beside a repository whose work is merged and that no session uses. Without a list of the
-// sessions, it removes none.
-func (f *Fleet) tidy(ctx context.Context, k *connector, git trees.Git, of string) {
-	list, fault := f.lists.list(ctx, k, listTimeout)
-	if fault != nil {
-		return
+// sessionsFor returns the sessions that may use a worktree on the machine of a connector: all of its own, and the
+// newest of the others, since two entries may be of one machine. A path that another machine has too only keeps more.
+func (f *Fleet) sessionsFor(ctx context.Context, k *connector) ([]namedThread, *handoff.Error) {
+	all, fault := f.lists.list(ctx, k, listTimeout)
+	if fault == nil {
+		all, fault = f.lists.widen(ctx, k, all, searchTimeout)
 	}
-	now := time.Now()
-	if n := trees.Tidy(ctx, git, &handoff.Worktree{Of: of}, now, func(w *handoff.Worktree) (known, works bool) {
-		return usedIn(list, w, now)
-	}); n > 0 {
-		f.lists.outdate(k.spec.Name)
-		f.change()
-		f.log.Info("worktrees of merged work removed", zap.String("server", k.spec.Name), zap.Int("number", n))
+	for _, other := range f.now.Load().connectors {
+		if other != k && fault == nil {
+			list, _ := f.lists.listed(ctx, other)
+			all = slices.Concat(all, list, f.lists.cached(other.spec.Name).threads) // the last ones of one that is away
+		}
 	}
+	return all, fault
 }
 
 // keepTidy calls tidyAll until ctx ends.
@@ -100,7 +93,8 @@ func (f *Fleet) keepTidy(ctx context.Context) {
 	}
 }
 
-// tidyAll removes the worktrees whose work is merged. A machine is asked only if its last list has a session in one.
+// tidyAll removes the worktrees whose work is merged and that no session uses. A machine is asked only if its last list
+// has a session in one. Without a list of its sessions, none is removed there.
 func (f *Fleet) tidyAll(ctx context.Context) {
 	for _, k := range f.now.Load().connectors {
 		of := map[string]bool{} // repositories
@@ -114,10 +108,19 @@ func (f *Fleet) tidyAll(ctx context.Context) {
 			continue
 		}
 		git, fault := k.git(link.Conn)
+		list, missing := f.sessionsFor(ctx, k)
+		if cmp.Or(fault, missing) != nil {
+			continue
+		}
+		n, now := 0, time.Now()
+		used := func(w *handoff.Worktree) (known, works bool) { return usedIn(list, w, now) }
 		for dir := range of {
-			if fault == nil {
-				f.tidy(ctx, k, git, dir)
-			}
+			n += trees.Tidy(ctx, git, &handoff.Worktree{Of: dir}, now, used)
+		}
+		if n > 0 {
+			f.lists.outdate(k.spec.Name)
+			f.change()
+			f.log.Info("worktrees of merged work removed", zap.String("server", k.spec.Name), zap.Int("number", n))
 		}
 	}
 }
@@ -161,7 +164,7 @@ func (f *Fleet) RemoveWorktree(ctx context.Context, g handoff.Grant, t handoff.T
 		if w == nil {
 			return handoff.Fault(handoff.CodeNotFound, "worktree of that session", "")
 		}
-		list, fault := f.lists.list(ctx, k, listTimeout)
+		list, fault := f.sessionsFor(ctx, k)
 		if fault != nil {
 			return fault
 		}
@@ -178,10 +181,7 @@ func (f *Fleet) RemoveWorktree(ctx context.Context, g handoff.Grant, t handoff.T
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trees.Takes) // of a large one it takes long
 		defer cancel()
-		if err := trees.Remove(ctx, git, w); err != nil {
-			return k.named(err)
-		}
-		return nil
+		return trees.Remove(ctx, git, w)
 	})
 }
 

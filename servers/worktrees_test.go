@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,23 +23,23 @@ func (gitLink) Git(ctx context.Context, dir string, args []string) (trees.Ran, e
 	return trees.Here(ChildEnv(os.Environ(), nil))(ctx, dir, args)
 }
 
+// git runs git in a directory.
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	args = append([]string{"-C", dir, "-c", "user.name=Ann", "-c", "user.email=a@b"}, args...)
+	must(t, exec.CommandContext(t.Context(), "git", args...).Run())
+}
+
 // withGit makes a repository, and a server with git that has it as project api.
 func withGit(t *testing.T) (dir string, s *fakeServer, spec Spec) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "api")
-	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "-c", "user.name=Ann", "-c", "user.email=a@b", "commit",
-		"-q", "--allow-empty", "-m", "begin"}} {
-		must(t, exec.CommandContext(t.Context(), "git", args...).Run())
-	}
+	git(t, ".", "init", "-q", dir)
+	git(t, dir, "commit", "-q", "--allow-empty", "-m", "begin")
 	s = &fakeServer{}
 	s.onAttach = func(_ *fakeLink, id string) (handoff.Attached, error) {
-		at := handoff.Attached{Agent: &fakeAgent{}, Target: handoff.Target{Thread: id}}
-		for _, t := range s.threads {
-			if t.ID == id {
-				at.Workspace, at.Title = t.Dir, t.Title
-			}
-		}
-		return at, nil
+		it := s.threads[0]
+		return handoff.Attached{Agent: &fakeAgent{}, Target: handoff.Target{Thread: id}, Workspace: it.Dir, Title: it.Title}, nil
 	}
 	return dir, s, Spec{Name: "bigpc", Projects: map[string]string{"api": dir, "none": t.TempDir()}, Worktrees: map[string]bool{"api": true},
 		Dial: func(ctx context.Context) (*Link, error) {
@@ -103,11 +104,11 @@ func TestWorktrees(t *testing.T) {
 }
 
 // TestWorktreeMerged: a worktree goes once its work is merged and its session has been idle for some minutes, unless a
-// server does not say whether it is; nothing else goes.
+// server does not say whether it is. The session may be an old one, or of another entry for the machine.
 func TestWorktreeMerged(t *testing.T) {
 	dir, s, spec := withGit(t)
-	f := run(t, spec)
-	now := time.Now()
+	other := &fakeServer{}
+	f := run(t, spec, Spec{Name: "other", Dial: other.dial})
 	for i, c := range []struct {
 		what      string
 		status    handoff.SessionStatus
@@ -115,32 +116,34 @@ func TestWorktreeMerged(t *testing.T) {
 		committed bool
 		merged    bool
 		gone      bool
+		newer     int         // sessions in another worktree
+		of        *fakeServer // the server that has the session
 	}{
-		{"merged", handoff.SessionIdle, idleFor, true, true, true},
-		{"merged a while ago", handoff.SessionUnknown, worksFor, true, true, true},
-		{"just merged", handoff.SessionIdle, idleFor / 2, true, true, false},
-		{"perhaps at work", handoff.SessionUnknown, worksFor / 2, true, true, false},
-		{"running", handoff.SessionRunning, worksFor, true, true, false},
-		{"not merged", handoff.SessionIdle, worksFor, true, false, false},
-		{"without a commit", handoff.SessionIdle, worksFor, false, false, false},
+		{"merged", handoff.SessionIdle, idleFor, true, true, true, 1, s},
+		{"merged a while ago", handoff.SessionUnknown, worksFor, true, true, true, 1, s},
+		{"just merged", handoff.SessionIdle, idleFor / 2, true, true, false, 1, s},
+		{"perhaps at work", handoff.SessionUnknown, worksFor / 2, true, true, false, 1, s},
+		{"running", handoff.SessionRunning, worksFor, true, true, false, 1, s},
+		{"not merged", handoff.SessionIdle, worksFor, true, false, false, 1, s},
+		{"without a commit", handoff.SessionIdle, worksFor, false, false, false, 1, s},
+		{"running, older than many", handoff.SessionRunning, worksFor, true, true, false, listWindow, s},
+		{"running elsewhere", handoff.SessionRunning, worksFor, true, true, false, 1, other},
 	} {
 		name := handoff.WorktreeName(c.what, strconv.Itoa(i))
 		root := dir + handoff.WorktreeDirs + "/" + name
 		at := handoff.Target{Server: "bigpc", Project: "api", Thread: handoff.NewThread}
 		_, err := f.CreateIn(t.Context(), at, name, true)
 		must(t, err)
-		git := func(dir string, args ...string) {
-			args = append([]string{"-C", dir, "-c", "user.name=Ann", "-c", "user.email=a@b"}, args...)
-			must(t, exec.CommandContext(t.Context(), "git", args...).Run())
-		}
 		if c.committed {
-			git(root, "commit", "-q", "--allow-empty", "-m", c.what)
+			git(t, root, "commit", "-q", "--allow-empty", "-m", c.what)
 		}
 		if c.merged {
-			git(dir, "merge", "-q", "switchboard/"+name)
+			git(t, dir, "merge", "-q", "switchboard/"+name)
 		}
-		s.set(func() {
-			s.threads = []Thread{{ID: idAPI, Title: c.what, Dir: root, Status: c.status, Updated: now.Add(-c.quiet)}}
+		there := Thread{ID: idAuth, Dir: dir + handoff.WorktreeDirs + "/" + handoff.WorktreeName("other", "1")}
+		s.set(func() { s.threads = slices.Repeat([]Thread{there}, c.newer) })
+		c.of.set(func() {
+			c.of.threads = append(c.of.threads, Thread{ID: idAPI, Title: c.what, Dir: root, Status: c.status, Updated: time.Now().Add(-c.quiet)})
 		})
 		_, err = f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
 		must(t, err)
@@ -148,7 +151,6 @@ func TestWorktreeMerged(t *testing.T) {
 		if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) != c.gone {
 			t.Errorf("%s: %v", c.what, err)
 		}
-		s.set(func() { s.threads = nil })
 		must(t, os.RemoveAll(root))
 	}
 }

@@ -25,7 +25,7 @@ func Cannot(server, why, next string) *handoff.Error {
 
 // kept returns the error of a worktree that stays, since something would be lost.
 func kept(why, next string) *handoff.Error {
-	return &handoff.Error{Code: handoff.CodeRefused, Subject: "git", Detail: why, Why: why, Next: next}
+	return &handoff.Error{Code: handoff.CodeRefused, Detail: why, Why: why, Next: next}
 }
 
 // run runs a command that must succeed.

@@ -14,6 +14,14 @@ import (
 	"switchboard/servers/trees"
 )
 
+// must ends a test that cannot go on after err.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // git runs git in a directory, as a person there does.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
@@ -40,12 +48,8 @@ func repository(t *testing.T) string {
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 func here() trees.Git { return trees.Here(servers.ChildEnv(os.Environ(), nil)) }
@@ -99,9 +103,7 @@ func TestAdd(t *testing.T) {
 func TestHooksDoNotRun(t *testing.T) {
 	dir := repository(t)
 	write(t, dir+"/hooks/post-checkout", "#!/bin/sh\ntouch "+dir+"/ran\n")
-	if err := os.Chmod(dir+"/hooks/post-checkout", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir+"/hooks/post-checkout", 0o755))
 	git(t, dir, "config", "core.hooksPath", "hooks")
 	w := add(t, dir, handoff.WorktreeName("x", "1"))
 	if exists(dir + "/ran") {
@@ -137,9 +139,7 @@ func TestProgramsDoNotRun(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			dir := repository(t)
 			write(t, dir+"/program", "#!/bin/sh\ntouch "+dir+"/ran\ncat\n")
-			if err := os.Chmod(dir+"/program", 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(dir+"/program", 0o755))
 			write(t, dir+"/sub/.gitattributes", "*.go filter=x\n")
 			git(t, dir, "add", "sub")
 			git(t, dir, "commit", "-q", "-m", "attributes")
@@ -183,9 +183,7 @@ func TestProgramsDoNotRun(t *testing.T) {
 func TestReadingRunsNothing(t *testing.T) {
 	dir := repository(t)
 	write(t, dir+"/program", "#!/bin/sh\ntouch "+dir+"/ran\nexit 1\n")
-	if err := os.Chmod(dir+"/program", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir+"/program", 0o755))
 	head, body, _ := strings.Cut(git(t, dir, "cat-file", "commit", "HEAD"), "\n\n")
 	write(t, dir+"/signed", head+"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n"+body+"\n")
 	git(t, dir, "reset", "-q", git(t, dir, "hash-object", "-t", "commit", "-w", "signed"))
