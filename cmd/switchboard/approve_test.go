@@ -171,33 +171,3 @@ func TestPersonDecides(t *testing.T) {
 		t.Errorf("%q, audit %s", rec.Text, audit)
 	}
 }
-
-// TestCopyOffered: a session that another program holds is copied after a yes, and then it is theirs.
-func TestCopyOffered(t *testing.T) {
-	t.Parallel()
-	r, voice, audit, world := desk(t)
-	ask := func(call, prompt string, works int) handoff.Record { // the same words twice could count as a repetition
-		voice <- handoff.FunctionCall{CallID: call, Asked: time.Now(), Tool: tools.Codex, Arguments: fmt.Sprintf(`{"server":"attic","prompt":%q}`, prompt)}
-		return newestWork(t, r, "work", func(all []handoff.Record) bool {
-			return len(all) == works && (all[0].Outcome != "" || len(r.Questions(approver)) > 0)
-		})
-	}
-	first := ask("c1", "hello", 1)
-	world.SetFaults("attic", simulator.Faults{InUse: true})
-	world.Unload("attic")
-	second := ask("c2", "hello again", 2)
-	if len(r.Questions(approver)) != 1 || second.ThreadID != first.ThreadID {
-		t.Fatalf("nothing was asked: %+v", second)
-	}
-	q := r.Questions(approver)[0]
-	if q.Kind != handoff.QuestionCopy || q.Handoff != second.ID {
-		t.Fatalf("question %+v", q)
-	}
-	must(t, r.Decide(t.Context(), approver, q.ID, handoff.DecisionAccept))
-	rec := newestWork(t, r, "the outcome", func(all []handoff.Record) bool { return all[0].Outcome != "" })
-	stickies, err := r.Stickies(t.Context(), approver)
-	if rec.Outcome != handoff.OutcomeResult || rec.Why != "copy" || rec.ThreadID == first.ThreadID || audit.String() != "[accept by page, low]" ||
-		err != nil || len(stickies) != 1 || stickies[0].ThreadID != rec.ThreadID {
-		t.Errorf("%+v, audit %s, sticky %+v, %v", rec, audit, stickies, err)
-	}
-}

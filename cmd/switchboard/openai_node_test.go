@@ -3,14 +3,9 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
 )
 
 // The strictest of OpenAI's clients: it throws at an event that does not fit those before it.
@@ -121,73 +116,6 @@ func (r *running) made(path, body string, headers ...string) (got map[string]any
 		r.t.Fatalf("%s: %d %s", body, status, data)
 	}
 	return got
-}
-
-// TestOpenAIRetries: a request that is sent again runs once, with a key of its own or as SDKs mark it.
-func TestOpenAIRetries(t *testing.T) {
-	t.Parallel()
-	c := fleetSDK(t)
-	for _, headers := range [][]string{{"Idempotency-Key", "k1"}, {"X-Stainless-Retry-Count", "1"}} {
-		before := len(c.handoffs())
-		body := fmt.Sprintf(`{"model":"laptop","input":"which branch is it? %s"}`, headers[0])
-		ids := make([]any, 4)
-		var all sync.WaitGroup
-		for i := range ids {
-			all.Go(func() {
-				_, got := c.send(body, headers...)
-				ids[i] = got["id"]
-			})
-		}
-		all.Wait()
-		for _, id := range ids {
-			if id == nil || id != ids[0] {
-				t.Errorf("%s: ids %v", headers[0], ids)
-			}
-		}
-		if n := len(c.handoffs()) - before; n != 1 {
-			t.Errorf("%s: %d runs", headers[0], n)
-		}
-	}
-	if status, got := c.send(`{"model":"laptop","input":"something else"}`, "Idempotency-Key", "k1"); status != http.StatusBadRequest {
-		t.Errorf("something else under the same key: %d %v", status, got)
-	}
-	before := len(c.handoffs())
-	for range 2 {
-		c.send(`{"model":"laptop","input":"which branch is it?"}`)
-	}
-	if n := len(c.handoffs()) - before; n != 2 {
-		t.Errorf("asked twice: %d runs", n)
-	}
-}
-
-// TestOpenAIForks: of responses that go on from one at once, one does so in its session and each other in a copy.
-func TestOpenAIForks(t *testing.T) {
-	t.Parallel()
-	c := fleetSDK(t)
-	first := ok[*responses.Response](t)(c.Responses.New(t.Context(), asks("bigpc", "run the tests")))
-	p := asks("bigpc", "run the benchmarks")
-	p.PreviousResponseID, p.Background = param.NewOpt(first.ID), param.NewOpt(true)
-	var all sync.WaitGroup
-	for range 6 {
-		all.Go(func() {
-			if _, err := c.Responses.New(t.Context(), p); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	threads := map[string]int{}
-	until(t, "their sessions", func() bool {
-		clear(threads)
-		works := c.handoffs()
-		for _, rec := range works {
-			threads[rec.ThreadID]++
-		}
-		return len(works) == 7 && len(threads) == 6
-	})
-	if n := threads[c.handoffs()[0].ThreadID]; n != 2 {
-		t.Errorf("%d in the session of the first: %v", n, threads)
-	}
 }
 
 // TestReadmeSnippets: what the README says in JavaScript and to curl works as it stands.

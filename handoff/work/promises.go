@@ -48,7 +48,7 @@ var Promises = []Promise{
 		"unless the caller asked to watch it; to stop it takes a second word of theirs.",
 		[]string{"busy", "busy-stopped", "TestOthersAreAsked", "watch-stopped", "TestWatched"}},
 	{"copies are asked for", "A session that another program holds is copied only if the caller wants it.",
-		[]string{"copy-declined", "copy-no-evidence", "TestCopyOffered"}},
+		[]string{"copy-declined", "copy-no-evidence", "copy-tapped"}},
 
 	// Who may.
 	{"apart", "A caller neither sees nor changes the work of another.", []string{"TestProofApart", "TestProofMCPApart"}},
