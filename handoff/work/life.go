@@ -112,6 +112,7 @@ func (s *State) actFast(h *Handoff, a phase.Action) {
 	case phase.ActForget:
 		s.forgetThread(h)
 	case phase.ActInterrupt:
+		s.takesWords(h)
 		s.do(Interrupt{h.ID, h.run.Attached.Agent, h.run.Turn})
 	case phase.ActNote:
 		s.note(h)
@@ -231,16 +232,21 @@ func (s *State) follow(h *Handoff) {
 		s.publish(h, handoff.EventPromised{Waits: handoff.WaitsNot})
 	}
 	s.writeStarted(h)
-	controls, _ := h.run.Attached.Agent.(handoff.Controls)
-	if h.state.Merged { // no more words go into a turn of somebody else
-		controls = nil
-	}
-	s.cfg.Threads.Runs(h.queues, h.ID, Turn{h.run.Turn, controls, h.run.Target, h.Title})
+	s.takesWords(h)
 	h.watch.unseen, h.watch.silent = time.Time{}, s.now.Add(s.cfg.Silence)
 	if !h.state.Seen {
 		h.watch.unseen = s.now.Add(seenWithin)
 	}
 	s.begin(h, Follow)
+}
+
+// takesWords lets others put their words into the turn, unless it is one of somebody else or is being stopped.
+func (s *State) takesWords(h *Handoff) {
+	controls, _ := h.run.Attached.Agent.(handoff.Controls)
+	if h.state.Merged || h.state.Stopping {
+		controls = nil
+	}
+	s.cfg.Threads.Runs(h.queues, h.ID, Turn{h.run.Turn, controls, h.run.Target, h.Title})
 }
 
 // offer asks the caller whether to make a copy, in the same way as an agent asks for permission: the answer is a yes in
