@@ -116,7 +116,10 @@ func (r Record) NotBegun() bool {
 }
 
 // Added reports whether the words went into other work. Then there is no outcome to tell: the other work has its own.
-func (r Record) Added() bool { return r.Why == WhyAdded && r.Outcome == OutcomeResult }
+// If the caller wanted to stop them, they are told that they went in.
+func (r Record) Added() bool {
+	return r.Why == WhyAdded && r.Outcome == OutcomeResult && r.Fault == nil
+}
 
 // Tests returns how the last run of tests in the work ended. It is stored with the outcome, since not all items are
 // kept. Without that (the work has not ended, or is from an older Switchboard) it is derived from the items.

@@ -61,7 +61,7 @@ const (
 	FactMerged                      // the agent put the words into a turn that is not ours
 	FactStartBusy                   // nothing was started: a turn of somebody else runs
 	FactStartRefused                // the start was refused: certainly nothing runs
-	FactStartUnsent                 // the connection was lost before the start was sent: certainly nothing runs
+	FactStartUnsent                 // the connection was lost, or a stop came, before the words were sent: nothing runs
 	FactStartUnknown                // the connection was lost with the start on its way
 	FactAdopted                     // the turn of a lost start was found
 	FactNeverRan                    // the lost start made no turn, and never will

@@ -122,7 +122,7 @@ func (n walk) take(f Fact) walk {
 	case FactNeverRan, FactStartBusy, FactStartRefused, FactSteerRefused, FactLeft: // who watches has sent no words
 		n.alive = 0
 	case FactStartUnsent, FactThreadGone, FactAttachHeld, FactAttachFailed:
-		if n.s.Phase == Starting {
+		if n.s.Phase == Starting || n.s.Phase == Steering {
 			n.alive = 0
 		}
 	}

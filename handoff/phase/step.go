@@ -106,7 +106,7 @@ func (s State) steering(f Fact) (State, []Action) {
 	switch f {
 	case FactSteered:
 		return s.end(handoff.OutcomeResult)
-	case FactSteerRefused:
+	case FactSteerRefused, FactStartUnsent:
 		if s.Stopping {
 			return s.end(handoff.OutcomeCancelled)
 		}

@@ -69,23 +69,6 @@ func TestStoppedAtAQuestion(t *testing.T) {
 	}
 }
 
-// TestStopEndsTheAction: a slow action is left at once when a fact from outside replaces it.
-func TestStopEndsTheAction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newClient(t, Config{Fleet: slowFleet{}})
-		began := time.Now()
-		id := r.next("t", "x")
-		synctest.Wait() // it attaches
-		if err := r.Stop(t.Context(), ladderGrant, string(id), handoff.StopOurs); err != nil {
-			t.Fatal(err)
-		}
-		rec := outcome(t, r.Router, id) // which is told once the fleet was left
-		if rec.Outcome != handoff.OutcomeCancelled || rec.Fault != nil || time.Since(began) != 0 {
-			t.Errorf("after %v: %+v", time.Since(began), rec)
-		}
-	})
-}
-
 // TestFactsBeforeTheFirstStep: work can be stopped, and its listener can leave, right after Start, before the goroutine
 // of the handoff has begun. A voice model that calls two tools at once does that.
 func TestFactsBeforeTheFirstStep(t *testing.T) {

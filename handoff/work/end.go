@@ -35,6 +35,9 @@ func (s *State) finish(h *Handoff, fault *handoff.Error) {
 	goesOn := codeOf(fault) == handoff.CodeShutdown && h.state.Outcome == handoff.OutcomeUnknown
 	s.show(h, func() {
 		h.State, h.Outcome = handoff.StatusCompleted, h.state.Outcome
+		if h.Why == handoff.WhyAdded && h.Outcome != handoff.OutcomeResult && h.Outcome != handoff.OutcomeUnknown {
+			h.Why, h.Into = "", "" // no turn has the words
+		}
 		h.Error, h.Fault = recordError(fault), fault
 		h.Paused = h.NotBegun()
 		h.EndedAt, h.Tested = new(s.now), handoff.TestsOf(h.Items)
@@ -78,6 +81,8 @@ func outcomeFault(st phase.State, known *handoff.Error, rec *handoff.Record) *ha
 	case st.Outcome == handoff.OutcomeResult && codeOf(known) == handoff.CodeUnread,
 		st.Outcome == handoff.OutcomeInterrupted && codeOf(known) == handoff.CodeAgentEnded:
 		return known
+	case st.Outcome == handoff.OutcomeResult && st.Stopping && rec.Why == handoff.WhyAdded: // the turn had them already
+		return handoff.Fault(handoff.CodeWorkEnded, "", "")
 	case st.Outcome == handoff.OutcomeResult, st.Outcome == handoff.OutcomeInterrupted:
 		return nil
 	case st.Outcome == handoff.OutcomeCancelled && st.Stopping: // the caller wanted it

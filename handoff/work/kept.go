@@ -190,10 +190,6 @@ func (s *State) written(was sentOf) {
 	if has(&h.wait.told) {
 		s.apply(h, phase.FactWritten, nil)
 	}
-	s.forgetHeard(h)
-}
-
-func (s *State) forgetHeard(h *Handoff) {
 	if h.heard() {
 		s.forget(h)
 	}

@@ -190,11 +190,16 @@ func (s *State) dispatch(h *Handoff) {
 // dispatched sends the words: the store has them.
 func (s *State) dispatched(h *Handoff) {
 	h.wait.sent = pending{}
+	watch := h.run.Request.Mode == handoff.ModeWatch
+	if h.state.Stopping && !watch { // the stop came meanwhile
+		s.apply(h, phase.FactStartUnsent, nil)
+	}
 	s.apply(h, phase.FactNoted, nil)
 	switch {
+	case h.state.Outcome != "":
 	case h.state.Phase == phase.Steering:
 		s.begin(h, Steer)
-	case h.run.Request.Mode == handoff.ModeWatch: // its turn runs, and nothing is sent
+	case watch: // its turn runs, and nothing is sent
 		h.run.Turn = cmp.Or(h.run.Attached.Running, h.run.Attached.Newest)
 		s.apply(h, phase.FactStarted, nil)
 		s.apply(h, phase.FactSeen, nil)
@@ -231,7 +236,10 @@ func (s *State) follow(h *Handoff) {
 	if s.advance(h, handoff.StatusStarted); waited {
 		s.publish(h, handoff.EventPromised{Waits: handoff.WaitsNot})
 	}
-	s.writeStarted(h)
+	if h.doc.turn != h.run.Turn {
+		h.doc.turn = h.run.Turn
+		s.write(h, handoff.StatusStarted)
+	}
 	s.takesWords(h)
 	h.watch.unseen, h.watch.silent = time.Time{}, s.now.Add(s.cfg.Silence)
 	if !h.state.Seen {

@@ -102,9 +102,6 @@ func (s *State) handOver() {
 	}
 }
 
-// record adds an event to the log of a handoff; listeners do not get it.
-func (s *State) record(h *Handoff, kind handoff.EventKind) { h.logEvent(kind) }
-
 // publish adds an event to the log of a handoff, and gives it to its listener. It reports whether a listener took it.
 func (s *State) publish(h *Handoff, kind handoff.EventKind) bool {
 	e := h.logEvent(kind)

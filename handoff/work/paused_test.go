@@ -120,6 +120,40 @@ func TestPausedIsNotIdle(t *testing.T) {
 	}
 }
 
+// TestStoppedTooLate: when words are stopped on their way into a turn that takes them, the caller is told that they
+// went in.
+func TestStoppedTooLate(t *testing.T) {
+	w, l, ear := opened()
+	first := string(l.asks("a", handoff.ModeNow).ID)
+	l.goes(first, Follow)
+	id := string(l.asks("b", handoff.ModeNow).ID)
+	l.done(l.jobs[id], Done{Target: thread})
+	l.looks(l.jobs[id])
+	steer := l.goes(id, Steer)
+	l.step(&Stop{Grant: owner, ID: id})
+	l.done(steer, Done{})
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	ear.hangsUp() // before they heard it
+	if h := l.find(id); h.Added() || !h.unheard || h.Why != handoff.WhyAdded || w.bad != "" {
+		t.Errorf("%+v; %s", h.Record, w.bad)
+	}
+}
+
+// TestStoppedAtTheGate: work that is stopped while it takes the gate of its thread again is not sent.
+func TestStoppedAtTheGate(t *testing.T) {
+	w, l, _ := opened()
+	l.cfg.Shared = true
+	id := string(l.asks("k", handoff.ModeNow).ID)
+	l.done(l.goes(id, Attach), Done{Attached: w.attached()})
+	l.step(&Stop{Grant: owner, ID: id})
+	l.done(l.jobs[id], Done{Gate: &GateLease{Thread: thread, Asked: w.now}})
+	if h := l.find(id); h.Outcome != handoff.OutcomeCancelled || h.attempt.number > 0 {
+		t.Errorf("%+v", h.Record)
+	}
+}
+
 // TestStandsInQueue: words stand in the queue of their thread from when the thread is known, whatever looks first.
 func TestStandsInQueue(t *testing.T) {
 	_, l, _ := opened()

@@ -167,7 +167,7 @@ func TestLog(t *testing.T) {
 		t.Error(got)
 	}
 	l.delta(h, handoff.Delta{ItemID: "m", Text: "others"})
-	l.record(h, handoff.EventItem{})
+	h.logEvent(handoff.EventItem{})
 	if got := reads(); got != "1 Delta, 2 Item" {
 		t.Error(got)
 	}
@@ -182,7 +182,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("%d deltas of %d events", n, len(h.log.events))
 	}
 	for range 2 * maxLog {
-		l.record(h, handoff.EventUsage{Usage: handoff.Usage{Input: 7}})
+		h.logEvent(handoff.EventUsage{Usage: handoff.Usage{Input: 7}})
 	}
 	if h.log.deltas != 0 || h.log.bytes != 0 || len(h.log.events) != maxLog {
 		t.Errorf("%d events with %d deltas", len(h.log.events), h.log.deltas)

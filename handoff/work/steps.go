@@ -242,6 +242,8 @@ func offered() *handoff.Error {
 // attachment does not show, that turn may run.
 func (s *State) leased(h *Handoff, d *Done) (phase.Fact, *handoff.Error) {
 	switch {
+	case h.state.Stopping:
+		return phase.FactStartUnsent, nil
 	case d.Err != nil:
 		return phase.FactStartRefused, handoff.AsError(d.Err)
 	case h.run.Gate.Elsewhere || h.run.Gate.Missed(h.run.Attached):

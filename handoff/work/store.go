@@ -171,15 +171,6 @@ func (s *State) pass(now *Handoff) {
 	}
 }
 
-// writeStarted writes the turn.
-func (s *State) writeStarted(h *Handoff) {
-	if h.doc.turn == h.run.Turn {
-		return
-	}
-	h.doc.turn = h.run.Turn
-	s.write(h, handoff.StatusStarted)
-}
-
 // writeDelivered writes that the outcome was heard. kept is nil if nothing is written.
 func (s *State) writeDelivered(h *Handoff) (kept <-chan struct{}) {
 	d := &h.doc

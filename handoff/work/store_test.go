@@ -168,9 +168,12 @@ func TestDoubted(t *testing.T) {
 	}
 }
 
-// TestNotFree: work whose key is one of the past is refused, and the rest of its batch is written.
+// TestNotFree: work whose key is one of the past is refused; the rest of its batch is written, also a current thread.
 func TestNotFree(t *testing.T) {
 	w, l, _ := opened()
+	use := func(thread string) {
+		l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "other", Thread: thread}, Named: true, Since: w.now}})
+	}
 	w.store.Past[KeyOf(owner.Caller, "k")] = ledger.Past{Row: "a row that was not found"}
 	ids := map[string]string{}
 	for _, key := range []string{"k", "other"} {
@@ -180,8 +183,11 @@ func TestNotFree(t *testing.T) {
 		ids[key] = string(a.ID)
 	}
 	w.now = w.now.Add(time.Millisecond)
+	use("x") // while it is written, the others come
+	w.ear().hangsUp()
 	l.done(l.jobs[ids["k"]], Done{Target: handoff.Target{Server: "s", Thread: "k"}})
 	l.done(l.jobs[ids["other"]], Done{Target: handoff.Target{Server: "s", Thread: "other"}})
+	use("y")
 	for l.sent != nil {
 		l.commits(takes)
 	}
@@ -190,6 +196,10 @@ func TestNotFree(t *testing.T) {
 	}
 	if e := entriesIn(w)[ids["other"]]; e.Status != handoff.StatusAccepted {
 		t.Errorf("the other: %+v", e)
+	}
+	field := ledger.StickyField(handoff.Target{Server: "other"})
+	if got, _, _ := ledger.DecodeSticky(field, w.store.Documents[ledger.StickyDoc+field]); got.Target.Thread != "y" {
+		t.Errorf("the current thread: %+v", got)
 	}
 }
 
@@ -262,27 +272,6 @@ func TestRefusedAlone(t *testing.T) {
 	}
 	if e := entriesIn(w); e[good].Status != handoff.StatusAccepted || e[bad].Status != "" {
 		t.Errorf("the store has %+v", e)
-	}
-}
-
-// TestPlaceBesideRefused: a current thread is written although its batch had work whose key is not free.
-func TestPlaceBesideRefused(t *testing.T) {
-	w, l, _ := opened()
-	w.store.Past[KeyOf(owner.Caller, "k")] = ledger.Past{Row: "a row that was not found"}
-	req := handoff.Request{Key: "k", Target: thread, Input: handoff.TextInput("go")}
-	a := &Asked{Grant: owner, Request: req, Span: handoff.SpanOf(t.Context()), Args: ArgsOf(req)}
-	l.step(a)
-	l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "other", Thread: "x"}, Named: true, Since: w.now}})
-	l.done(l.jobs[string(a.ID)], Done{Target: thread})
-	w.ear().hangsUp()
-	l.step(&Use{handoff.Sticky{Target: handoff.Target{Server: "other", Thread: "y"}, Named: true, Since: w.now}})
-	for l.sent != nil {
-		l.commits(takes)
-	}
-	field := ledger.StickyField(handoff.Target{Server: "other"})
-	got, _, _ := ledger.DecodeSticky(field, w.store.Documents[ledger.StickyDoc+field])
-	if got.Target.Thread != "y" || l.find(string(a.ID)).Outcome != handoff.OutcomeFailed {
-		t.Errorf("the store has %+v; %+v", got, l.find(string(a.ID)).Record)
 	}
 }
 

@@ -33,9 +33,9 @@ func (s *State) update(h *Handoff, u handoff.Update) (phase.Fact, *handoff.Error
 		s.itemDone(h, u.Item)
 	case handoff.ItemDropped:
 		s.drop(h, u.ItemID)
-		s.record(h, handoff.EventDropped(u))
+		h.logEvent(handoff.EventDropped(u))
 	case handoff.Usage:
-		s.record(h, handoff.EventUsage{Usage: u})
+		h.logEvent(handoff.EventUsage{Usage: u})
 	case handoff.Question:
 		s.asks(h, u)
 	case handoff.GoesOn:
@@ -90,7 +90,7 @@ func (s *State) itemDone(h *Handoff, it handoff.Item) {
 	}
 	s.item(h, shownItem(it, state))
 	if first {
-		s.record(h, handoff.EventItem{Item: it})
+		h.logEvent(handoff.EventItem{Item: it})
 	}
 }
 
