@@ -182,6 +182,7 @@ type State struct {
 	Noted     bool            // an entry of the work is in the ledger; before that nothing is promised
 	Due       bool            // the caller needs a promise: it is published, or will be once the work is noted
 	Stopping  bool            // a stop came before the turn was acknowledged
+	Paused    bool            // the work that the words wait for, or are on their way into, was stopped
 	Seen      bool            // the turn has reported something
 	Again     bool            // a start that certainly did not run, or was not sent, was sent once more
 	Inherited bool            // an earlier life of the process dispatched it, so this one never starts it

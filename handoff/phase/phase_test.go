@@ -84,7 +84,7 @@ func describe(s State) string {
 	words := []string{s.Phase.String()}
 	for word, set := range map[string]bool{"sticky": s.Sticky, "replaced": s.Replaced, "fresh": s.Fresh, "stopping": s.Stopping,
 		"seen": s.Seen, "again": s.Again, "inherited": s.Inherited, "silent": s.Silent, "merged": s.Merged, "noted": s.Noted,
-		"due": s.Due} {
+		"due": s.Due, "paused": s.Paused} {
 		if set {
 			words = append(words, word)
 		}

@@ -93,6 +93,7 @@ func (s State) joining(f Fact) (State, []Action) {
 	case FactQueued:
 		return s.waits()
 	case FactPaused: // the caller is asked whether to begin it
+		s.Paused = true
 		return s.end(handoff.OutcomeCancelled)
 	case FactThreadFree: // the sticky thread may have changed meanwhile
 		s.Phase = Resolving
@@ -107,13 +108,15 @@ func (s State) steering(f Fact) (State, []Action) {
 	case FactSteered:
 		return s.end(handoff.OutcomeResult)
 	case FactSteerRefused, FactStartUnsent:
-		if s.Stopping {
+		if s.Stopping || s.Paused {
 			return s.end(handoff.OutcomeCancelled)
 		}
 		s.Phase = Joining
 		return s, []Action{ActJoin}
 	case FactStartRefused:
 		return s.end(handoff.OutcomeFailed)
+	case FactPaused:
+		s.Paused = true
 	case FactSteerUnknown:
 		return s.end(handoff.OutcomeUnknown)
 	}

@@ -87,6 +87,8 @@ func outcomeFault(st phase.State, known *handoff.Error, rec *handoff.Record) *ha
 		return nil
 	case st.Outcome == handoff.OutcomeCancelled && st.Stopping: // the caller wanted it
 		return nil
+	case st.Outcome == handoff.OutcomeCancelled && st.Paused:
+		return handoff.Fault(handoff.CodePaused, rec.Server, "")
 	case known == nil && st.Outcome == handoff.OutcomeUnknown:
 		known = handoff.Fault(handoff.CodeAgentGone, rec.Server, "")
 	}

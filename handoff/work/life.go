@@ -191,7 +191,7 @@ func (s *State) dispatch(h *Handoff) {
 func (s *State) dispatched(h *Handoff) {
 	h.wait.sent = pending{}
 	watch := h.run.Request.Mode == handoff.ModeWatch
-	if h.state.Stopping && !watch { // the stop came meanwhile
+	if (h.state.Stopping || h.state.Paused) && !watch { // the stop came meanwhile
 		s.apply(h, phase.FactStartUnsent, nil)
 	}
 	s.apply(h, phase.FactNoted, nil)

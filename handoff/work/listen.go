@@ -308,7 +308,7 @@ func (p *Pause) apply(s *State) { s.pause(p.Waiting) }
 func (s *State) pause(waiting []string) {
 	for _, id := range waiting {
 		if h := s.find(id); h != nil && h.open {
-			s.apply(h, phase.FactPaused, handoff.Fault(handoff.CodePaused, h.Server, ""))
+			s.apply(h, phase.FactPaused, nil)
 		}
 	}
 }

@@ -209,7 +209,7 @@ func (l *life) begins(j Job) {
 		l.w.wrong("%s starts although the store has %q", j.ID, e.Status)
 	case l.former[j.ID]:
 		l.w.wrong("%s is started by another life", j.ID)
-	case l.over, l.stopped[j.ID]:
+	case l.over, l.stopped[j.ID], j.Kind == Steer && l.stopped[j.Holder.Holder]:
 		l.w.wrong("%s is started although that is over, or was stopped", j.ID)
 	case l.tried[j.ID] == try:
 		l.w.wrong("%s is started twice in one try", j.ID)
