@@ -28,7 +28,7 @@ func (s *State) apply(h *Handoff, f phase.Fact, fault *handoff.Error) {
 	told := f == phase.FactWritten || f == phase.FactUnwritten // in the second case it is written before what follows
 	if (told || next.Noted && !before.Noted) && h.run.Request.Instead != "" {
 		switch paused := s.find(string(h.run.Request.Instead)); {
-		case h.Outcome == handoff.OutcomeFailed && !next.Noted && h.attempt.number == 0:
+		case h.Outcome == handoff.OutcomeFailed && !next.Noted:
 			s.pauseAgain(paused, h) // nothing has its words but itself
 		default:
 			s.endPaused(paused, wording.WentOn)

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -57,13 +58,25 @@ func TestPausedOnce(t *testing.T) {
 // TestPausedAgain: when the store is away, paused work is not begun, and stays paused with all its words, also for the
 // next life.
 func TestPausedAgain(t *testing.T) {
+	for _, quick := range []bool{false, true} { // its words are to be noted, or to be sent at once
+		t.Run(fmt.Sprintf("quick %t", quick), func(t *testing.T) { pausedAgain(t, quick) })
+	}
+}
+
+func pausedAgain(t *testing.T, quick bool) {
 	w, l, id := pausedBehind(t)
-	l.w.ear().hangsUp() // nobody waits for a quick result
-	a := l.asksFor(handoff.Request{Key: "go on", Instead: handoff.ID(id), Input: handoff.TextInput("")})
+	req := handoff.Request{Key: "go on", Instead: handoff.ID(id), Input: handoff.TextInput("")}
+	if quick {
+		req.By, req.Within = l.w.ear(), time.Minute
+	}
+	a := l.asksFor(req)
 	if a.Err != nil {
 		t.Fatal(a.Err)
 	}
 	l.done(l.jobs[string(a.ID)], Done{Target: thread})
+	if quick {
+		l.done(l.jobs[string(a.ID)], Done{Attached: w.attached()})
+	}
 	for range 20 {
 		if l.sent != nil {
 			l.commits(fails)
@@ -84,6 +97,7 @@ func TestPausedAgain(t *testing.T) {
 	for l.sent != nil {
 		l.commits(takes)
 	}
+	w.ear().hangsUp()
 	if l.calls(); w.bad != "" {
 		t.Error(w.bad)
 	}
