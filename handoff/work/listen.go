@@ -352,8 +352,7 @@ func (s *State) pauseAgain(h, instead *Handoff) {
 	}
 	h.begunAs, h.request = "", encodeRequest(instead.run.Request)
 	s.show(h, func() {
-		h.Fault = handoff.Fault(h.doc.code, h.Server, "")
-		h.Error, h.Paused, h.WentOn = recordError(h.Fault), true, false
+		h.Error, h.Paused, h.WentOn, h.Spoken = recordError(h.Fault), true, false, ""
 		h.Spoken = wording.English.OutcomeSentence(h.Record)
 	})
 }

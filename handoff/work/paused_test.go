@@ -112,6 +112,23 @@ func pausedAgain(t *testing.T, quick bool) {
 	}
 }
 
+// TestPausedUnkept: paused work of which nothing is kept can be begun after what was begun in its place has failed.
+func TestPausedUnkept(t *testing.T) {
+	_, l, id := pausedBehind(t)
+	l.find(id).doc = document{never: true}
+	spoken := l.find(id).Spoken
+	for range 2 {
+		a := l.asksFor(handoff.Request{Key: l.cfg.NextID(), Instead: handoff.ID(id), Input: handoff.TextInput("")})
+		if a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		l.done(l.jobs[string(a.ID)], Done{Err: handoff.Fault(handoff.CodeUnreachable, "s", "")})
+		if h := l.find(id); !h.Paused || !h.NotBegun() || h.Error.Code != handoff.CodePaused || h.Spoken != spoken {
+			t.Fatalf("what was paused: %+v", h.Record)
+		}
+	}
+}
+
 // TestPausedIsNotIdle: a home stays as long as the caller is to be asked about paused work, though it was heard.
 func TestPausedIsNotIdle(t *testing.T) {
 	_, l, id := pausedBehind(t)
