@@ -113,6 +113,32 @@ func TestAskedAgain(t *testing.T) {
 	})
 }
 
+// TestUnkeptAskedAgain: the key of work of which no words are kept, and which a former life left open, waits until the
+// store has that it is over.
+func TestUnkeptAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		req := handoff.Request{
+			Key: "k", Again: true, Unkept: true, Target: handoff.Target{Server: "s", Thread: "t"}, Input: handoff.TextInput("go"),
+		}
+		s := shelved(ledger.Entry{
+			Key: work.KeyOf(ladderCaller, req.Key), Caller: ladderCaller, Owner: "former-1", Args: work.ArgsOf(req),
+			Status: handoff.StatusStarted, Attempt: 1, Accepted: time.Now(),
+			Facts: ledger.Facts{ClientID: "former-1", Target: req.Target, Turn: "turn", Unkept: true},
+		})
+		s.let = make(chan struct{})
+		r := running(t, Config{Fleet: newCopier(), Store: s})
+		if id, err := r.Start(t.Context(), ladderGrant, req); handoff.CodeOf(err) != handoff.CodeStoreDown {
+			t.Errorf("before: %s, %v", id, err)
+		}
+		close(s.let)
+		synctest.Wait()
+		id, err := r.Start(t.Context(), ladderGrant, req)
+		if rec, _ := r.Handoff(ladderGrant, string(id)); err != nil || rec.Outcome != handoff.OutcomeUnknown {
+			t.Errorf("after: %+v, %v", rec, err)
+		}
+	})
+}
+
 // TestHeardForGood: who is answered that an outcome was heard is answered once the store has it, also when it was said
 // before; a store that is away holds nobody up for long, and a call never.
 func TestHeardForGood(t *testing.T) {

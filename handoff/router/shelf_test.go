@@ -141,11 +141,14 @@ func (s *shelf) Bodies(_ context.Context, c handoff.Caller, keys ...string) (map
 func (s *shelf) Find(_ context.Context, c handoff.Caller, key string) (ledger.Entry, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row, ok := s.ofLocked(c).Past[key]
-	if !ok {
+	text := s.ofLocked(c).Past[key].Row
+	if open, ok := s.ofLocked(c).Documents[ledger.HandoffDoc+key]; ok {
+		text = open
+	}
+	if text == "" {
 		return ledger.Entry{}, false, nil
 	}
-	e, err := ledger.DecodeEntry(row.Row)
+	e, err := ledger.DecodeEntry(text)
 	return e, err == nil, err
 }
 

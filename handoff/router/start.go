@@ -88,6 +88,8 @@ func (r *Router) findPast(ctx context.Context, key, args string) (same string, f
 		return "", nil, handoff.StoreDown(err)
 	case !ok:
 		return "", nil, nil
+	case e.Outcome == "": // it is about to be over, and the store does not have that yet
+		return "", nil, handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreReading, "")
 	case e.Free():
 		return "", &e, nil
 	case e.Args != args:
