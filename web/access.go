@@ -275,11 +275,3 @@ func mayUse(g handoff.Grant, to route) error {
 	}
 	return g.May(to.act)
 }
-
-// mayUseTool reports whether a grant has a tool. An error has code [handoff.CodeNotGranted].
-func mayUseTool(g handoff.Grant, tool string) error {
-	if !g.AllowsTool(tool) {
-		return handoff.Fault(handoff.CodeNotGranted, "it has no tool "+tool, "")
-	}
-	return nil
-}

@@ -81,9 +81,6 @@ func openCall(t *testing.T, mic bool) (*world, *tab) {
 	return w, p
 }
 
-// key presses the Space key down, again while it is held, or lets go of it.
-func (p *tab) key(typ input.DispatchKeyEventType, again bool) { p.T.Helper(); p.Space(typ, again) }
-
 func TestPageCall(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
@@ -141,26 +138,6 @@ func TestPageCall(t *testing.T) {
 	p.quiet()
 }
 
-// TestPageCancelsACall: a call that is not up is cancelled, not hung up, and what was typed meanwhile is not lost.
-func TestPageCancelsACall(t *testing.T) {
-	t.Parallel()
-	_, p := openCall(t, true)
-	eval[bool](p, `((real) => (window.fetch = (url, init) => (url.startsWith("/v1/realtime/calls?") ? new Promise((_, no) => init.signal.addEventListener("abort", () => no(init.signal.reason))) : real(url, init)), true))(window.fetch)`)
-	p.TabTo("Call")
-	p.Press("\r")
-	p.Status("Connecting…")
-	p.types("Hello there")
-	p.Until(`document.querySelector(".line.you")`)
-	p.Click("Cancel")
-	p.Status("Not in a call")
-	p.Shows("You stopped the call. Your words were not sent; they are back in the text box. Work goes on; its result will be here.")
-	p.Until(`document.querySelector("#say").value === "Hello there"`)
-	if eval[bool](p, `far.calls > 0 || document.body.innerText.includes("You hung up")`) {
-		t.Error("it was never up")
-	}
-	p.quiet()
-}
-
 func TestPagePushToTalk(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
@@ -173,28 +150,28 @@ func TestPagePushToTalk(t *testing.T) {
 	p.Until(`document.querySelector("#hold:not([hidden])") && ` + micOn + ` === false`)
 	p.Status("bigpc and laptop are working") // the page itself knows that the call is up
 	p.Hit(`document.querySelector("#transcript")`)
-	p.key(input.DispatchKeyEventTypeKeyDown, false)
+	p.Space(input.DispatchKeyEventTypeKeyDown, false)
 	p.Until(micOn)
-	p.key(input.DispatchKeyEventTypeKeyDown, true)
+	p.Space(input.DispatchKeyEventTypeKeyDown, true)
 	p.Shows("Talking…")
-	p.key(input.DispatchKeyEventTypeKeyUp, false)
+	p.Space(input.DispatchKeyEventTypeKeyUp, false)
 	p.Until(`!` + micOn)
 	// In the text box Space is a space.
 	p.Do(chromedp.Focus(chromedp.ID("say")))
-	p.key(input.DispatchKeyEventTypeKeyDown, false)
-	p.key(input.DispatchKeyEventTypeKeyUp, false)
+	p.Space(input.DispatchKeyEventTypeKeyDown, false)
+	p.Space(input.DispatchKeyEventTypeKeyUp, false)
 	p.Until(`document.querySelector("#say").value === " " && !` + micOn)
 	// Who clicked a button and then holds Space wants to talk, not to press it again.
 	eval[bool](p, `(far.say({ type: "output_audio_buffer.started", response_id: "r9" }), true)`)
 	p.Hit(`document.querySelector("#quiet")`)
-	p.key(input.DispatchKeyEventTypeKeyDown, false)
+	p.Space(input.DispatchKeyEventTypeKeyDown, false)
 	p.Until(micOn)
-	p.key(input.DispatchKeyEventTypeKeyUp, false)
+	p.Space(input.DispatchKeyEventTypeKeyUp, false)
 	p.Until(`!` + micOn)
 	// Who came to a button by keyboard presses it.
 	p.TabTo("Hang up")
-	p.key(input.DispatchKeyEventTypeKeyDown, false)
-	p.key(input.DispatchKeyEventTypeKeyUp, false)
+	p.Space(input.DispatchKeyEventTypeKeyDown, false)
+	p.Space(input.DispatchKeyEventTypeKeyUp, false)
 	p.Status("Not in a call")
 	// The button itself, with the mouse. The choice is kept.
 	p.Click("Call")

@@ -50,23 +50,3 @@ func TestPageAddsADevice(t *testing.T) {
 	other.quiet()
 	p.quiet()
 }
-
-// What arrives later does not push away what somebody is about to press.
-func TestPageSettingsStandStill(t *testing.T) {
-	t.Parallel()
-	told := make(chan struct{})
-	_, base := serveBehind(t, newWorld(), nil, holding("/login", told))
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.loggedIn(base)
-	p.Click("Settings")
-	const places = `["Add a device", "Show decisions"].map((name) => [...document.querySelectorAll("#settings button")].find((b) => b.textContent === name).getBoundingClientRect().top).join(" ")`
-	eval[bool](p, frames)
-	before := eval[string](p, places)
-	close(told)
-	p.Until(`document.querySelector(".login-row")`)
-	eval[bool](p, frames)
-	if after := eval[string](p, places); after != before {
-		t.Errorf("the buttons stood at %s, and then at %s", before, after)
-	}
-	p.quiet()
-}

@@ -36,7 +36,7 @@ func finished(w *world, n int) {
 const shownWork = `[...document.querySelectorAll(".cards > *")].map((e) => e.classList.contains("group") ? "# " + e.textContent.trim() : e.id.slice(5) + (e.classList.contains("folded") ? "" : "+")).join("; ")`
 
 // TestPageFinishedWork: what is over is a line each, by session, the newest first; it opens, is found, narrowed, put
-// away and brought back.
+// away and brought back. What an empty search field says is not cut off on a phone, upright or across.
 func TestPageFinishedWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -89,6 +89,20 @@ func TestPageFinishedWork(t *testing.T) {
 	find("Find work", "laptop done", "input", "# laptop release notes; "+strings.Join(odd, "; "))
 	find("Find work", "", "input", strings.Replace(want, "f0", "f0+", 1))
 
+	for _, place := range []string{"sessions", "history", "work"} {
+		eval[bool](p, fmt.Sprintf(`(document.querySelector('[data-go="%s"]').click(), true)`, place))
+		for _, size := range [][2]int64{{390, 844}, {844, 390}, {667, 375}} {
+			p.Size(size[0], size[1])
+			p.Until(fmt.Sprintf(`document.querySelector("#%s-search").checkVisibility()`, place))
+			if room := eval[float64](p, fmt.Sprintf(`((e, is, pen) => {
+			  pen.font = is.font;
+			  return e.clientWidth - parseFloat(is.paddingLeft) - parseFloat(is.paddingRight) - pen.measureText(e.placeholder).width;
+			})(...((e) => [e, getComputedStyle(e), document.createElement("canvas").getContext("2d")])(document.querySelector("#%s-search")))`, place)); room < 0 {
+				t.Errorf("%s at %v: %v pixels too long", place, size, -room)
+			}
+		}
+	}
+	p.Size(390, 844)
 	p.putsAway(w, feed)
 	p.quiet()
 }

@@ -119,19 +119,35 @@ func TestPageHoldsWordsAtOnce(t *testing.T) {
 	}
 }
 
-// What is said in a call is seen live in another window of the browser, which tells nothing of it.
+// Two windows of a browser show the same, and one of them alone holds a stream; when it goes, the other takes over.
+// What is said in a call is seen live in the other, which tells nothing of it.
 func TestPageShowsACallElsewhere(t *testing.T) {
 	t.Parallel()
 	w, p := openCall(t, true)
+	feed := w.feed("owner")
+	waitFor(t, func() bool { return feed.listening() == 1 })
 	eval[bool](p, `(window.other = window.open(location.href), true)`)
-	p.Until(`other.document.querySelector("#app:not([hidden]) .machine")`)
+	p.Until(`other.document.querySelectorAll(".card").length === 4`)
+	rename := func(title string) {
+		record := w.records[0]
+		record.Title, record.Items = title, nil
+		feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: record.ID, Record: &record})
+	}
+	rename("renamed once")
+	p.Shows("renamed once")
+	p.Until(`other.document.body.textContent.includes("renamed once")`) // it may be too low to show all of the page
+	waitFor(t, func() bool { return feed.listening() == 1 })            // a second one would stay
 	p.types("Hello there.")
 	p.Until(`far.channel?.readyState === "open" && far.events.length > 1`)
 	eval[bool](p, `(far.say({ type: "conversation.item.added", item: far.events.find((e) => e.item).item }), far.say({ type: "response.output_text.done", item_id: "a1", text: "Good day." }), true)`)
 	p.Until(`[...other.document.querySelectorAll(".line-text")].map((e) => e.textContent).join(" ") === "Hello there. Good day."`)
 	p.Until(`other.document.querySelector("#status-text").textContent === "Not in a call"`)
 	w.hears(t, 2)
-	eval[bool](p, `(other.close(), true)`)
+	eval[bool](p, `(other.close(), true)`) // whichever held it
+	p.Until(`other.closed`)
+	rename("renamed twice")
+	p.Shows("renamed twice")
+	waitFor(t, func() bool { return feed.listening() == 1 })
 	p.quiet()
 }
 

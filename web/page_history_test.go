@@ -258,29 +258,3 @@ func TestPageHelp(t *testing.T) {
 	}
 	p.quiet()
 }
-
-// TestPageBeginsWithWhatWasSaid: a new window shows what was said lately, the newest below, and tells none of it again.
-func TestPageBeginsWithWhatWasSaid(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	now := time.Now()
-	w.desk.said = []sessions.Said{
-		{ID: "l0", At: now.Add(-5 * time.Hour), Who: "you", Text: "Long ago."},
-		{ID: "l1", At: now.Add(-2 * time.Minute), Who: "you", Text: "Run the tests."},
-		{ID: "l2", At: now.Add(-time.Minute), Who: "voice", Text: "All tests pass."},
-	}
-	p := loggedIn(t, w, 390, 844, nil)
-	p.Until(`document.querySelectorAll("#transcript .line").length === 2`)
-	if got := eval[string](p, `[...document.querySelectorAll("#transcript .line")].map((l) => l.textContent).join("; ")`); !strings.Contains(got, "Run the tests.") || strings.Index(got, "All tests pass.") < strings.Index(got, "Run the tests.") {
-		t.Errorf("the conversation reads %q", got)
-	}
-	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "n", text: "And now?" }), dispatch({ type: "delivery", id: "n", delivery: "sent" }), true))`)
-	p.Until(`document.querySelector("#transcript .line:last-child").textContent.includes("And now?")`)
-	w.logged(t, "said owner 1") // what is new alone
-	w.change(func(w *world) {
-		if n := len(w.desk.said); n != 4 {
-			t.Errorf("%d lines are kept", n)
-		}
-	})
-	p.quiet()
-}

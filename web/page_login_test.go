@@ -45,43 +45,17 @@ func TestPageTellsAnImpostorNothing(t *testing.T) {
 	p.Shows("No machines.") // the page goes on trying
 }
 
-// Two tabs of a browser show the same, and one of them alone holds a stream; when it goes, the other takes over.
-func TestPageTabsShareAStream(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	_, base := serve(t, w, nil)
-	first := openTab(t, startChromium(t, true), 1280, 800)
-	first.loggedIn(base)
-	feed := w.feed("owner")
-	waitFor(t, func() bool { return feed.listening() == 1 })
-	eval[bool](first, `(window.second = open("/"), true)`)
-	first.Until(`second.document.querySelectorAll(".card").length === 4`)
-	rename := func(title string) {
-		record := w.records[0]
-		record.Title, record.Items = title, nil
-		feed.Publish(handoff.PageEvent{Kind: handoff.PageHandoff, Handoff: record.ID, Record: &record})
-	}
-	rename("renamed once")
-	first.Shows("renamed once")
-	// The other window may be too low to show all of the page.
-	first.Until(`second.document.body.textContent.includes("renamed once")`)
-	waitFor(t, func() bool { return feed.listening() == 1 }) // a second one would stay
-	eval[bool](first, `(second.close(), true)`)              // whichever tab held it
-	first.Until(`second.closed`)
-	rename("renamed twice")
-	first.Shows("renamed twice")
-	waitFor(t, func() bool { return feed.listening() == 1 })
-}
-
-// The page lists who is logged in, ends another login and its own. The owner has the settings read again, and sees what
-// has changed, what waits for a restart, and what is wrong.
+// The page lists who is logged in, ends another login and its own. What arrives later does not push away what somebody
+// is about to press. The owner has the settings read again, and sees what has changed, what waits for a restart, and
+// what is wrong.
 func TestPageLogins(t *testing.T) {
 	t.Parallel()
 	told, wrong := Reloaded{Did: []string{"mini is added"}, Restart: []string{"redis"}}, error(nil)
-	s, base := serve(t, newWorld(), func(cfg *Config) {
+	listed := make(chan struct{})
+	s, base := serveBehind(t, newWorld(), func(cfg *Config) {
 		cfg.Keys[0].Approve = handoff.ApproveAll
 		cfg.Reload = func(context.Context) (Reloaded, error) { return told, wrong }
-	})
+	}, holding("/login", listed))
 	p := openTab(t, startChromium(t, true), 1280, 800)
 	p.loggedIn(base)
 	phone := tokenOf(t, s, byKey(ownerKey), func(r *http.Request) {
@@ -90,6 +64,15 @@ func TestPageLogins(t *testing.T) {
 		r.Header.Set("User-Agent", "Mozilla/5.0 (iPhone) Safari/600")
 	})
 	p.Click("Settings")
+	const places = `["Add a device", "Show decisions"].map((name) => [...document.querySelectorAll("#settings button")].find((b) => b.textContent === name).getBoundingClientRect().top).join(" ")`
+	eval[bool](p, frames)
+	before := eval[string](p, places)
+	close(listed)
+	p.Until(`document.querySelector(".login-row")`)
+	eval[bool](p, frames)
+	if after := eval[string](p, places); after != before {
+		t.Errorf("the buttons stood at %s, and then at %s", before, after)
+	}
 	p.Shows("Safari on iPhone")
 	p.Shows("this one")
 	p.Click("Log out Safari on iPhone at " + strings.TrimPrefix(base, "http://"))
@@ -109,14 +92,4 @@ func TestPageLogins(t *testing.T) {
 	p.open(base + "/?again")
 	p.Until(`document.querySelector("#login:not([hidden])")`)
 	p.Quiet("401", "422")
-}
-
-// A browser that keeps nothing of the page shows all of it.
-func TestPageWhereNothingIsKept(t *testing.T) {
-	t.Parallel()
-	_, base := serve(t, newWorld(), nil)
-	p := openTab(t, startChromium(t, true), 1024, 768)
-	p.Do(atFirst(`for (const storage of ["localStorage", "sessionStorage"]) Object.defineProperty(window, storage, { get() { throw new DOMException("Access is denied for this document.", "SecurityError"); } })`))
-	p.loggedIn(base)
-	p.quiet()
 }

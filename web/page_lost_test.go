@@ -235,28 +235,3 @@ func (o *outage) behind(next http.Handler) http.Handler {
 		next.ServeHTTP(rw, r.WithContext(ctx))
 	})
 }
-
-// While the work is still being read, the page neither says that there is none nor rings for what was open before it.
-func TestPageWaitsForTheWork(t *testing.T) {
-	t.Parallel()
-	w := newScene()
-	told := make(chan struct{})
-	_, base := serveBehind(t, w, nil, holding("/fleet/handoffs", told))
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.Do(atFirst(watchDevice))
-	p.open(base)
-	p.Until(`document.querySelector("#login:not([hidden])")`)
-	p.EnterKey(ownerKey)
-	p.Until(`document.querySelector("#app:not([hidden]) .machine")`)
-	p.Click("Settings") // before a press browsers keep a page silent
-	if !eval[bool](p, `document.querySelector("#no-work").hidden`) {
-		t.Error("it says that there is no work")
-	}
-	close(told)
-	p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#urgent").textContent`)
-	eval[bool](p, frames)
-	if got := eval[string](p, `device.tones.join()`); got != "" {
-		t.Errorf("it rings: %s", got)
-	}
-	p.quiet()
-}

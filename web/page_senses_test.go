@@ -30,21 +30,14 @@ AudioContext.prototype.createOscillator = function () {
 // atFirst runs a script before those of each page that a tab opens from now on.
 func atFirst(script string) chromedp.Action[chromedp.Void] { return webtest.AtFirst(script) }
 
-// openWatched opens the page with [watchDevice] before it.
-func openWatched(t *testing.T, w *world) *tab {
-	t.Helper()
-	_, base := serve(t, w, withVoice)
-	p := openTab(t, startChromium(t, true), 1280, 800)
-	p.Do(atFirst(watchDevice))
-	p.loggedIn(base)
-	return p
-}
-
 // In a call the screen stays on, and the keys of a headset and of the lock screen steer it.
 func TestPageInTheHand(t *testing.T) {
 	w := newScene()
 	w.questions, w.records = nil, nil
-	p := openWatched(t, w)
+	_, base := serve(t, w, withVoice)
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.Do(atFirst(watchDevice))
+	p.loggedIn(base)
 	eval[bool](p, otherSide)
 	eval[bool](p, listenMic)
 	p.Click("Call")
@@ -90,13 +83,30 @@ func TestPageInTheHand(t *testing.T) {
 	p.quiet()
 }
 
-// A question, an end and a failure sound each in its own way, once, and not at all where that is turned off.
+// A question, an end and a failure sound each in its own way, once, and not at all where that is turned off. While the
+// work is still being read, the page neither says that there is none nor rings for what was open before it.
 func TestPageSounds(t *testing.T) {
 	w := newScene()
 	question := w.questions[0]
-	w.questions = nil
-	p := openWatched(t, w)
+	question.ID = "q8"
+	told := make(chan struct{})
+	_, base := serveBehind(t, w, nil, holding("/fleet/handoffs", told))
+	p := openTab(t, startChromium(t, true), 1280, 800)
+	p.Do(atFirst(watchDevice))
+	p.open(base)
+	p.Until(`document.querySelector("#login:not([hidden])")`)
+	p.EnterKey(ownerKey)
+	p.Until(`document.querySelector("#app:not([hidden]) .machine")`)
 	p.Click("Settings") // before a press browsers keep a page silent
+	if !eval[bool](p, `document.querySelector("#no-work").hidden`) {
+		t.Error("it says that there is no work")
+	}
+	close(told)
+	p.Until(`document.querySelectorAll(".card").length === 4 && document.querySelector("#urgent").textContent`)
+	eval[bool](p, frames)
+	if got := eval[string](p, `device.tones.join()`); got != "" {
+		t.Errorf("it rings: %s", got)
+	}
 	feed := w.feed("owner")
 	end := func(record handoff.Record, outcome handoff.Outcome) {
 		record.State, record.Outcome, record.EndedAt = handoff.StatusCompleted, outcome, new(time.Now())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"switchboard/handoff"
+	"switchboard/sessions"
 )
 
 // A page that was loaded during work shows the machine ready when the work has ended, and a list of sessions that is
@@ -48,13 +49,32 @@ func TestPageLoadedDuringWork(t *testing.T) {
 	p.quiet()
 }
 
-// A text box is as high as its text and shows a scroll bar only beyond its bound; a pasted log makes no tower.
+// A text box is as high as its text and shows a scroll bar only beyond its bound; a pasted log makes no tower. A new
+// window begins with what was said lately, the newest below, and tells none of it again.
 func TestPageBoundsLongTexts(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	log := strings.Repeat("2026-01-01T00:00:00Z request failed\n", 400)
 	w.records[0].Prompt = log
+	now := time.Now()
+	w.desk.said = []sessions.Said{
+		{ID: "l0", At: now.Add(-5 * time.Hour), Who: "you", Text: "Long ago."},
+		{ID: "l1", At: now.Add(-2 * time.Minute), Who: "you", Text: "Run the tests."},
+		{ID: "l2", At: now.Add(-time.Minute), Who: "voice", Text: "All tests pass."},
+	}
 	p := loggedIn(t, w, 390, 844, nil)
+	p.Until(`document.querySelectorAll("#transcript .line").length === 2`)
+	if got := eval[string](p, `[...document.querySelectorAll("#transcript .line")].map((l) => l.textContent).join("; ")`); !strings.Contains(got, "Run the tests.") || strings.Index(got, "All tests pass.") < strings.Index(got, "Run the tests.") {
+		t.Errorf("the conversation reads %q", got)
+	}
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "n", text: "And now?" }), dispatch({ type: "delivery", id: "n", delivery: "sent" }), true))`)
+	p.Until(`document.querySelector("#transcript .line:last-child").textContent.includes("And now?")`)
+	w.logged(t, "said owner 1") // what is new alone
+	w.change(func(w *world) {
+		if n := len(w.desk.said); n != 4 {
+			t.Errorf("%d lines are kept", n)
+		}
+	})
 	for _, lines := range []int{1, 2, 30} {
 		eval[bool](p, `(document.querySelector("#say").value = "line\n".repeat(`+strconv.Itoa(lines)+`).trim(), document.querySelector("#say").dispatchEvent(new Event("input")), true)`)
 		if bar := eval[bool](p, `getComputedStyle(document.querySelector("#say")).overflowY !== "hidden"`); bar != (lines == 30) {
@@ -70,9 +90,10 @@ func TestPageBoundsLongTexts(t *testing.T) {
 		t.Errorf("the card is %v pixels high", high)
 	}
 	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "`+strings.ReplaceAll(log, "\n", `\n`)+`" }), true))`)
-	p.Until(`document.querySelector(".line.you")`)
+	const line = `[...document.querySelectorAll(".line.you")].at(-1)`
+	p.Until(line + `.textContent.includes("request failed")`)
 	eval[bool](p, `(document.querySelector("[data-go=talk]").click(), true)`)
-	if high := eval[float64](p, `document.querySelector(".line.you").getBoundingClientRect().height`); high > 600 || high < 100 {
+	if high := eval[float64](p, line+`.getBoundingClientRect().height`); high > 600 || high < 100 {
 		t.Errorf("the line is %v pixels high", high)
 	}
 }
@@ -138,41 +159,34 @@ func TestPageStoryHasNoBar(t *testing.T) {
 	p.Until(`((c, room) => c.bottom <= room.bottom)(document.activeElement.getBoundingClientRect(), document.querySelector("#chips").getBoundingClientRect())`)
 }
 
-// On a phone a question that opens does not move the sentences to try, in their list or in their row.
-func TestPageQuestionMovesNoChips(t *testing.T) {
+// Neither the beginning of a call nor its greeting, word by word, moves a sentence to try: a finger would meet another
+// one, and another machine would get the work. On a phone a question that opens moves none either, in their list or in
+// their row.
+func TestPageNothingMovesChips(t *testing.T) {
 	t.Parallel()
 	w := newScene()
 	question := w.questions[0]
-	w.questions = nil
-	p := loggedIn(t, w, 390, 844, withVoice)
-	const tops = `[...document.querySelectorAll(".chip"), document.querySelector("#say"), document.querySelector("#start")].map((c) => Math.round(c.getBoundingClientRect().top)).join()`
-	for i, size := range [][2]int64{{390, 844}, {844, 390}, {390, 844}, {844, 390}} {
-		if i == 2 {
-			eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
-			p.Until(`document.querySelector("#chips.strip")`)
-		}
-		p.Size(size[0], size[1])
-		before := eval[string](p, tops)
-		w.feed("owner").Publish(handoff.PageEvent{Kind: "question", Question: &question})
-		p.Until(`document.querySelector("#attention").checkVisibility()`)
-		p.Picture("attention-" + strconv.Itoa(i))
-		if now := eval[string](p, tops); now != before {
-			t.Errorf("at %v, round %d: %s, then %s", size, i, before, now)
-		}
-		w.feed("owner").Publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
-		p.Until(`!document.querySelector("#attention").checkVisibility()`)
-	}
-}
-
-// Neither the beginning of a call nor its greeting, word by word, moves a sentence to try: a finger would meet another
-// one, and another machine would get the work.
-func TestPageGreetingMovesNoChips(t *testing.T) {
-	t.Parallel()
-	w := newScene()
 	w.records, w.questions = nil, nil
-	const tops = `[...document.querySelectorAll(".chip")].map((c) => Math.round(c.getBoundingClientRect().top)).join()`
+	const tops = `[...document.querySelectorAll(".chip%s")].map((c) => Math.round(c.getBoundingClientRect().top)).join()`
+	chips, withBox := fmt.Sprintf(tops, ""), fmt.Sprintf(tops, ", #say, #start")
 	p := loggedIn(t, w, 1280, 940, withVoice)
 	p.Until(`document.querySelector(".chip")?.checkVisibility()`)
+	asked := func() {
+		t.Helper()
+		for i, size := range [][2]int64{{390, 844}, {844, 390}} {
+			p.Size(size[0], size[1])
+			before := eval[string](p, withBox)
+			w.feed("owner").Publish(handoff.PageEvent{Kind: "question", Question: &question})
+			p.Until(`document.querySelector("#attention").checkVisibility()`)
+			p.Picture("attention-" + strconv.Itoa(i))
+			if now := eval[string](p, withBox); now != before {
+				t.Errorf("at %v: %s, then %s", size, before, now)
+			}
+			w.feed("owner").Publish(handoff.PageEvent{Kind: "closed", Closed: question.ID})
+			p.Until(`!document.querySelector("#attention").checkVisibility()`)
+		}
+	}
+	asked()
 	before := map[int64]string{}
 	const words = "Here the machines are simulated, and I understand a few sentences. "
 	for said := ""; len(said) < 4*len(words); said += words {
@@ -182,7 +196,7 @@ func TestPageGreetingMovesNoChips(t *testing.T) {
 		}
 		for _, size := range [][2]int64{{1280, 940}, {390, 844}, {320, 640}, {844, 390}} {
 			p.Size(size[0], size[1])
-			now := eval[string](p, tops)
+			now := eval[string](p, chips)
 			if was, ok := before[size[0]]; ok && now != was {
 				t.Errorf("at %v: %s, then %s", size, was, now)
 			}
@@ -190,6 +204,9 @@ func TestPageGreetingMovesNoChips(t *testing.T) {
 			p.Picture(fmt.Sprintf("greeting-%d", size[0]))
 		}
 	}
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "x", text: "Hello" }), true))`)
+	p.Until(`document.querySelector("#chips.strip")`)
+	asked()
 }
 
 // What stands above the call does not move when the voice begins to think or to speak, or work begins.
@@ -325,26 +342,5 @@ func TestPageKeepsTheConversation(t *testing.T) {
 	}
 	if kept := eval[bool](p, `"switchboard-talk" in sessionStorage || "switchboard-call" in sessionStorage`); kept {
 		t.Error("what was recalled stays in the browser")
-	}
-}
-
-// What an empty search field says is not cut off on a phone, upright or across.
-func TestPageSearchFieldsFit(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	finished(w, 12)
-	p := loggedIn(t, w, 390, 844, nil)
-	for _, place := range []string{"work", "sessions", "history"} {
-		eval[bool](p, fmt.Sprintf(`(document.querySelector('[data-go="%s"]').click(), true)`, place))
-		for _, size := range [][2]int64{{390, 844}, {844, 390}, {667, 375}} {
-			p.Size(size[0], size[1])
-			p.Until(fmt.Sprintf(`document.querySelector("#%s-search").checkVisibility()`, place))
-			if room := eval[float64](p, fmt.Sprintf(`((e, is, pen) => {
-			  pen.font = is.font;
-			  return e.clientWidth - parseFloat(is.paddingLeft) - parseFloat(is.paddingRight) - pen.measureText(e.placeholder).width;
-			})(...((e) => [e, getComputedStyle(e), document.createElement("canvas").getContext("2d")])(document.querySelector("#%s-search")))`, place)); room < 0 {
-				t.Errorf("%s at %v: %v pixels too long", place, size, -room)
-			}
-		}
 	}
 }

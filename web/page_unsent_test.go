@@ -17,10 +17,24 @@ func (p *tab) types(text string) {
 }
 
 // What is typed while no call can be had stays in the conversation, says that it was not sent, and can be taken back.
-// It is sent once.
+// It is sent once. A call that is not up is cancelled, not hung up, and what was typed meanwhile is not lost.
 func TestPageKeepsWhatCouldNotBeSent(t *testing.T) {
 	t.Parallel()
 	_, p := openCall(t, true)
+	eval[bool](p, `((real) => (window.real = real, window.fetch = (url, init) => (url.startsWith("/v1/realtime/calls?") ? new Promise((_, no) => init.signal.addEventListener("abort", () => no(init.signal.reason))) : real(url, init)), true))(window.fetch)`)
+	p.TabTo("Call")
+	p.Press("\r")
+	p.Status("Connecting…")
+	p.types("Hello there")
+	p.Until(`document.querySelector(".line.you")`)
+	p.Click("Cancel")
+	p.Status("Not in a call")
+	p.Shows("You stopped the call. Your words were not sent; they are back in the text box. Work goes on; its result will be here.")
+	p.Until(`document.querySelector("#say").value === "Hello there"`)
+	if eval[bool](p, `far.calls > 0 || document.body.innerText.includes("You hung up")`) {
+		t.Error("it was never up")
+	}
+	eval[bool](p, `(window.fetch = real, document.querySelector("#say").value = "", true)`)
 	eval[bool](p, `(far.broken = true)`)
 	p.types("Run the tests on bigpc.")
 	p.Shows("The voice model is away. Wait.")

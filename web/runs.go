@@ -67,8 +67,8 @@ func (wk work) give(w http.ResponseWriter, r *http.Request, g handoff.Grant) err
 	if body.Begin != "" { // paused work begins with this tool, whatever its mode was
 		tool = tools.Codex
 	}
-	if err := mayUseTool(g, tool); err != nil {
-		return err
+	if !g.AllowsTool(tool) {
+		return handoff.Fault(handoff.CodeNotGranted, "it has no tool "+tool, "")
 	}
 	front := tools.Direct{Backend: wk.tools, Complete: completeBy(r, g, body)}
 	result, err := args.Do(r.Context(), front.Backend, front, g)
