@@ -172,27 +172,6 @@ func TestRequestFromTheEndOfAResponse(t *testing.T) {
 	})
 }
 
-func TestSiblingsShareOneAsk(t *testing.T) {
-	play(t, func(s *stage) {
-		s.requests("r1", "call_1", "call_2")
-		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorAsk})
-		s.wantSent(s.model, "conversation.item.create:function_call_output")
-		s.say(handoff.Utterance{ID: "b", CallID: "call_2", Text: "2", Floor: handoff.FloorAsk})
-		s.wantSent(s.model, "conversation.item.create:function_call_output response.create")
-	})
-}
-
-func TestSiblingsWaitIsBounded(t *testing.T) {
-	play(t, func(s *stage) {
-		s.requests("r1", "call_1", "call_2")
-		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "1", Floor: handoff.FloorAsk})
-		s.wait(900 * time.Millisecond)
-		s.wantSent(s.model, "conversation.item.create:function_call_output")
-		s.wait(200 * time.Millisecond)
-		s.wantSent(s.model, "response.create")
-	})
-}
-
 func TestUnlessSpoke(t *testing.T) {
 	for _, c := range []struct {
 		name, says, want string
@@ -218,39 +197,6 @@ func TestUnlessSpoke(t *testing.T) {
 	}
 }
 
-func TestNotOverTheCaller(t *testing.T) {
-	play(t, func(s *stage) {
-		s.fromModel(`{"type":"input_audio_buffer.speech_started","item_id":"u1"}`)
-		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		s.fromModel(`{"type":"input_audio_buffer.speech_stopped","item_id":"u1"}`)
-		s.wantSent(s.model, "") // voice detection answers first, and knows nothing of it: it would tell it as well
-		s.fromModel(began("r1", ""), done("r1", "", "completed"))
-		s.wantSent(s.model, "conversation.item.create:message response.create")
-	})
-}
-
-func TestVoiceDetectionThatDoesNotAnswer(t *testing.T) {
-	play(t, func(s *stage) {
-		s.fromModel(`{"type":"input_audio_buffer.speech_started"}`, `{"type":"input_audio_buffer.speech_stopped"}`)
-		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		s.wait(900 * time.Millisecond)
-		s.wantSent(s.model, "")
-		s.wait(200 * time.Millisecond)
-		s.wantSent(s.model, "conversation.item.create:message response.create")
-	})
-}
-
-func TestPlaybackDrainsFirst(t *testing.T) {
-	play(t, func(s *stage) {
-		s.fromModel(began("r1", ""), audio("r1", 2*time.Second), audio("r1", time.Second), done("r1", "", "completed"))
-		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		s.wait(2900 * time.Millisecond)
-		s.wantSent(s.model, "")
-		s.wait(200 * time.Millisecond)
-		s.wantSent(s.model, "conversation.item.create:message response.create")
-	})
-}
-
 func TestBargeIn(t *testing.T) {
 	play(t, func(s *stage) {
 		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
@@ -263,17 +209,6 @@ func TestBargeIn(t *testing.T) {
 		s.say(handoff.Utterance{ID: "m", Text: "more", Floor: handoff.FloorAsk})
 		s.fromModel(`{"type":"input_audio_buffer.speech_stopped"}`, began("r2", ""), done("r2", "", "completed"))
 		s.wantSent(s.model, "conversation.item.truncate conversation.item.create:message response.create")
-	})
-}
-
-func TestBargeInBeforeAWord(t *testing.T) {
-	play(t, func(s *stage) {
-		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
-		s.fromModel(began("r1", tag), `{"type":"input_audio_buffer.speech_started"}`, done("r1", tag, "cancelled"),
-			`{"type":"input_audio_buffer.speech_stopped"}`, began("r2", ""), done("r2", "", "completed"))
-		s.wantHeard()
-		s.wantSent(s.model, "response.create")
 	})
 }
 
