@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -91,31 +90,6 @@ func TestClientsFunctionTellsNothing(t *testing.T) {
 	}
 }
 
-// If the model answers the client's ask with another call of the client's functions, speech that rode on the ask waits
-// for the next one: nothing comes between a function call and its output.
-func TestClientsFunctionsInARow(t *testing.T) {
-	play(t, func(s *stage) {
-		s.calledBoth()
-		for i := 2; i < 4; i++ {
-			s.fromClient(fmt.Sprintf(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"call_%d",`+
-				`"output":"sunny"}}`, i), `{"type":"response.create"}`)
-			tag := tagIn(s.wantSent(s.model, "conversation.item.create:function_call_output response.create")[1])
-			it := callItem(fmt.Sprint("i", i+1), fmt.Sprint("call_", i+1), "weather", events.StatusCompleted)
-			id := fmt.Sprint("r", i)
-			s.fromModel(began(id, tag), itemDone(id, it), done(id, tag, events.StatusCompleted, it))
-			s.wantSent(s.model, "")
-		}
-		s.router.heard()
-		s.wait(10 * time.Second) // it leaves the last one unanswered
-		again := s.wantSent(s.model, "response.create")[0]
-		if gjson.Get(again, "response.tool_choice").String() != "none" {
-			t.Errorf("asked %s", again)
-		}
-		s.fromModel(began("r9", tagIn(again)), spoken("r9"), done("r9", tagIn(again), events.StatusCompleted))
-		s.wantHeard(handoff.Said{ID: "a"})
-	})
-}
-
 // When an outcome of which nothing was heard is asked for again, tools that the provider runs itself, or functions that
 // were called as the caller began to speak, are not called again either.
 func TestAsksOnceMoreWithoutTools(t *testing.T) {
@@ -141,22 +115,6 @@ func TestAsksOnceMoreWithoutTools(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A model that, asked for an outcome, only calls a tool of ours has not told the outcome: it is asked for again
-// together with the tool's answer.
-func TestOutcomeWaitsForTheAnswerOfACall(t *testing.T) {
-	play(t, func(s *stage) {
-		tag := s.asks("n")
-		it := callItem("item_1", "call_1", "status", events.StatusCompleted)
-		s.fromModel(began("r1", tag), itemDone("r1", it), done("r1", tag, "completed", it))
-		s.wantSent(s.model, "")
-		s.wantStory("loud; request call_1; quiet")
-		s.say(handoff.Utterance{ID: "a", CallID: "call_1", Text: "{}", Floor: handoff.FloorAsk})
-		tag = tagIn(s.wantSent(s.model, "conversation.item.create:function_call_output response.create")[1])
-		s.fromModel(began("r2", tag), spoken("r2"), done("r2", tag, "completed"))
-		s.wantStory("loud; said n@0; said a@0; quiet")
-	})
 }
 
 // What the content filter cut off was not heard to its end: a yes to it would be no evidence.

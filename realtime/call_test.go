@@ -229,40 +229,6 @@ func TestSilentUtterance(t *testing.T) {
 	})
 }
 
-func TestFailedResponseIsAskedAgainAfterARest(t *testing.T) {
-	play(t, func(s *stage) {
-		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
-		s.fromModel(began("r1", tag), done("r1", tag, "failed"))
-		s.wait(900 * time.Millisecond)
-		s.wantSent(s.model, "")
-		s.wait(200 * time.Millisecond)
-		tag = tagIn(s.wantSent(s.model, "response.create")[0])
-		s.fromModel(began("r2", tag), done("r2", tag, "failed"))
-		s.wait(2900 * time.Millisecond)
-		s.wantSent(s.model, "")
-		s.wait(200 * time.Millisecond)
-		tag = tagIn(s.wantSent(s.model, "response.create")[0])
-		s.fromModel(began("r3", tag), done("r3", tag, "failed"))
-		s.wait(time.Minute)
-		s.wantSent(s.model, "") // given up; the router keeps it
-		s.wantHeard()
-	})
-}
-
-func TestWithoutTurnDetectionWeRideAlong(t *testing.T) {
-	play(t, func(s *stage) {
-		s.fromClient(`{"type":"session.update","session":{"type":"realtime","audio":{"input":{"turn_detection":null}}}}`)
-		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
-		s.wait(time.Minute)
-		s.wantSent(s.model, "session.update")
-		s.fromClient(`{"type":"response.create"}`)
-		tag := tagIn(s.wantSent(s.model, "conversation.item.create:message response.create")[1])
-		s.fromModel(began("r1", tag), spoken("r1"), done("r1", tag, "completed"))
-		s.wantHeard(handoff.Said{ID: "n"})
-	})
-}
-
 func TestWelcomeWaitsForTheClientsSession(t *testing.T) {
 	playFresh(t, func(s *stage) {
 		s.say(handoff.Utterance{ID: "w", Text: "two things finished", Floor: handoff.FloorAsk})
