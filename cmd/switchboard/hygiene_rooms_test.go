@@ -26,7 +26,7 @@ var rooms = []room{
 	{"handoff", 4105, 1430, "words that more than one room uses, what a terminal would obey, and the life of threads"},
 	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7645, 3285,
 		"the simulated voice and machines: four protocols"},
-	{"realtime", 16521, 19030, "calls: the wire, the floor, the filter, WebRTC and its sound"},
+	{"realtime", 16521, 18889, "calls: the wire, the floor, the filter, WebRTC and its sound"},
 	{"servers/codex", 4954, 5664, "Codex app-servers"},
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6167, 3543, "machines that join: their keys, their gate, what shares their agents"},
