@@ -79,7 +79,7 @@ func TestAddWhereItIs(t *testing.T) {
 
 // TestRemoveFromABrokenFile: where a file cannot be read, nobody knows whether the machine is in it.
 func TestRemoveFromABrokenFile(t *testing.T) {
-	var out syncBuffer
+	var out logBuffer
 	state := t.TempDir()
 	args := []string{"remove", "bigpc", "--config", config(t, "servers: [{name: bigpc\n")}
 	if code := run(t.Context(), args, func(name string) string {
@@ -95,7 +95,7 @@ func TestAdd(t *testing.T) {
 	sh := &shell{t: t, env: map[string]string{"XDG_STATE_HOME": t.TempDir()}}
 	add := func(code int, words []string, args ...string) {
 		t.Helper()
-		var out, errs syncBuffer
+		var out, errs logBuffer
 		got := run(t.Context(), append([]string{"add"}, args...), func(name string) string { return sh.env[name] }, &out, &errs)
 		if got != code {
 			t.Errorf("%q: %d %s%s", args, got, &out, &errs)

@@ -90,7 +90,7 @@ type child struct {
 	running
 	cmd  *exec.Cmd
 	mark string
-	out  *syncBuffer
+	out  *logBuffer
 	done chan struct{} // closed when it has ended
 }
 
@@ -138,7 +138,7 @@ func (s *site) after(c *child, end syscall.Signal) *child {
 func (s *site) launch() *child {
 	s.t.Helper()
 	c := &child{
-		running: running{t: s.t, logs: &logBuffer{}}, out: &syncBuffer{}, done: make(chan struct{}),
+		running: running{t: s.t, logs: &logBuffer{}}, out: &logBuffer{}, done: make(chan struct{}),
 		mark: fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano()),
 	}
 	args := []string{"--listen", cmp.Or(s.listen, "127.0.0.1:0"), "--config", s.config}

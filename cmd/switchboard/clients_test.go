@@ -94,7 +94,7 @@ func (r *clientRun) inNode(name string, settings map[string]any) (told findings)
 	about, err := json.Marshal(settings)
 	must(r.t, err)
 	run := exec.CommandContext(r.t.Context(), program(r.t, "node", "nodejs"), "testdata/clients/node.cjs", name, string(about))
-	run.Env = append(os.Environ(), "NODE_PATH="+modules(r.t))
+	run.Env = append(os.Environ(), "NODE_PATH="+npmFile(r.t, ""))
 	var complaints bytes.Buffer
 	run.Stderr = &complaints
 	out, err := run.Output()
@@ -153,14 +153,6 @@ func bundled(t *testing.T) []byte {
 		t.Fatalf("esbuild: %v (make test installs it into .tools)", err)
 	}
 	return text
-}
-
-// modules is where npm has installed what the tests need.
-func modules(t testing.TB) string {
-	t.Helper()
-	dir, err := filepath.Abs("../../.tools/node_modules")
-	must(t, err)
-	return dir
 }
 
 // codexSpeaks puts codex through everything as a voice client, with what else its client is told.

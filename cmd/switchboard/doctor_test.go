@@ -29,7 +29,7 @@ import (
 // without any all is well.
 func (sh *shell) visit(settings string, mend []string, args ...string) string {
 	sh.t.Helper()
-	var out syncBuffer
+	var out logBuffer
 	code := run(sh.t.Context(), append([]string{"doctor", "--config", config(sh.t, settings)}, args...), func(name string) string { return sh.env[name] }, &out, &out)
 	text := out.String()
 	if n := strings.Count(text, "\nmend  "); n != len(mend) || (code == 0) != (n == 0) || code > exitFailed {
@@ -75,12 +75,8 @@ func TestDoctorWithoutService(t *testing.T) {
 	if files, err := os.ReadDir(home); err != nil || len(files) > 0 {
 		t.Errorf("the doctor left %v, %v", files, err)
 	}
-	if err := os.MkdirAll(filepath.Join(home, "switchboard", "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(home, "switchboard"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(home, "switchboard", "x"), 0o700))
+	must(t, os.Chmod(filepath.Join(home, "switchboard"), 0o777))
 	sh.visit("", []string{"others can write in the state directory"}, "--listen", free)
 }
 
@@ -118,9 +114,7 @@ func TestDoctorBesideService(t *testing.T) {
 func TestDoctorTellsWhatKeysMay(t *testing.T) {
 	home := t.TempDir()
 	state := filepath.Join(home, "switchboard")
-	if err := os.Mkdir(state, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(state, 0o700))
 	for _, name := range []string{"robot", "anna"} {
 		if _, err := makeKey(t.Context(), keysFile(state), name); err != nil {
 			t.Fatal(err)
@@ -234,31 +228,23 @@ func TestDoctorBesideAnOlderService(t *testing.T) {
 func TestDoctorCertificate(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now := time.Now()
 	about := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"bigpc"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(100 * 24 * time.Hour)}
 	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	files := tlsSettings{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
 	for file, block := range map[string]*pem.Block{files.CertFile: {Type: "CERTIFICATE", Bytes: cert}, files.KeyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	for _, tc := range []struct {
 		days int
 		says string
 	}{{0, "ok    tls            for [bigpc] until "}, {-1, "counts from"}, {90, "ends on"}, {101, "ended on"}} {
-		var out syncBuffer
+		var out logBuffer
 		d := &doctor{out: &out, s: &settings{TLS: files}}
 		if d.certificate(now.AddDate(0, 0, tc.days)); !strings.Contains(out.String(), tc.says) {
 			t.Errorf("in %d days: %s", tc.days, out.String())
@@ -290,7 +276,7 @@ func TestDoctorVoiceEnds(t *testing.T) {
 	} {
 		now, err := time.Parse(time.DateOnly, c.day)
 		must(t, err)
-		var out syncBuffer
+		var out logBuffer
 		d := &doctor{out: &out, s: &settings{Model: c.m}}
 		if d.voiceEnds(now); out.String() != c.says {
 			t.Errorf("%s on %s: %q, want %q", c.m.Name, c.day, out.String(), c.says)
@@ -316,7 +302,7 @@ func TestDoctorTellsPromises(t *testing.T) {
 		{redis.About{Journal: true, Replica: true}, 1, "name its primary"},
 		{redis.About{Journal: true, Replicas: 1, Silent: "10.0.0.6:6379 for 7s"}, 1, "(10.0.0.6:6379 for 7s)"},
 	} {
-		var out syncBuffer
+		var out logBuffer
 		d := &doctor{out: &out}
 		d.durability(c.about)
 		if text := out.String(); d.wrong != c.wrong || !strings.Contains(text, c.want) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,20 +43,6 @@ func TestClientSecretOutlivesARestart(t *testing.T) {
 			r = begin()
 		}
 	})
-}
-
-// node runs a module with node; what it imports is in .tools.
-func node(t *testing.T, script string, args ...string) string {
-	t.Helper()
-	tools, err := filepath.Abs("../../.tools")
-	must(t, err)
-	run := exec.CommandContext(t.Context(), program(t, "node", "nodejs"), append([]string{"--input-type=module", "-e", script}, args...)...)
-	run.Dir = tools // modules are looked for here
-	out, err := run.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s (make test installs what it imports into .tools)", err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // A backend makes a secret with OpenAI's own library, and learns what is wrong with an order in its words.

@@ -87,9 +87,7 @@ func TestGoneIsTold(t *testing.T) {
 	until(t, "the work to run", func() bool { return r.newest().State == handoff.StatusStarted })
 	cut.proxy.Stop()
 	until(t, "the notice that it is gone", func() bool { return len(hook.notices()) == 1 })
-	if err := cut.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cut.proxy.Start())
 	until(t, "the notice that it is back", func() bool { return len(hook.notices()) == 2 })
 	p.hangUp()
 	r.hand(`{"server":"bigpc","thread_id":"new","prompt":"job 2 asks"}`)

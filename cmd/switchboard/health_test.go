@@ -46,9 +46,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("a sick one: %v", err)
 	}
 	l := loopback(t)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	if err := health(t.Context(), "http://"+l.Addr().String()); err == nil || !strings.Contains(err.Error(), "; start it, or name the address") {
 		t.Errorf("nobody listens: %v", err)
 	}

@@ -35,7 +35,7 @@ var rooms = []room{
 	{"web/responses", 3890, 2829, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9678, 14428, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10765, 19708, "verbs, settings, doctor, and the tests of the whole service"},
+	{"cmd/switchboard", 10765, 19628, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.

@@ -313,9 +313,15 @@ func (r *running) call() *phone {
 	header := http.Header{"Authorization": {"Bearer " + testKey}}
 	conn, _, err := websocket.DefaultDialer.DialContext(r.t.Context(), r.socket(), header)
 	must(r.t, err)
-	p := &phone{t: r.t, conn: conn, events: make(chan phoneEvent, 4096)}
+	return newPhone(r.t, conn)
+}
+
+// newPhone is the client of a call that was opened.
+func newPhone(t testing.TB, conn *websocket.Conn) *phone {
+	t.Helper()
+	p := &phone{t: t, conn: conn, events: make(chan phoneEvent, 4096)}
 	go p.read()
-	r.t.Cleanup(p.hangUp)
+	t.Cleanup(p.hangUp)
 	p.await("session.created")
 	return p
 }
@@ -437,7 +443,7 @@ func (p *phone) hangUp() {
 	_ = p.conn.Close()
 }
 
-// A logBuffer keeps what was logged.
+// A logBuffer is a buffer for several goroutines.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer // Guarded by mu

@@ -57,9 +57,7 @@ func TestMachineSpecUnderItsOwner(t *testing.T) {
 	for _, name := range []string{"mini", "new"} {
 		of := joined.Server{Name: name, Agent: joined.Agent{Name: "x", Kind: codex.Name}, Ceiling: "read-only"}
 		spec, err := machineSpec(of, configured, kinds(nil, lines))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		own := spec.Own.(*codex.Config)
 		if own.Ceiling != "read-only" || own.Sandbox != "" || spec.About.Ceiling != "read-only" {
 			t.Errorf("%s: %+v, %+v", name, own, spec.About)

@@ -13,7 +13,7 @@ import (
 )
 
 // npmFile is the path of a file that npm installed.
-func npmFile(t *testing.T, name string) string {
+func npmFile(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs("../../.tools/node_modules/" + name)
 	if err == nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// newNode runs a module with the Node that packages of today want; what it imports is in .tools.
-func newNode(t *testing.T, script string, args ...string) string {
+// node runs a module with the Node that packages of today want; what it imports is in .tools.
+func node(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), modernNode(t), append([]string{"--input-type=module", "-e", script}, args...)...)
 	run.Dir = filepath.Dir(filepath.Dir(npmFile(t, "ai"))) // modules are looked for here
@@ -50,7 +50,7 @@ func TestAISDKChat(t *testing.T) {
 	t.Parallel()
 	c := fleetSDK(t)
 	want := `{"chat":[true,true,true],"streamed":true,"after":[true,true,true],"unstored":[true,true,false]}`
-	if got := newNode(t, aiChat, c.base, testKey); got != want {
+	if got := node(t, aiChat, c.base, testKey); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	until(t, "what is not stored to be forgotten", func() bool { return len(c.handoffs()) == 5 })
@@ -93,7 +93,7 @@ func TestAISDKApproval(t *testing.T) {
 	c := fleetSDK(t)
 	push := `["/bin/bash -lc 'git push origin auth-refactor'"]`
 	want := `[` + push + `,"The branch auth-refactor is pushed.",true,` + push + `,"I did not push the branch, because you said no.",true]`
-	if got := newNode(t, aiApproval, c.base, testKey); got != want {
+	if got := node(t, aiApproval, c.base, testKey); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	sessions := map[string]bool{}
@@ -144,7 +144,7 @@ func TestAgentsSDKApproval(t *testing.T) {
 	push := `["/bin/bash -lc 'git push origin auth-refactor'"]`
 	want := `{"approve":[` + push + `,"The branch auth-refactor is pushed.",true,true],"reject":[` + push +
 		`,"I did not push the branch, because you said no.",true,true],"itself":[["shell"],"The branch auth-refactor is pushed."]}`
-	if got := newNode(t, agentsApproval, c.base, testKey); got != want {
+	if got := node(t, agentsApproval, c.base, testKey); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	if _, got := c.send(`{"model":"bigpc","input":"hi","tools":[{"type":"mcp","server_label":"laptop"}]}`); !strings.Contains(c.errorOf(got), "'bigpc'") {

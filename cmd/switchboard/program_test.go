@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 
 // program runs the whole program in this process.
 type programRun struct {
-	out, err syncBuffer
+	out, err logBuffer
 	end      context.CancelFunc
 	code     chan int
 }
@@ -262,22 +261,4 @@ func TestProgramRefuses(t *testing.T) {
 func glob(pattern string) int {
 	found, _ := filepath.Glob(pattern)
 	return len(found)
-}
-
-// A syncBuffer is a buffer for several goroutines.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // Guarded by mu
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -17,7 +17,7 @@ type resident struct {
 	r           *running
 	key, secret string
 	works       []handoff.Record
-	heard       *syncBuffer // what came on their stream of events
+	heard       *logBuffer // what came on their stream of events
 }
 
 func (p *resident) ask(method, path, body string) (int, string) {
@@ -65,8 +65,8 @@ func TestProofApart(t *testing.T) {
 	r := start(t, func(p *plan) { p.Hurry, p.Access = 20, append(p.Access, other) })
 	r.up("bigpc")
 	people := []*resident{
-		{r: r, key: testKey, secret: "xylophone", heard: &syncBuffer{}},
-		{r: r, key: "bobs-key-for-the-tests", secret: "zeppelin", heard: &syncBuffer{}},
+		{r: r, key: testKey, secret: "xylophone", heard: &logBuffer{}},
+		{r: r, key: "bobs-key-for-the-tests", secret: "zeppelin", heard: &logBuffer{}},
 	}
 	for i, p := range people {
 		p.listen()

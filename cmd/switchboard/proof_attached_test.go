@@ -20,10 +20,7 @@ func TestProofAttached(t *testing.T) {
 	w := newTeamBy(t, "", voice)
 	conn, answer, err := websocket.DefaultDialer.DialContext(t.Context(), voice+"?model=x", nil)
 	must(t, err)
-	p := &phone{t: t, conn: conn, events: make(chan phoneEvent, 4096)}
-	go p.read()
-	t.Cleanup(p.hangUp)
-	p.await("session.created")
+	p := newPhone(t, conn)
 	id := strings.TrimPrefix(answer.Header.Get("Location"), "/v1/realtime/calls/")
 	until(t, "the call to be joined", func() bool {
 		status, _, text := w.ask(w.there[0].base, "anna", http.MethodPost, "/v1/realtime/attach", `{"call_id":"`+id+`"}`)

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -49,7 +47,7 @@ func claudeScript(t testing.TB, home string, m *jobModel) string {
 	return fmt.Sprintf(`export CLAUDE_CONFIG_DIR=%s/claude ANTHROPIC_BASE_URL=%s
 export ANTHROPIC_API_KEY=sk-fake CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 exec %s "$@"
-`, home, m.URL, packaged(t, ".bin/claude-agent-acp"))
+`, home, m.URL, npmFile(t, ".bin/claude-agent-acp"))
 }
 
 // opencodeScript runs the real opencode.
@@ -59,18 +57,7 @@ func opencodeScript(t testing.TB, m *jobModel) string {
 export OPENCODE_CONFIG_CONTENT='{"model":"fake/m1","provider":{"fake":{"npm":"@ai-sdk/openai-compatible",
 "options":{"baseURL":"%s/v1","apiKey":"x"},"models":{"m1":{"name":"m1"}}}}}'
 exec %s "$@"
-`, m.URL, packaged(t, "opencode-linux-x64/bin/opencode"))
-}
-
-// packaged is a program of the npm packages.
-func packaged(t testing.TB, name string) string {
-	t.Helper()
-	path, err := filepath.Abs("../../.tools/node_modules/" + name)
-	must(t, err)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("an agent is missing: %v (make test installs it into .tools)", err)
-	}
-	return path
+`, m.URL, npmFile(t, "opencode-linux-x64/bin/opencode"))
 }
 
 // A jobModel is the model behind real agents, on the three APIs that they use. "job N takes M" works M milliseconds and

@@ -66,7 +66,7 @@ type joiner struct {
 	t     testing.TB
 	home  string
 	agent string // what it brings
-	out   *syncBuffer
+	out   *logBuffer
 	cmd   *exec.Cmd
 	done  chan struct{} // of the process that runs
 }
@@ -89,7 +89,7 @@ func joinerWith(t testing.TB, agent, program, variable, value string) *joiner {
 // emptyJoiner makes a machine that is to bring an agent, which is not there yet.
 func emptyJoiner(t testing.TB, agent string) *joiner {
 	t.Helper()
-	j := &joiner{t: t, home: t.TempDir(), agent: agent, out: &syncBuffer{}}
+	j := &joiner{t: t, home: t.TempDir(), agent: agent, out: &logBuffer{}}
 	must(t, os.Mkdir(filepath.Join(j.home, "bin"), 0o700))
 	t.Cleanup(func() {
 		j.stop(syscall.SIGKILL)

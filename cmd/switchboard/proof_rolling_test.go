@@ -62,21 +62,16 @@ func (p *phone) answered() bool {
 }
 
 // call opens a call by an instance, once its Redis answers.
-func (w *team) call(i int) (p *phone) {
+func (w *team) call(i int) *phone {
 	w.t.Helper()
+	var conn *websocket.Conn
 	until(w.t, "a call", func() bool {
 		header := http.Header{"Authorization": {"Bearer " + testKey}}
-		conn, _, err := websocket.DefaultDialer.DialContext(w.t.Context(), w.there[i].socket(), header)
-		if err != nil {
-			return false
-		}
-		p = &phone{t: w.t, conn: conn, events: make(chan phoneEvent, 4096)}
-		return true
+		var err error
+		conn, _, err = websocket.DefaultDialer.DialContext(w.t.Context(), w.there[i].socket(), header)
+		return err == nil
 	})
-	go p.read()
-	w.t.Cleanup(p.hangUp)
-	p.await("session.created")
-	return p
+	return newPhone(w.t, conn)
 }
 
 // TestProofRollingRestart: three instances are restarted one after another while callers ask for work and read of

@@ -132,9 +132,7 @@ func TestVerbsAreTheOwners(t *testing.T) {
 	w := file("keys:\n  - {principal: anna, key_env: A, servers: [laptop], tools: [codex, list_servers]}\n")
 	w.env = map[string]string{"A": goodKey}
 	s, err := w.load(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sh := openShell(t, func(p *plan) { p.Access = s.Access })
 	sh.wants(0, []string{"bigpc", "laptop", "attic"}, "servers")
 	sh.wants(0, []string{"nothing waits for an answer"}, "answer") // which anna has no tool for

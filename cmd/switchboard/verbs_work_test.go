@@ -15,8 +15,8 @@ import (
 )
 
 // begin runs a verb beside the test, as in another window. out is what it has said so far.
-func (sh *shell) begin(ctx context.Context, args ...string) (out *syncBuffer, code chan int) {
-	out, code = &syncBuffer{}, make(chan int, 1)
+func (sh *shell) begin(ctx context.Context, args ...string) (out *logBuffer, code chan int) {
+	out, code = &logBuffer{}, make(chan int, 1)
 	args = append(args, "--config", config(sh.t, ""))
 	go func() {
 		code <- run(ctx, args, func(name string) string { return sh.env[name] }, out, out)
@@ -78,7 +78,7 @@ func (sh *shell) question() string {
 // TestAsk: ask returns a typed line, and ends when it is interrupted.
 func TestAsk(t *testing.T) {
 	for text, want := range map[string]string{"y\n": "y", " Yes \nno\n": "Yes", "yes": "yes", "\n": "", "": ""} {
-		var out syncBuffer
+		var out logBuffer
 		if got, err := ask(t.Context(), strings.NewReader(text), &out, "Sure? "); err != nil || got != want || out.String() != "Sure? " {
 			t.Errorf("%q: %q, %v, %q", text, got, err, out.String())
 		}
