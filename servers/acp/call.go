@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -95,7 +96,8 @@ func (c *call) input() input {
 func (c *call) paths() []string {
 	var all []string
 	add := func(p string) {
-		if p != "" && !contains(all, p) {
+		same := func(have string) bool { return have == p || path.IsAbs(have) && strings.HasSuffix(have, "/"+p) }
+		if p != "" && !slices.ContainsFunc(all, same) {
 			all = append(all, handoff.Clip(p, 4096))
 		}
 	}
@@ -110,15 +112,6 @@ func (c *call) paths() []string {
 	add(in.Path)
 	add(in.Other)
 	return all
-}
-
-func contains(all []string, p string) bool {
-	for _, have := range all {
-		if have == p || path.IsAbs(have) && strings.HasSuffix(have, "/"+p) {
-			return true
-		}
-	}
-	return false
 }
 
 // edits reports whether the call changes files.

@@ -30,7 +30,7 @@ func (c *connection) pages(ctx context.Context, enough func(listing) bool) error
 			return err
 		}
 		for _, s := range got.Sessions {
-			if s.ID != "" && len(s.ID) <= maxID && enough(listing{s.ID, s.Cwd, unmarked(s.Title), s.Updated}) {
+			if s.ID != "" && len(s.ID) <= maxID && enough(listing{s.ID, s.Cwd, unmarked(s.Title), s.Updated.Time}) {
 				return nil
 			}
 		}

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"encoding/json"
 	"testing"
 
 	"switchboard/handoff"
@@ -34,6 +35,21 @@ func TestNotSignedIn(t *testing.T) {
 		err := c.fault(e, "", handoff.CodeUnreachable)
 		if got := handoff.CodeOf(err); got != row.want || turnCode(e) != row.work {
 			t.Errorf("%d %s: %s, %s", row.code, row.said, got, turnCode(e))
+		}
+	}
+}
+
+// TestStamps: the time of a session may lack its zone, or be none: the list is read all the same.
+func TestStamps(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"2026-01-01T10:00:00.5+01:00"`: "2026-01-01 09:00:00.5 +0000 UTC", `"2026-01-01T10:00:00"`: "2026-01-01 10:00:00 +0000 UTC",
+		`""`: "0001-01-01 00:00:00 +0000 UTC", `1767261600`: "0001-01-01 00:00:00 +0000 UTC", `null`: "0001-01-01 00:00:00 +0000 UTC",
+	} {
+		var got listed
+		err := json.Unmarshal([]byte(`{"sessions":[{"sessionId":"s","updatedAt":`+text+`}]}`), &got)
+		if err != nil || got.Sessions[0].Updated.UTC().String() != want {
+			t.Errorf("%s is %v, %v", text, got.Sessions, err)
 		}
 	}
 }

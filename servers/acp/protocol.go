@@ -137,12 +137,23 @@ func (o *configOption) current() string {
 // listed is a page of sessions.
 type listed struct {
 	Sessions []struct {
-		ID      string    `json:"sessionId"`
-		Cwd     string    `json:"cwd"`
-		Title   string    `json:"title"`
-		Updated time.Time `json:"updatedAt"`
+		ID      string `json:"sessionId"`
+		Cwd     string `json:"cwd"`
+		Title   string `json:"title"`
+		Updated stamp  `json:"updatedAt"`
 	} `json:"sessions"`
 	Next string `json:"nextCursor"`
+}
+
+// A stamp is a time, which some agents write without a zone; the zero time if it cannot be read.
+type stamp struct{ time.Time }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *stamp) UnmarshalJSON(b []byte) error {
+	if t.Time.UnmarshalJSON(b) != nil {
+		t.Time, _ = time.Parse(`"2006-01-02T15:04:05"`, string(b))
+	}
+	return nil
 }
 
 // adoptedParams are a mux's params for a prompt that an earlier connection sent.
