@@ -23,7 +23,7 @@ type call struct {
 	printed   string // the output that was streamed, at most maxOutput
 	exit      *int
 	announced bool
-	done      bool
+	done      bool // it has ended and was told: nothing else of it is kept
 }
 
 // merge applies an update, and returns the output that is new in it.

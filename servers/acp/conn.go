@@ -223,7 +223,8 @@ func (c *connection) Fork(ctx context.Context, id string, last handoff.TurnID) (
 		return handoff.Attached{}, err
 	}
 	source.mu.Lock()
-	past, known, running := source.history.copied(), source.known, source.turn != nil && source.turn.id == last
+	past, known, running := source.history, source.known, source.turn != nil && source.turn.id == last
+	past.entries, past.keys = slices.Clone(past.entries), slices.Clone(past.keys)
 	source.mu.Unlock()
 	switch {
 	case last == "":

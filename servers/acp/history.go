@@ -130,6 +130,7 @@ func (h *history) say(id, text string) {
 
 // did adds or replaces an item of the agent.
 func (h *history) did(id string, item turns.Item) {
+	item.Text = handoff.Clip(item.Text, maxEntryText)
 	for i := range slices.Backward(h.entries) {
 		if e := &h.entries[i]; !e.user && e.item.ID == item.ID {
 			e.item = item
@@ -178,13 +179,6 @@ func (h *history) items(turn handoff.TurnID) []turns.Item {
 		}
 	}
 	return all
-}
-
-// copied returns an independent copy.
-func (h *history) copied() history {
-	c := *h
-	c.entries, c.keys = slices.Clone(h.entries), slices.Clone(h.keys)
-	return c
 }
 
 // lines returns the newest limit lines, oldest first, and how many there are before them.

@@ -227,13 +227,9 @@ func elicitation(params json.RawMessage) (handoff.Question, wireQuestion) {
 	unread := json.Unmarshal(params, &p) != nil
 	q := handoff.Question{Kind: handoff.QuestionElicitation, Text: p.Message, Decisions: refusals}
 	wire := wireQuestion{elicits: true}
-	if unread || p.Mode != "form" {
-		q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
-		return q, wire
-	}
 	form, readable := turns.ReadForm(p.Schema)
 	switch {
-	case !readable:
+	case unread, p.Mode != "form", !readable:
 		q.Text = strings.TrimSpace(q.Text + " The agent asks for something that cannot be answered here.")
 	case form.Len() == 0: // a plain yes or no
 		q.Decisions = append([]handoff.Decision{handoff.DecisionAccept}, refusals...)

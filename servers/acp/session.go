@@ -279,9 +279,11 @@ func (s *session) callLocked(k *turn, u *update) {
 		return
 	}
 	for _, past := range s.turns {
-		if past != k && past.calls[u.ID] != nil { // a command may go on after its turn was cancelled
-			past.calls[u.ID].merge(u)
-			s.history.did(u.ID, past.calls[u.ID].item())
+		if c := past.calls[u.ID]; past != k && c != nil { // a command may go on after its turn was cancelled
+			if !c.done {
+				c.merge(u)
+				s.history.did(u.ID, c.item())
+			}
 			return
 		}
 	}

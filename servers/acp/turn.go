@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,6 +175,9 @@ func (k *turn) call(u *update) {
 		c = &call{toolCall: toolCall{ID: u.ID}}
 		k.calls[u.ID] = c
 	}
+	if c.done {
+		return
+	}
 	printed := c.merge(u)
 	if !c.announced && c.reportable() {
 		c.announced = true
@@ -181,12 +185,12 @@ func (k *turn) call(u *update) {
 			k.report(k.reducer.ItemStarted(c.item()))
 		}
 	}
-	if c.announced && printed != "" && !c.done && !k.catchingUp {
+	if c.announced && printed != "" && !k.catchingUp {
 		k.report(k.reducer.Delta(c.ID, printed, handoff.DeltaOutput))
 	}
 	if c.ended() {
-		c.done = true
 		k.done(c.item())
+		*c = call{toolCall: toolCall{ID: c.ID}, done: true} // what comes later is not read
 	}
 }
 
@@ -250,11 +254,7 @@ func (k *turn) endLocked(end handoff.TurnEnded, used []handoff.Update) {
 
 // isRefusal reports whether an error means that the agent did not take the prompt.
 func isRefusal(e *jsonrpc.Error) bool {
-	switch e.Code {
-	case codeBadRequest, codeNoMethod, codeBadParams, codeNoSession:
-		return true
-	}
-	return false
+	return slices.Contains([]int{codeBadRequest, codeNoMethod, codeBadParams, codeNoSession}, e.Code)
 }
 
 // ending returns how the turn ended, and its usage.
