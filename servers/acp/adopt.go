@@ -46,7 +46,7 @@ func (c *connection) handleAdopted(m jsonrpc.Message) {
 	}
 	s := c.sessionByID(prompt.Session)
 	switch {
-	case s == nil:
+	case s == nil || !c.can.Meta.Switchboard.Keeps: // only a keeper says that
 	case m.Method == onPrompted:
 		s.adoptTurn(&prompt)
 	default:

@@ -318,7 +318,10 @@ func (a *agent) Steer(ctx context.Context, id handoff.TurnID, input []handoff.Pa
 	if err := a.conn.peer.Lost(); err != nil {
 		return a.fault(&servers.NotSentError{Cause: err}, handoff.CodeUnreachable)
 	}
-	if !a.runs(id) {
+	s.mu.Lock()
+	runs := s.turn != nil && s.turn.id == id
+	s.mu.Unlock()
+	if !runs {
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	if !a.conn.can.Meta.Steering.Supported {
@@ -360,13 +363,6 @@ func (s *session) steered(id handoff.TurnID, r jsonrpc.Reply) {
 	}
 }
 
-// runs reports whether a turn runs.
-func (a *agent) runs(id handoff.TurnID) bool {
-	a.session.mu.Lock()
-	defer a.session.mu.Unlock()
-	return a.session.turn != nil && a.session.turn.id == id
-}
-
 // Interrupt cancels a turn. It answers all open requests of the turn as cancelled, as the protocol demands: some agents
 // end the turn only then, or never ask again.
 func (a *agent) Interrupt(ctx context.Context, id handoff.TurnID) error {
@@ -379,20 +375,28 @@ func (a *agent) Interrupt(ctx context.Context, id handoff.TurnID) error {
 	case <-ctx.Done():
 		return a.fault(&servers.NotSentError{Cause: context.Cause(ctx)}, handoff.CodeAgentGone)
 	}
-	s.mu.Lock()
-	k := s.turn
-	s.mu.Unlock()
-	if k == nil || k.id != id {
+	if !s.setStopped(id, true) { // before the agent can answer the prompt
 		return handoff.Fault(handoff.CodeNotPending, "", "")
 	}
 	if err := a.conn.peer.Tell(ctx, doCancel, sessionParams{s.id}); err != nil {
+		s.setStopped(id, false)
 		return a.fault(err, handoff.CodeAgentGone)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k.stopped = true
 	s.closeLocked(func(q *openQuestion) bool { return q.Turn == id }, true)
 	return nil
+}
+
+// setStopped notes whether we cancel a turn. It returns false if the turn does not run.
+func (s *session) setStopped(id handoff.TurnID, stopped bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runs := s.turn != nil && s.turn.id == id
+	if runs {
+		s.turn.stopped = stopped
+	}
+	return runs
 }
 
 // Reconcile finds the turn of a start in the history, which was read after the connection was lost, once the session

@@ -13,6 +13,7 @@ import (
 	"switchboard/handoff/risk"
 	"switchboard/servers"
 	"switchboard/servers/acp/simulator"
+	"switchboard/servers/jsonrpc"
 	"switchboard/servers/serverstest"
 	machine "switchboard/servers/simulator"
 )
@@ -168,6 +169,11 @@ func TestTalksByItself(t *testing.T) {
 	s.handleUpdate(
 		&update{Kind: "agent_message_chunk", Message: "by-itself", Content: []byte(`{"type":"text","text":"Again "}`)},
 	)
+	link.Conn.(*connection).handle(jsonrpc.Message{Method: onPrompted, Params: []byte(handoff.Encode(
+		adoptedParams{Session: s.id, Prompt: []block{{Type: "text", Text: mark("its-own", nil)}}}))}) // it is no keeper
+	if !s.isIdle() {
+		t.Error("its own prompt is a turn")
+	}
 	_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "x", Input: handoff.TextInput("x")})
 	wantCode(t, "a prompt while it talks", err, handoff.CodeBusy)
 	s.handleUpdate(&update{Kind: "usage_update", Meta: updateMeta{Origin: struct {
