@@ -171,7 +171,7 @@ func (r *run) askPerson(ctx context.Context, call wire.Item, q handoff.Question)
 	if r.server.allowedBefore(string(act)) {
 		return true, nil
 	}
-	q.ID, q.Turn = questionID(r.server.cfg.Name, r.thread, r.id, call.CallID), r.id
+	q.ID, q.Turn = questionID(r.server.cfg.Name, r.thread, r.id, call.ID), r.id
 	d, err := r.hub.ask(ctx, q)
 	switch d {
 	case handoff.DecisionAcceptForSession:

@@ -139,7 +139,8 @@ func TestCallIDsTwice(t *testing.T) {
 	}
 }
 
-// TestStopComesFirst: a stop as an answer to a question stops the turn before the tool gets the answer.
+// TestStopComesFirst: a stop as an answer to a question stops the turn before the tool gets the answer. The question has
+// its id from the item: calls of several answers may have the same call id.
 func TestStopComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(Config{Name: "helper", Threads: threads.NewMemory(), Workspace: stub{}, Log: zaptest.NewLogger(t)})
@@ -151,7 +152,7 @@ func TestStopComesFirst(t *testing.T) {
 		}}
 		s.runs["t"] = r
 		a := &agent{conn: &conn{server: s, done: make(chan struct{})}, thread: "t", closed: make(chan struct{})}
-		call, heard := wire.Item{CallID: "1", Name: "make"}, false
+		call, heard := wire.Item{ID: "item_1", CallID: "1", Name: "make"}, false
 		go func() {
 			yes, _ := r.askPerson(ctx, call, handoff.Question{Decisions: []handoff.Decision{handoff.DecisionStop}})
 			if heard = true; yes || !errors.Is(context.Cause(ctx), errInterrupted) {
@@ -160,7 +161,7 @@ func TestStopComesFirst(t *testing.T) {
 		}()
 		synctest.Wait()
 		go func() {
-			if err := a.Decide(ctx, questionID("helper", "t", "a", "1"), handoff.DecisionStop); err != nil {
+			if err := a.Decide(ctx, questionID("helper", "t", "a", "item_1"), handoff.DecisionStop); err != nil {
 				t.Error(err)
 			}
 		}()
