@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"switchboard/handoff"
 	"switchboard/servers/jsonrpc"
 	"switchboard/servers/serverstest"
@@ -57,4 +59,22 @@ func TestRefusedLate(t *testing.T) {
 			t.Errorf("ended with %+v", e)
 		}
 	})
+}
+
+// TestEndedCallsAreLetGo: of a call that has ended, only its item is kept, which nothing changes any more.
+func TestEndedCallsAreLetGo(t *testing.T) {
+	a := create(t, linkTo(t, dialer(t, newWorld(profiles["branching"]), nil)))
+	id := start(t, a, serverstest.PromptCommand)
+	follow(t, a, id, nil)
+	s := a.Agent.(*agent).session
+	before := s.history.items(id)
+	for name, c := range s.turns[0].calls {
+		s.handleUpdate(&update{Kind: "tool_call_update", toolCall: toolCall{ID: name, Status: "failed", Input: []byte(`{"a":1}`)}})
+		if c.Input != nil || c.Output != nil || c.content != nil || c.printed != "" {
+			t.Errorf("kept %+v", c)
+		}
+	}
+	if after := s.history.items(id); len(s.turns[0].calls) == 0 || !cmp.Equal(before, after) {
+		t.Errorf("it was %+v, and is %+v", before, after)
+	}
 }

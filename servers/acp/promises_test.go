@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"switchboard/handoff"
 	"switchboard/handoff/risk"
 	"switchboard/servers"
@@ -463,24 +461,6 @@ func TestLeavingTouchesNothing(t *testing.T) {
 	w.Release()
 	wantSaid(t, follow(t, a, id, nil), serverstest.TextBack)
 	wantSaid(t, follow(t, a, id, nil), serverstest.TextWaiting, serverstest.TextBack) // from what is kept
-}
-
-// TestEndedCallsAreLetGo: of a call that has ended, only its item is kept, which nothing changes any more.
-func TestEndedCallsAreLetGo(t *testing.T) {
-	a := create(t, linkTo(t, dialer(t, newWorld(profiles["branching"]), nil)))
-	id := start(t, a, serverstest.PromptCommand)
-	follow(t, a, id, nil)
-	s := a.Agent.(*agent).session
-	before := s.history.items(id)
-	for name, c := range s.turns[0].calls {
-		s.handleUpdate(&update{Kind: "tool_call_update", toolCall: toolCall{ID: name, Status: "failed", Input: []byte(`{"a":1}`)}})
-		if c.Input != nil || c.Output != nil || c.content != nil || c.printed != "" {
-			t.Errorf("kept %+v", c)
-		}
-	}
-	if after := s.history.items(id); len(s.turns[0].calls) == 0 || !cmp.Equal(before, after) {
-		t.Errorf("it was %+v, and is %+v", before, after)
-	}
 }
 
 // TestContextIsToldBeside: the context of a prompt comes after its text, quoted, and is not shown with it.

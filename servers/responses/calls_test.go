@@ -139,8 +139,8 @@ func TestCallIDsTwice(t *testing.T) {
 	}
 }
 
-// TestStopComesFirst: a stop as an answer to a question stops the turn before the tool gets the answer. The question has
-// its id from the item: calls of several answers may have the same call id.
+// TestStopComesFirst: a stop as an answer to a question stops the turn before the tool gets the answer. The id of the
+// question is from the item: calls of several answers may have the same call id.
 func TestStopComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(Config{Name: "helper", Threads: threads.NewMemory(), Workspace: stub{}, Log: zaptest.NewLogger(t)})
