@@ -65,9 +65,7 @@ func TestPagePiece(t *testing.T) {
 func TestPagePieceTakesWords(t *testing.T) {
 	t.Parallel()
 	w := newScene()
-	_, base := serve(t, w, sceneOfSeveral)
-	p := openTab(t, startChromium(t, true), 390, 844)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 390, 844, sceneOfSeveral)
 	feed := func(id, button string) {
 		t.Helper()
 		eval[bool](p, `(location.hash = "#work/`+id+`", true)`)

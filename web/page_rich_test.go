@@ -22,9 +22,7 @@ func TestPageShowsAnswersAsTheyAreMeant(t *testing.T) {
 	w := newScene()
 	w.records[2].Text = report
 	w.transcr.Lines = append(w.transcr.Lines, handoff.Line{Role: "agent", Text: report})
-	_, base := serve(t, w, sceneOfSeveral)
-	p := openTab(t, startChromium(t, true), 1280, 900)
-	p.loggedIn(base)
+	p := loggedIn(t, w, 1280, 900, sceneOfSeveral)
 	held := func(in string) {
 		t.Helper()
 		p.Until(`document.querySelector(` + in + ` + " table td[data-align=right]")`)

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"switchboard/handoff"
@@ -32,11 +30,8 @@ func TestPageWatch(t *testing.T) {
 	p.Until(read + " && " + offered)
 	p.Click("Watch")
 	p.Until(`location.hash === "#work/h1" && !document.querySelector("#reader").open`)
-	if !slices.ContainsFunc(w.log(), func(l string) bool {
-		return strings.HasPrefix(l, "watch owner ") && strings.Contains(l, "bigpc t-flaky")
-	}) {
-		t.Errorf("asked %q", w.log())
-	}
+	w.logged(t, "watch owner ")
+	w.logged(t, "bigpc t-flaky ")
 	p.Until(`[...document.querySelectorAll("#piece button")].some((b) => b.textContent === "Stop watching" && b.checkVisibility())`)
 	p.Click("Stop watching")
 	w.logged(t, "stop watching owner h1")

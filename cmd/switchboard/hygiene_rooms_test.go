@@ -34,7 +34,7 @@ var rooms = []room{
 	{"servers", 9321, 5335, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3890, 2829, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
-	{"web", 9678, 14436, "the page's server and the other fronts"},
+	{"web", 9678, 14425, "the page's server and the other fronts"},
 	{"cmd/switchboard", 10765, 19628, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
