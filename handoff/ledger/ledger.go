@@ -50,6 +50,7 @@ type Facts struct {
 	Giver     string        // of the grant that gave it: [handoff.Grant.Key]
 	Asker     string        // the program that asked, by its own name; "": a person
 	Parent    handoff.ID    // the work whose agent asked; "": none
+	Instead   handoff.ID    `json:",omitempty"` // the paused work in whose place it was begun; "": none
 	Unkept    bool          // only the key, the ids and the outcome are kept, for [KeyFor], and no words
 }
 

@@ -176,13 +176,9 @@ func (r *run) people(add adds) {
 	}
 }
 
-// beginsPaused has paused work begun. If the process was killed meanwhile, the caller may be asked twice about the same
-// words, and may begin both.
+// beginsPaused has paused work begun.
 func (l *life) beginsPaused(h *Handoff) {
-	key := "instead of " + h.ID + " " + strconv.Itoa(l.n)
-	if a := l.asksFor(handoff.Request{Key: key, Instead: handoff.ID(h.ID)}); a.Err == nil {
-		l.w.chosen[words(h.Prompt)]++
-	}
+	l.asksFor(handoff.Request{Key: "instead of " + h.ID + " " + strconv.Itoa(l.n), Instead: handoff.ID(h.ID)})
 }
 
 func (l *life) ends(moved bool) {

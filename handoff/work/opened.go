@@ -37,7 +37,8 @@ func (o *Opened) apply(s *State) {
 	if s.over { // the work is taken up elsewhere, or by the next life
 		return
 	}
-	for _, e := range ledger.Entries(o.State.Documents, s.cfg.Bad) {
+	entries := ledger.Entries(o.State.Documents, s.cfg.Bad)
+	for _, e := range entries {
 		switch h := s.find(s.byKey[e.Key]); {
 		case h != nil && h.doc.free && e.Free(): // it was asked for since, and replaces what never began
 			h.doc.clear, h.doc.free = true, false
@@ -47,6 +48,13 @@ func (o *Opened) apply(s *State) {
 				h.doc.taken = true
 			}
 			s.restore(e, o.Bodies[e.Key])
+		}
+	}
+	for _, e := range entries {
+		if e.Instead != "" && (e.Code.Asks() || !e.Free()) { // what was paused went on, though it still stands there
+			paused := s.find(string(e.Instead))
+			s.closePaused(paused, e.ClientID)
+			s.endPaused(paused, wording.WentOn)
 		}
 	}
 	s.tellUnheard()
@@ -75,7 +83,7 @@ func (s *State) restore(e ledger.Entry, body ledger.Body) {
 	if h.run.AskedAt = s.now; e.Accepted.Before(s.now) { // else the clock was set back, and the time is useless
 		h.run.AskedAt = e.Accepted
 	}
-	h.run.Request = handoff.Request{Target: e.Target}
+	h.run.Request = handoff.Request{Target: e.Target, Instead: e.Instead}
 	restoreRequest(&h.run.Request, body.Request, h.Prompt)
 	switch e.Why {
 	case handoff.WhyAside:

@@ -112,6 +112,37 @@ func pausedAgain(t *testing.T, quick bool) {
 	}
 }
 
+// TestPausedKilled: paused work that was being begun when the process was killed is not asked about again: the next
+// life has the work that stands in its place.
+func TestPausedKilled(t *testing.T) {
+	for _, sent := range []bool{false, true} { // its words were noted, or about to be sent
+		w, l, id := pausedBehind(t)
+		req := handoff.Request{Key: "go on", Instead: handoff.ID(id), Input: handoff.TextInput("")}
+		if sent {
+			req.By, req.Within = w.ear(), time.Minute
+		}
+		instead := string(l.asksFor(req).ID)
+		l.done(l.jobs[instead], Done{Target: thread})
+		if sent {
+			l.done(l.jobs[instead], Done{Attached: w.attached()})
+		}
+		l.commits(takes)
+		l.killed()
+		next := w.life()
+		next.read(nil)
+		if h := next.find(id); h == nil || h.Paused || !h.WentOn || next.find(instead) == nil {
+			t.Errorf("sent %t: what was paused: %+v", sent, h)
+		}
+		next.calls()
+		for next.sent != nil {
+			next.commits(takes)
+		}
+		if _, has := entriesIn(w)[id]; has || w.bad != "" {
+			t.Errorf("sent %t: the store has what was paused: %t; %s", sent, has, w.bad)
+		}
+	}
+}
+
 // TestPausedUnkept: paused work of which nothing is kept can be begun after what was begun in its place has failed.
 func TestPausedUnkept(t *testing.T) {
 	_, l, id := pausedBehind(t)
