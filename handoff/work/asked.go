@@ -310,7 +310,11 @@ func (s *State) note(h *Handoff) {
 		return
 	}
 	h.request = whole
-	if !s.write(h, handoff.StatusAccepted) {
+	switch {
+	case h.doc.closed: // other work has its key
+		s.notFree(h)
+		return
+	case !s.write(h, handoff.StatusAccepted):
 		s.apply(h, phase.FactNoted, nil)
 		return
 	}

@@ -203,6 +203,27 @@ func TestNotFree(t *testing.T) {
 	}
 }
 
+// TestKeyTakenMeanwhile: work that was asked for before its key was known to be that of earlier work is not promised.
+func TestKeyTakenMeanwhile(t *testing.T) {
+	w := newWorld()
+	id := string(w.newest().asks("k", handoff.ModeNow).ID)
+	other := w.life()
+	other.read(nil)
+	theirs := string(other.asks("k", handoff.ModeNow).ID)
+	other.done(other.jobs[theirs], Done{Target: thread})
+	other.commits(takes)
+	other.killed()
+	l := w.lives[0]
+	l.read(nil)
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	l.done(l.jobs[id], Done{Target: thread})
+	if h := l.find(id); h.state.Noted || codeOf(h.Fault) != handoff.CodeTakenOver || w.bad != "" {
+		t.Errorf("%+v; %s", h.Record, w.bad)
+	}
+}
+
 // TestPlaces: of the choices of a thread the newest stands in the store, also after an outage; what the store has does
 // not replace a choice that is newer.
 func TestPlaces(t *testing.T) {
