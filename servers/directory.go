@@ -301,7 +301,7 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	if fault != nil {
 		return handoff.Transcript{}, fault
 	}
-	ctx, cancel := context.WithTimeout(ctx, waitConnecting)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	link, fault := k.link(ctx, true)
 	if fault != nil {
@@ -329,4 +329,5 @@ var (
 	_ handoff.Forker    = (*Fleet)(nil)
 	_ handoff.Ephemeral = (*Fleet)(nil)
 	_ handoff.Directory = (*Fleet)(nil)
+	_ handoff.Planter   = (*Fleet)(nil)
 )

@@ -450,7 +450,7 @@ func TestServers(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := &fakeServer{threads: []Thread{{ID: idAuth, Title: "Auth refactor", Status: handoff.SessionIdle}}}
+		s := &fakeServer{slow: waitConnecting + time.Second, threads: []Thread{{ID: idAuth, Title: "Auth refactor", Status: handoff.SessionIdle}}}
 		dead := &fakeServer{refuse: errRefused}
 		f := run(t, Spec{Name: "bigpc", Dial: s.dial}, Spec{Name: "attic", Dial: dead.dial})
 		synctest.Wait()

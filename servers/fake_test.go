@@ -86,10 +86,7 @@ func (s *fakeServer) set(change func()) {
 
 // drop loses the newest connection.
 func (s *fakeServer) drop() {
-	s.mu.Lock()
-	l := s.links[len(s.links)-1]
-	s.mu.Unlock()
-	l.lose()
+	s.set(func() { s.links[len(s.links)-1].lose() })
 }
 
 func (s *fakeServer) connections() (open, all int) {
@@ -158,7 +155,10 @@ func (l *fakeLink) ForeignQuestions() []ForeignQuestion {
 	return l.server.asked
 }
 
-func (l *fakeLink) Read(_ context.Context, thread string, lines int) (Text, error) {
+func (l *fakeLink) Read(ctx context.Context, thread string, lines int) (Text, error) {
+	if time.Sleep(l.server.slow); ctx.Err() != nil {
+		return Text{}, ctx.Err()
+	}
 	for _, t := range l.server.threads {
 		if t.ID == thread {
 			return Text{Thread: t, Lines: slices.Repeat([]handoff.Line{{Role: "command", Text: "\x1b[32mok\x1b[0m"}}, lines), More: 3}, nil

@@ -14,6 +14,7 @@ const (
 	listTimeout  = 2 * time.Second        // a server that needs longer is named in Errors
 	workTimeout  = 700 * time.Millisecond // for the working threads, which may be left out
 	nameTimeout  = 10 * time.Second       // to find a thread by its name, for which work waits
+	readTimeout  = 30 * time.Second       // to read a thread, for which a server may begin a process and load it
 	listWindow   = 100                    // newest threads of each server that are listed by default
 	listFreshFor = 2 * time.Second        // a list this young is good enough for the working threads
 

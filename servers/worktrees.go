@@ -204,5 +204,3 @@ func (f *Fleet) checkTree(ctx context.Context, k *connector, a handoff.Attached)
 	}
 	return handoff.Fault(handoff.CodeSessionGone, sayable(a.Title), "its worktree "+w.Root+" was removed")
 }
-
-var _ handoff.Planter = (*Fleet)(nil)

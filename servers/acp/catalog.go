@@ -148,7 +148,7 @@ func (c *connection) Read(ctx context.Context, id string, lines int) (servers.Te
 	if err != nil {
 		return servers.Text{}, err
 	}
-	defer reader.Close()
+	defer func() { go reader.Close() }() // its agent may take long to end
 	s := reader.acquire(id)
 	p, _, err := s.openParams(&cfg, found)
 	if err == nil {

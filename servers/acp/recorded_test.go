@@ -269,27 +269,19 @@ func (r *recording) act(a handoff.Attached, u handoff.Update, name string) {
 	case handoff.Question:
 		for kind, do := range recordedAnswers {
 			if strings.HasSuffix(name, "-"+kind) {
-				if err := do(ctx, who, u); err != nil {
-					r.t.Errorf("%s: %v", name, err)
-				}
+				must(r.t, do(ctx, who, u))
 			}
 		}
 	case handoff.QuestionClosed:
 		switch {
 		case strings.HasSuffix(name, "-background"):
-			if err := who.Steer(ctx, "t", handoff.TextInput("more")); err != nil {
-				r.t.Errorf("%s: %v", name, err)
-			}
+			must(r.t, who.Steer(ctx, "t", handoff.TextInput("more")))
 		case strings.HasSuffix(name, "-cancel-tool"):
-			if err := who.Interrupt(ctx, "t"); err != nil {
-				r.t.Errorf("%s: %v", name, err)
-			}
+			must(r.t, who.Interrupt(ctx, "t"))
 		}
 	case handoff.Delta:
 		if strings.HasSuffix(name, "-steer") && strings.HasPrefix(u.Text, "word0 ") && r.steers() {
-			if err := who.Steer(ctx, "t", handoff.TextInput("more")); err != nil {
-				r.t.Errorf("%s: %v", name, err)
-			}
+			must(r.t, who.Steer(ctx, "t", handoff.TextInput("more")))
 		}
 	}
 }
