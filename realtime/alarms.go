@@ -74,7 +74,7 @@ func (c *Call) ring(now time.Time) {
 		case alarmParting:
 			c.end(c.parting.why)
 		case alarmBegin:
-			if !c.mask.Begun() {
+			if !c.filter.Begun() {
 				c.end(c.legs.modelGone("it began no session"))
 			}
 		default:

@@ -245,7 +245,7 @@ func (s *saying) noteCause(ask string, by *sentence, utterances []string) {
 // sentenceOver notes that the caller ended a sentence that is now an item, or will be one.
 func (h *hearing) sentenceOver(item string, began time.Time) {
 	s := sentence{item: item, ended: time.Now()}
-	if !h.saying.mask.Transcribes() {
+	if !h.saying.filter.Transcribes() {
 		s.state = wordsSaid
 	}
 	if !h.sounding && !began.IsZero() {

@@ -130,14 +130,14 @@ func (f *Front) stay(
 		began := time.Now()
 		// How the call ended was logged by the call.
 		_ = f.serve(ctx, c, p, model, pass)
-		if in = in || c.mask.Begun(); !in || !c.legs.wasLost() {
+		if in = in || c.filter.Begun(); !in || !c.legs.wasLost() {
 			remembered(c)
 			return
 		}
 		if time.Since(began) > steady {
 			tries = 0
 		}
-		if c.mask.Begun() {
+		if c.filter.Begun() {
 			state = c.nextAttached()
 		}
 		if model, tries = f.provider.rejoin(staying, id, header, tries); model == nil {
@@ -332,7 +332,7 @@ func (c *Call) observeAttached(kind string, event []byte) {
 		}
 		state.soundedBefore = nil
 	case events.TypeSessionUpdated:
-		if own := c.mask.Reclaim(event); own != nil {
+		if own := c.filter.Reclaim(event); own != nil {
 			c.legs.toModel(own)
 			c.session.awaitAnswer()
 		}
@@ -341,7 +341,7 @@ func (c *Call) observeAttached(kind string, event []byte) {
 		switch typed := state.item(it.ID); {
 		case typed != nil && !typed.isKnown():
 			close(typed.known)
-		case typed == nil && !c.mask.Hidden(it.ID):
+		case typed == nil && !c.filter.Hidden(it.ID):
 			c.noteClientItem(it)
 		}
 	case events.TypeCreated, events.TypeDone:

@@ -174,8 +174,8 @@ func TestReportsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// The mask must hide requests and utterances for ever, and its bound limits what a call remembers of them: a call that
-// goes on and on ends before it takes more than some megabytes.
+// The filter must hide requests and utterances for ever, and its bound limits what a call remembers of them: a call
+// that goes on and on ends before it takes more than some megabytes.
 func TestRequestsAreBounded(t *testing.T) {
 	const most = 20_000
 	for name, step := range map[string]func(c *Call, n int){
@@ -235,7 +235,7 @@ func TestLongIDs(t *testing.T) {
 			`{"type":"conversation.item.added","item":{"id":` + strings.Repeat("1", events.MaxID+1) + `,"type":"message"}}`,
 		} {
 			s.fromModel(event)
-			if s.wantSent(s.client, ""); len(s.call.saying.requests) > 0 || s.call.mask.Full() {
+			if s.wantSent(s.client, ""); len(s.call.saying.requests) > 0 || s.call.filter.Full() {
 				t.Fatalf("kept of %s", event)
 			}
 		}

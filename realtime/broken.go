@@ -66,7 +66,7 @@ func (f *Front) remember(ctx context.Context, c *Call) (over func(*Call)) {
 // ended as the caller wanted, or because the caller may not call any more.
 func (c *Call) brokeOff(before *handoff.BrokenCall) *handoff.BrokenCall {
 	switch {
-	case !c.mask.Begun() && len(c.earlier) == 0: // it never began, so the one before was not told of either
+	case !c.filter.Begun() && len(c.earlier) == 0: // it never began, so the one before was not told of either
 		return before
 	case c.wished, c.cause == nil && !c.legs.away():
 		return nil

@@ -14,8 +14,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/filter"
 	"switchboard/realtime/floor"
-	"switchboard/realtime/mask"
 	"switchboard/realtime/recall"
 )
 
@@ -53,7 +53,7 @@ type Call struct {
 
 	mu      sync.Mutex
 	awaits  awaits // Guarded by mu, as all below; owned by run once the call has ended
-	mask    *mask.Mask
+	filter  *filter.Filter
 	legs    legs
 	saying  saying
 	hearing hearing
@@ -143,14 +143,14 @@ func newCall(
 		createdAt: time.Now(), grant: grant, events: make(chan handoff.VoiceEvent), again: make(chan struct{}, 1),
 		past: make(chan struct{}), stop: make(chan *handoff.Error, 1),
 	}
-	c.mask = mask.New(c.ids, own, guide)
+	c.filter = filter.New(c.ids, own, guide)
 	c.legs.init(&c.core, client, model)
 	c.renewal = renewal{
-		core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, session: &c.session, mask: c.mask, call: c,
+		core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, session: &c.session, filter: c.filter, call: c,
 		recall: recall.New(), unconfirmed: map[string]string{}, asText: map[string]bool{},
 	}
 	c.saying = saying{
-		core: &c.core, legs: &c.legs, mask: c.mask, hearing: &c.hearing, recall: c.renewal.recall, floor: floor.New(),
+		core: &c.core, legs: &c.legs, filter: c.filter, hearing: &c.hearing, recall: c.renewal.recall, floor: floor.New(),
 		asks: map[string]clientAsk{}, sent: map[string]sentEvent{}, requests: map[string]*request{},
 		utterances: map[string]*utterance{}, hints: map[string]*hint{}, naming: itemPrefix,
 	}
@@ -159,7 +159,7 @@ func newCall(
 		playback: newPlayback(c.legs.performs), speeches: newSpeeches(),
 		muted: map[string]bool{}, undelivered: map[string]bool{},
 	}
-	c.session = session{core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, mask: c.mask}
+	c.session = session{core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, filter: c.filter}
 	return c
 }
 
@@ -277,7 +277,7 @@ func (c *Call) do(act func()) {
 		return
 	}
 	act()
-	if len(c.saying.says) > 0 && c.mask.Begun() { // before that, the model has no conversation
+	if len(c.saying.says) > 0 && c.filter.Begun() { // before that, the model has no conversation
 		for _, u := range c.saying.says {
 			c.saying.say(u)
 		}
@@ -354,7 +354,7 @@ func (c *Call) begin() {
 			c.session.sendOpening(c.session.opening)
 		}
 		if c.hearing.attached != nil {
-			c.legs.toModel(c.mask.Join())
+			c.legs.toModel(c.filter.Join())
 		}
 	})
 }
@@ -411,8 +411,8 @@ func (c *Call) leaveModel() {
 			c.legs.model.Send(events.Output(c.ids.Next(), c.ids.Next(), callID, output))
 		}
 	}
-	if state != nil && c.mask.Begun() { // also if another instance takes over: until then a request would be lost
-		c.legs.model.Send(c.mask.Leave())
+	if state != nil && c.filter.Begun() { // also if another instance takes over: until then a request would be lost
+		c.legs.model.Send(c.filter.Leave())
 	}
 }
 

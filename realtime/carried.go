@@ -20,7 +20,7 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
-	"switchboard/realtime/mask"
+	"switchboard/realtime/filter"
 	"switchboard/realtime/rtc"
 )
 
@@ -101,7 +101,7 @@ func (c *carried) begin(
 ) (id, answer string, fault *handoff.Error) {
 	tools, guide := c.tools(grant)
 	model := c.provider.modelNamed(offer.model)
-	session := mask.Begin([]byte(gjson.GetBytes(offer.Session, "session").Raw), tools, guide, c.effort)
+	session := filter.Begin([]byte(gjson.GetBytes(offer.Session, "session").Raw), tools, guide, c.effort)
 	if model != "" {
 		session = events.Set(session, "model", events.Quote(model))
 	}

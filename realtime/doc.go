@@ -3,7 +3,7 @@
 // sight. It hands completed function calls to a router and gives the router's answers and messages to the voice model.
 //
 // It must not know servers, threads or turns: the same router would serve other voice fronts, and the same front
-// another router. The decisions of a call are pure packages: floor (who may make the model speak), mask (what the
+// another router. The decisions of a call are pure packages: floor (who may make the model speak), filter (what the
 // client sees) and recall (what the next session of the model must know). Package rtc carries browsers over WebRTC.
 // WebSockets are carried here.
 //
@@ -14,8 +14,8 @@
 // as far as that side takes it without waiting. Waking another goroutine would cost more than all other work on a
 // frame. The rest is written by a goroutine that ends when the queue is empty. One loop in each call notices the ends
 // of legs and sets the timer of the alarms; alarms are handled in the timer's own goroutine. [Front.Run] owns the
-// goroutines of all calls and returns after the last call has ended. The floor, the mask and the estimates of what was
-// heard are pure: they are given the time as a value.
+// goroutines of all calls and returns after the last call has ended. The floor, the filter and the estimates of what
+// was heard are pure: they are given the time as a value.
 //
 // # Inside a call
 //

@@ -50,7 +50,7 @@ func (c *Call) fromClient(event []byte) {
 		c.legs.reply(answer)
 		return
 	}
-	v := c.mask.FromClient(kind, event)
+	v := c.filter.FromClient(kind, event)
 	if v.Leaked {
 		c.counts.leaked++
 	}
@@ -76,7 +76,7 @@ func (c *Call) forwarded(kind string, event []byte) {
 		if c.alarms[alarmAnswer].at.IsZero() {
 			c.session.awaitAnswer()
 		}
-		if !c.mask.TranscriptionOnly() {
+		if !c.filter.TranscriptionOnly() {
 			c.hearing.settings.change(gjson.GetBytes(event, "session"))
 		}
 		c.saying.tell(c.hearing.settings.listening())
@@ -105,7 +105,7 @@ func (c *Call) fromLeg(kind string, event []byte) {
 	case events.TypePlayed:
 		c.hearing.performed(event)
 	case events.TypeFormats:
-		c.legs.toModel(c.mask.Formats(event))
+		c.legs.toModel(c.filter.Formats(event))
 		c.session.awaitAnswer()
 	case events.TypeOpening:
 		c.session.sendOpening(event)

@@ -10,8 +10,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/filter"
 	"switchboard/realtime/floor"
-	"switchboard/realtime/mask"
 )
 
 // fromModel handles one event of the model: first the client gets its part, then the call acts on it.
@@ -48,7 +48,7 @@ func (c *Call) fromModel(event []byte) {
 	for _, e := range all {
 		c.readModel(events.PeekType(e), e)
 	}
-	if c.mask.Full() {
+	if c.filter.Full() {
 		c.end(handoff.Fault(handoff.CodeVoiceGone, "", "it left too much open"))
 	}
 }
@@ -64,24 +64,24 @@ func (k *core) unreadable(why string, event []byte) {
 
 // readModel handles one event of the model as OpenAI's would send it.
 func (c *Call) readModel(kind string, event []byte) {
-	if c.hearing.attached != nil && kind == events.TypeSessionUpdated && !c.mask.Begun() {
+	if c.hearing.attached != nil && kind == events.TypeSessionUpdated && !c.filter.Begun() {
 		// A sideband may get no session.created: then the answer to our first update begins the session.
-		c.mask.Joined()
+		c.filter.Joined()
 		kind, event = events.TypeSessionCreated, events.Set(event, "type", events.Quote(events.TypeSessionCreated))
 	}
 	if kind == events.TypeCreated {
-		// A response without a tag answers the ask that the floor has on the wire: the mask has to know.
+		// A response without a tag answers the ask that the floor has on the wire: the filter has to know.
 		if r := gjson.GetBytes(event, "response"); events.TagOf(r) == "" && !events.OutOfBand(r) {
-			c.mask.Answers(r.Get("id").String(), c.saying.floor.Untagged())
+			c.filter.Answers(r.Get("id").String(), c.saying.floor.Untagged())
 		}
 	}
 	if c.legs.canRenew || c.hearing.attached != nil {
 		c.renewal.recall.FromModel(kind, event)
 		c.renewal.followItems(kind, event)
 	}
-	shown, updates := c.mask.FromModel(kind, event)
+	shown, updates := c.filter.FromModel(kind, event)
 	ofSession := kind == events.TypeSessionCreated || kind == events.TypeSessionUpdated
-	if c.legs.performs && (kind == events.TypeSessionCreated || ofSession && (len(shown) > 0 || c.mask.ForLeg())) {
+	if c.legs.performs && (kind == events.TypeSessionCreated || ofSession && (len(shown) > 0 || c.filter.ForLeg())) {
 		told := events.TypeMade // the leg gets the model's session unmasked
 		if kind == events.TypeSessionUpdated {
 			told = events.TypeChanged
@@ -126,7 +126,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeCreated:
 		r := gjson.GetBytes(event, "response")
 		tag := events.TagOf(r)
-		aside := mask.Aside(tag) || events.OutOfBand(r)
+		aside := filter.Aside(tag) || events.OutOfBand(r)
 		if h.began(r, aside); !aside {
 			s.began(r.Get("id").String(), tag)
 		}
@@ -150,7 +150,7 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 		it := events.ReadItem(gjson.GetBytes(event, "item"))
 		s.acknowledged(it.ID)
 		if kind == events.TypeItemDone {
-			s.requested(it, c.mask.Current(), it.Status == events.StatusCompleted)
+			s.requested(it, c.filter.Current(), it.Status == events.StatusCompleted)
 		}
 	case events.TypeTextDelta, events.TypeSpokenDelta:
 		h.noteReached(responseOf(event), kind == events.TypeTextDelta)
@@ -196,12 +196,12 @@ func (c *Call) finished(r gjson.Result) {
 	h.playback.complete(id)
 	h.reportPlayback(now, h.playback.drain(now)) // first: all its sound may have been heard already
 	defer h.playback.done(id)
-	if mask.Aside(tag) || events.OutOfBand(r) {
+	if filter.Aside(tag) || events.OutOfBand(r) {
 		return
 	}
 	h.keepWords(r)
 	delete(h.muted, id)
-	output, wrote := id == c.mask.Current() && h.voiced, id == c.mask.Current() && h.wrote
+	output, wrote := id == c.filter.Current() && h.voiced, id == c.filter.Current() && h.wrote
 	for _, raw := range r.Get("output").Array() {
 		it := events.ReadItem(raw)
 		output, wrote = output || it.Content, wrote || it.Written
@@ -241,7 +241,7 @@ func (c *Call) failed(event []byte) []byte {
 	if c.renewal.recall.Refused(id); c.renewal.itemRefused(id, fault) {
 		return nil
 	}
-	if refusal, known := c.mask.Refused(id, event); known {
+	if refusal, known := c.filter.Refused(id, event); known {
 		return c.session.refused(refusal, fault)
 	}
 	if id == "" && code != events.CodeActive {
@@ -255,7 +255,7 @@ func (c *Call) failed(event []byte) []byte {
 	switch {
 	case code == events.CodeActive && id == "" && ask != "": // it can only mean the ask on the wire
 		c.saying.tell(floor.Refused{Ask: ask})
-	case id == "" && !c.mask.Begun():
+	case id == "" && !c.filter.Begun():
 		c.session.denied(fault)
 	case c.legs.performs && events.OfLeg(id): // an event that the leg made by itself
 		c.legs.toLeg(event)

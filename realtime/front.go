@@ -226,7 +226,7 @@ func (f *Front) admit(
 	c.legs.model.host, c.legs.hold = f.provider.address.Host, hold
 	c.hearing.backchannel, c.hearing.echo = f.config.Backchannel, f.config.Echo
 	c.model = f.config.Model
-	c.mask.SetEffort(f.config.Effort)
+	c.filter.SetEffort(f.config.Effort)
 	prepare(c)
 	if f.config.Ticks != nil {
 		c.keepTicks()

@@ -115,7 +115,7 @@ func (h *hearing) soundOfModel(event []byte) {
 	size := events.SoundBytes(events.Sound(event, events.KeyDelta))
 	heard, first := h.playback.add(now, response, events.PeekField(event, "item_id"), size, h.rate)
 	id := ""
-	if heard && (first || !h.voiced && string(response) == h.saying.mask.Current()) {
+	if heard && (first || !h.voiced && string(response) == h.saying.filter.Current()) {
 		id = string(response)
 	}
 	h.legs.toClient(event) // the leg owns event from here on
@@ -294,7 +294,7 @@ func (h *hearing) began(r gjson.Result, aside bool) {
 
 // noteReached notes that a response, if it is the running one, reached the caller; written: as text.
 func (h *hearing) noteReached(id string, written bool) {
-	if h.voiced && (h.wrote || !written) || h.undelivered[id] || id != h.saying.mask.Current() {
+	if h.voiced && (h.wrote || !written) || h.undelivered[id] || id != h.saying.filter.Current() {
 		return
 	}
 	h.wrote = h.wrote || written

@@ -105,7 +105,7 @@ func (f *Front) serveOffer(
 		c.session.onBegun = func(fault *handoff.Error) { begun <- fault }
 		c.legs.takesOurs, c.hearing.yielding.lowers = tellsOurs(r.URL.Query()), offer.lowers
 		if offer.Session != nil {
-			c.mask.AwaitOpening()
+			c.filter.AwaitOpening()
 		}
 	})
 	var replying sync.WaitGroup // in a goroutine: the call does not wait for a slow client

@@ -37,7 +37,7 @@ func (s *saying) refused(x sentEvent, event []byte) []byte {
 		return nil
 	}
 	delete(s.asks, x.subject)
-	s.mask.Forget(x.subject)
+	s.filter.Forget(x.subject)
 	s.tell(floor.Rejected{Ask: x.subject})
 	if x.ourID {
 		return events.Set(event, "error.event_id", "null")

@@ -118,7 +118,7 @@ func (s *session) replaceClient(l leg) (old leg) {
 	s.legs.client = l
 	s.legs.witness, _ = l.(witness)
 	if s.legs.performs {
-		known := json.RawMessage(cmp.Or(s.mask.Known(), "{}"))
+		known := json.RawMessage(cmp.Or(s.filter.Known(), "{}"))
 		s.legs.toLeg(events.Encode(events.Object{"type": events.TypeMade, "session": known}))
 	}
 	s.legs.toLeg(s.legs.created())

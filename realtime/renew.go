@@ -14,8 +14,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/filter"
 	"switchboard/realtime/floor"
-	"switchboard/realtime/mask"
 	"switchboard/realtime/recall"
 )
 
@@ -48,14 +48,14 @@ var renewPauses = []time.Duration{0, 250 * time.Millisecond, time.Second, 2 * ti
 // A renewal is how a call continues when its model session ends: another session, the successor, is given what the old
 // one knew and takes its place under the lock. The client sees one session. While there is none, the model's leg is
 // nobody{} and events for it are lost. What the next session must still get is remembered by the part that waits for
-// the answer: updates by the mask, asks by the floor, and all other events and the caller's sound by recall.
+// the answer: updates by the filter, asks by the floor, and all other events and the caller's sound by recall.
 type renewal struct {
 	*core
 	legs    *legs
 	saying  *saying
 	hearing *hearing
 	session *session
-	mask    *mask.Mask
+	filter  *filter.Filter
 	call    *Call // Set once: for what needs all owners
 
 	dial   func(context.Context) (connection, *handoff.Error) // Set once, before begin: opens a session; or nil
@@ -86,7 +86,7 @@ func (r *renewal) enable(reach func(context.Context) (connection, *handoff.Error
 
 // renewable reports whether another session can take the place of the model's.
 func (r *renewal) renewable() bool {
-	return r.legs.canRenew && r.mask.Begun() && !r.mask.TranscriptionOnly()
+	return r.legs.canRenew && r.filter.Begun() && !r.filter.TranscriptionOnly()
 }
 
 // plan sets when the session that has begun is to be replaced.
@@ -193,7 +193,7 @@ func (r *renewal) step(now time.Time) {
 
 // isQuiet reports whether nothing goes on in the call that a change of the session would disturb.
 func (r *renewal) isQuiet(now time.Time) bool {
-	return r.saying.floor.Quiet() && r.mask.Confirmed() && !r.hearing.speeches.open(now.Add(-transcriptLimit))
+	return r.saying.floor.Quiet() && r.filter.Confirmed() && !r.hearing.speeches.open(now.Add(-transcriptLimit))
 }
 
 // try opens another session, and runs its leg until that ends.
@@ -283,18 +283,18 @@ func (r *renewal) renew(now time.Time) {
 	clear(r.unconfirmed)
 	r.refusedItems = nil
 	session := gjson.GetBytes(r.created, "session")
-	for _, update := range r.mask.Renew(r.created) {
+	for _, update := range r.filter.Renew(r.created) {
 		r.legs.toModel(update)
 	}
 	r.session.awaitAnswer()
 	line := "sb_" + strconv.Itoa(r.counts.renewals) + "_earlier"
 	for _, it := range r.recall.Items(line) {
 		if it.Ours {
-			r.mask.Hide(it.ID)
+			r.filter.Hide(it.ID)
 		}
 		id := r.ids.Next()
 		r.unconfirmed[id], r.asText[it.ID] = it.ID, true
-		r.mask.Resent(it.ID)
+		r.filter.Resent(it.ID)
 		r.legs.toModel(events.Encode(events.Object{"type": events.TypeItemCreate, "event_id": id,
 			"item": json.RawMessage(it.JSON)}))
 	}
@@ -352,7 +352,7 @@ func (r *renewal) itemRefused(id string, fault gjson.Result) bool {
 	}
 	delete(r.unconfirmed, id)
 	r.swallow("item of the conversation refused by another session", fault)
-	r.mask.ResentRefused(item)
+	r.filter.ResentRefused(item)
 	r.refusedItems = append(r.refusedItems, item)
 	r.resendAsText()
 	return true
@@ -368,7 +368,7 @@ func (r *renewal) resendAsText() {
 		return
 	}
 	id := "sb_" + strconv.Itoa(r.counts.renewals) + "_words"
-	r.mask.Hide(id)
+	r.filter.Hide(id)
 	r.legs.toModel(events.Message(r.ids.Next(), id, text))
 }
 
@@ -378,7 +378,7 @@ func (r *renewal) answerForModel(kind string, event []byte) []byte {
 	id := gjson.GetBytes(event, "item_id").String()
 	switch {
 	case kind == events.TypeItemDelete && r.recall.Forgot(id):
-		r.mask.Deleted(id)
+		r.filter.Deleted(id)
 		return events.Encode(events.Object{"type": events.TypeItemDeleted, "event_id": r.ids.Next(), "item_id": id})
 	case kind == events.TypeItemTruncate && r.asText[id]:
 		ms := gjson.GetBytes(event, "audio_end_ms").Int()

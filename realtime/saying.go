@@ -12,8 +12,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/filter"
 	"switchboard/realtime/floor"
-	"switchboard/realtime/mask"
 	"switchboard/realtime/recall"
 )
 
@@ -34,7 +34,7 @@ const (
 type saying struct {
 	*core
 	legs    *legs
-	mask    *mask.Mask
+	filter  *filter.Filter
 	hearing *hearing // learns which utterances the caller was given
 	recall  *recall.Recall
 
@@ -91,7 +91,7 @@ type sentEvent struct {
 // say gives an utterance to the model.
 func (s *saying) say(u handoff.Utterance) {
 	switch known := s.utterances[u.ID]; {
-	case s.mask.TranscriptionOnly(): // a session without a voice
+	case s.filter.TranscriptionOnly(): // a session without a voice
 		return
 	case known != nil:
 		if u.Text == "" && u.CallID == "" {
@@ -119,7 +119,7 @@ func (s *saying) say(u handoff.Utterance) {
 	}
 	said := &utterance{Utterance: u, silent: u.Floor != handoff.FloorUnlessSpoke && u.Floor != handoff.FloorAsk}
 	s.utterances[u.ID] = said
-	s.mask.Hide(s.naming + u.ID) // before it is sent; the mask's bound of hidden items bounds the utterances, too
+	s.filter.Hide(s.naming + u.ID) // before it is sent; the filter's bound of hidden items bounds the utterances, too
 	if said.deferred = u.CallID == "" && !said.silent; !said.deferred {
 		s.sendItem(said, s.naming+u.ID)
 	}
@@ -130,7 +130,7 @@ func (s *saying) sendItem(u *utterance, itemID string) {
 	id := s.ids.Next()
 	s.itemCount++
 	s.sent[id] = sentEvent{subject: u.ID, item: s.itemCount}
-	s.mask.Hide(itemID)
+	s.filter.Hide(itemID)
 	if u.CallID != "" && !u.Plain {
 		s.asking.agentSpoke()
 	}
@@ -200,7 +200,7 @@ func (s *saying) tell(e floor.Event) {
 			id := s.ids.Next()
 			s.sent[id] = sentEvent{subject: x.Ask}
 			s.counts.asks++
-			s.legs.toModel(events.Ask(id, x.Ask, x.Mute || s.mask.Forced()))
+			s.legs.toModel(events.Ask(id, x.Ask, x.Mute || s.filter.Forced()))
 		case floor.EffectForward:
 			s.deliver(x.Utterances)
 			s.noteAsk(x.Ask, x.Utterances)
@@ -230,7 +230,7 @@ func (s *saying) tell(e floor.Event) {
 		case floor.EffectTakenBack:
 			metadata := s.asks[x.Ask].metadata
 			delete(s.asks, x.Ask)
-			s.mask.Forget(x.Ask)
+			s.filter.Forget(x.Ask)
 			s.endUnasked(metadata)
 		case floor.EffectQuiet:
 			s.report(handoff.Quiet{On: x.On, Invited: x.Invited})
@@ -242,14 +242,14 @@ func (s *saying) tell(e floor.Event) {
 // session: without it, the response could not use our tools.
 func (s *saying) clientAsks(event []byte) {
 	id := gjson.GetBytes(event, "event_id").String()
-	if !s.mask.Begun() {
+	if !s.filter.Begun() {
 		if !s.tooManyAsks(len(s.earlyAsks) >= floor.MaxHeld, len(event), id) {
 			s.earlyAsks = append(s.earlyAsks, event)
 		}
 		return
 	}
-	patched, tag := s.mask.Ask(event)
-	if mask.Aside(tag) {
+	patched, tag := s.filter.Ask(event)
+	if filter.Aside(tag) {
 		s.sendAndRecall(events.TypeCreate, patched)
 		return
 	}
@@ -387,7 +387,7 @@ func (s *saying) ended(r gjson.Result, tag, status string) (acted, silent bool) 
 		acted = acted || it.Kind != events.ItemMessage
 		// An item without a status counts as having that of the response.
 		s.requested(it, id, cmp.Or(it.Status, status) == events.StatusCompleted)
-		tool, own := s.mask.Requested(it)
+		tool, own := s.filter.Requested(it)
 		switch {
 		case own:
 			ours, silent = true, silent || tool.Silence
@@ -405,14 +405,14 @@ func (s *saying) ended(r gjson.Result, tag, status string) (acted, silent bool) 
 	s.accepted(tag)
 	if ask := s.floor.AskOf(id); tag == "" && ask != "" { // while it ran, it could still turn out to answer another ask
 		s.accepted(ask)
-		s.mask.Forget(ask)
+		s.filter.Forget(ask)
 	}
 	return acted, silent
 }
 
 // requested hands a completed function call for one of our tools to the router, once.
 func (s *saying) requested(it events.Item, response string, completed bool) {
-	tool, ours := s.mask.Requested(it)
+	tool, ours := s.filter.Requested(it)
 	if !ours || !completed || s.requests[it.CallID] != nil {
 		return
 	}
@@ -426,7 +426,7 @@ func (s *saying) requested(it events.Item, response string, completed bool) {
 
 // hint begins to follow a request that the model is still writing, if its tool wants hints.
 func (s *saying) hint(it events.Item, response string) {
-	tool, ours := s.mask.Requested(it)
+	tool, ours := s.filter.Requested(it)
 	if !ours || !tool.Early || s.requests[it.CallID] != nil {
 		return
 	}

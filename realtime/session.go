@@ -10,8 +10,8 @@ import (
 
 	"switchboard/handoff"
 	"switchboard/realtime/events"
+	"switchboard/realtime/filter"
 	"switchboard/realtime/floor"
-	"switchboard/realtime/mask"
 )
 
 const (
@@ -33,7 +33,7 @@ type session struct {
 	legs    *legs
 	saying  *saying
 	hearing *hearing
-	mask    *mask.Mask
+	filter  *filter.Filter
 
 	opening             []byte               // Set once, before begin: the update of the client's offer or secret; or nil
 	onBegun             func(*handoff.Error) // called once: the client's session has begun (nil) or was refused; or nil
@@ -44,7 +44,7 @@ type session struct {
 // sendOpening sends the model the session.update that the client began with.
 func (s *session) sendOpening(event []byte) {
 	s.hearing.settings.change(gjson.GetBytes(event, "session"))
-	s.legs.toModel(s.mask.Opening(event))
+	s.legs.toModel(s.filter.Opening(event))
 	s.awaitAnswer()
 	s.saying.tell(s.hearing.settings.listening())
 }
@@ -89,7 +89,7 @@ func (s *session) denied(fault gjson.Result) {
 func (s *session) learn(event []byte) {
 	h, session := s.hearing, gjson.GetBytes(event, "session")
 	h.settings.learn(session)
-	if h.inForce.learn(session); s.mask.Confirmed() { // then settings that the model does not repeat are in force, too
+	if h.inForce.learn(session); s.filter.Confirmed() { // then settings that the model does not repeat are in force, too
 		h.inForce = h.settings
 	}
 	s.saying.tell(h.settings.listening())
@@ -97,20 +97,20 @@ func (s *session) learn(event []byte) {
 
 // updated handles a session.updated of the model. shown: the client sees it.
 func (s *session) updated(event []byte, shown bool) {
-	if on := s.mask.Transcribing(); on && !s.loggedTranscription { // somebody pays for it
+	if on := s.filter.Transcribing(); on && !s.loggedTranscription { // somebody pays for it
 		s.loggedTranscription = true
 		s.log().Info("the caller's speech is transcribed for the router, beside what the client asked for",
-			zap.String("model", mask.TranscriptionModel))
+			zap.String("model", filter.TranscriptionModel))
 	}
 	s.learn(event)
 	s.ready()
-	if shown && s.legs.reachable() && s.mask.Configured() {
+	if shown && s.legs.reachable() && s.filter.Configured() {
 		s.saying.tell(floor.Configured{})
 	}
 }
 
 // refused handles the refusal of a session update and returns what the client sees of it.
-func (s *session) refused(r mask.Refusal, fault gjson.Result) []byte {
+func (s *session) refused(r filter.Refusal, fault gjson.Result) []byte {
 	s.awaitAnswer()
 	for _, own := range r.Again {
 		s.legs.toModel(own)
@@ -149,7 +149,7 @@ func (s *session) refused(r mask.Refusal, fault gjson.Result) []byte {
 
 // release shows the client its session as it is, if it still waits for the one that it asked for.
 func (s *session) release() {
-	if created := s.mask.Release(); created != nil {
+	if created := s.filter.Release(); created != nil {
 		s.show(created)
 		s.ready()
 	}
@@ -157,7 +157,7 @@ func (s *session) release() {
 
 // awaitAnswer sets the alarm for the session updates on the wire, or clears it if all are answered.
 func (s *session) awaitAnswer() {
-	if s.alarms[alarmAnswer].at = (time.Time{}); !s.mask.Confirmed() && s.mask.Begun() {
+	if s.alarms[alarmAnswer].at = (time.Time{}); !s.filter.Confirmed() && s.filter.Begun() {
 		s.alarms[alarmAnswer].at = time.Now().Add(answerLimit)
 	}
 }
@@ -165,7 +165,7 @@ func (s *session) awaitAnswer() {
 // unanswered answers the client's session updates in place of the model, which did not: with the known session and what
 // the client asked for.
 func (s *session) unanswered() {
-	asked := s.mask.Overdue()
+	asked := s.filter.Overdue()
 	s.counts.made += len(asked)
 	for _, session := range asked {
 		if session == "" || !gjson.Parse(s.legs.shownSession).IsObject() {
@@ -182,7 +182,7 @@ func (s *session) unanswered() {
 
 // ready tells the floor, once, that the client can be reached and knows its session, and so can set it up.
 func (s *session) ready() {
-	if !s.opened && s.mask.Open() && s.legs.reachable() {
+	if !s.opened && s.filter.Open() && s.legs.reachable() {
 		s.opened = true
 		s.saying.tell(floor.Opened{})
 	}

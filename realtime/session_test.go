@@ -29,7 +29,7 @@ const briefly = `{"type":"session.updated","event_id":"e1","session":{"type":"re
 func playOpening(t *testing.T, fn func(*stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newWire()
-		s := newStageBy(t, someone, client, performing{client}, func(c *Call) { c.mask.AwaitOpening() })
+		s := newStageBy(t, someone, client, performing{client}, func(c *Call) { c.filter.AwaitOpening() })
 		s.fromClient(formats)
 		s.fromModel(freshSession)
 		s.fromClient(offered, opened)
@@ -89,7 +89,7 @@ func TestRefusalWithoutAnEvent(t *testing.T) {
 		s.fromClient(`{"type":"session.update","event_id":"mine","session":{"audio":{"input":{"turn_detection":null}}}}`)
 		s.fromModel(nameless)
 		s.wantSent(s.client, "error")
-		if !s.call.mask.Confirmed() {
+		if !s.call.filter.Confirmed() {
 			t.Error("the update still waits")
 		}
 	})
@@ -98,7 +98,7 @@ func TestRefusalWithoutAnEvent(t *testing.T) {
 		s.wantSent(s.model, "session.update session.update")
 		s.fromModel(updated, nameless)
 		s.wantSent(s.client, "session.created")
-		if !s.call.mask.Confirmed() {
+		if !s.call.filter.Confirmed() {
 			t.Error("the update still waits")
 		}
 	})
@@ -190,7 +190,7 @@ func TestOpeningComesFirst(t *testing.T) {
 	}
 	c := newCall(someone, ours, "rtc_test", client, model, log)
 	c.session.opening = []byte(`{"type":"session.update","session":{"type":"realtime","instructions":"the secret's"}}`)
-	c.mask.AwaitOpening()
+	c.filter.AwaitOpening()
 	ended := make(chan error, 1)
 	go func() { ended <- f.serve(t.Context(), c, client, model, pass) }()
 	<-client.taken

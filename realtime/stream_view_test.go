@@ -121,7 +121,7 @@ func (v *streamView) same(kind string, e gjson.Result, event string) {
 	}
 	switch kind {
 	case events.TypeSessionCreated, events.TypeSessionUpdated:
-		was = event // the mask's own tests hold what is in it
+		was = event // the filter's own tests hold what is in it
 	case events.TypeItemAdded, events.TypeItemDone:
 		was = string(events.Set([]byte(was), "previous_item_id", e.Get("previous_item_id").Raw))
 	case events.TypeCreated, events.TypeDone:

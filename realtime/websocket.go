@@ -99,7 +99,7 @@ func (f *Front) openWebSocket(
 				}))
 			}
 			if c.session.opening = first; first != nil {
-				c.mask.AwaitOpening()
+				c.filter.AwaitOpening()
 			}
 		})
 	})

@@ -40,16 +40,16 @@ func ourImports() []importRule {
 		{"handoff/call/calltest",
 			[]string{"handoff", "handoff/homes", "handoff/ledger", "handoff/router"}, nil,
 			"it plays conversations with whatever kind of agent, so it may know none"},
-		{"realtime", []string{"handoff", "realtime/events", "realtime/floor", "realtime/mask", "realtime/models", "realtime/outbound", "realtime/recall", "realtime/rtc", "realtime/ticks"}, []string{"realtime/rtc/rtctest", "realtime/simulator"},
+		{"realtime", []string{"handoff", "realtime/events", "realtime/floor", "realtime/filter", "realtime/models", "realtime/outbound", "realtime/recall", "realtime/rtc", "realtime/ticks"}, []string{"realtime/rtc/rtctest", "realtime/simulator"},
 			"it must not know servers: the same router serves Realtime now, others later"},
 		{"realtime/codec", nil, nil, "it is arithmetic"},
 		{"realtime/events", nil, nil, "it knows the wire's words, and decides nothing"},
 		{"realtime/floor", []string{"handoff", "realtime/events"}, nil, "a pure decision; it can be read alone"},
-		{"realtime/mask", []string{"handoff", "realtime/events"}, nil, "a pure decision; it can be read alone"},
+		{"realtime/filter", []string{"handoff", "realtime/events"}, nil, "a pure decision; it can be read alone"},
 		{"realtime/models", nil, nil, "it is what is published of voice models, and decides nothing"},
 		{"realtime/outbound", []string{"handoff"}, nil, "it is what legs share, so it may know none"},
 		{"realtime/ticks", nil, nil, "it writes down what it is given"},
-		{"realtime/recall", []string{"realtime/events", "realtime/mask"}, nil, "it remembers a conversation, and decides nothing"},
+		{"realtime/recall", []string{"realtime/events", "realtime/filter"}, nil, "it remembers a conversation, and decides nothing"},
 		{"realtime/rtc", []string{"handoff", "realtime/codec", "realtime/events", "realtime/outbound"}, []string{"realtime/rtc/rtctest"}, "it carries a call and must not know what that does"},
 		{"realtime/rtc/rtctest", []string{"handoff"}, nil, "it is a browser, and knows the wire alone"},
 		{"realtime/simulator", []string{"handoff", "handoff/speakable", "handoff/tools", "handoff/wording", "realtime"}, []string{"realtime/rtc/rtctest"}, "it is a voice model's far end, and knows the wire alone"},
@@ -112,7 +112,7 @@ func ourImports() []importRule {
 
 // timeless lists the rooms whose decisions follow from what they are given alone.
 func timeless() []string {
-	return []string{"handoff/risk", "handoff/speakable", "realtime/mask", "servers/spoken"}
+	return []string{"handoff/risk", "handoff/speakable", "realtime/filter", "servers/spoken"}
 }
 
 // A libraryRule says who may import a module: nil: nobody. A name that ends in " tests" is that package's test files.
@@ -133,7 +133,7 @@ func libraries() []libraryRule {
 			"servers/simulator", "servers/codex tests", "web/peers tests", "cmd/switchboard tests"},
 			"sockets belong to the fronts and the far ends"},
 		{"github.com/hashicorp/yamux", []string{"servers/joined"}, "many connections share a line in one place"},
-		{"github.com/tidwall/", []string{"realtime", "realtime/events", "realtime/mask", "realtime/recall", "realtime/rtc", "realtime/rtc/rtctest", "realtime/simulator"}, "only the relay patches foreign JSON without decoding it"},
+		{"github.com/tidwall/", []string{"realtime", "realtime/events", "realtime/filter", "realtime/recall", "realtime/rtc", "realtime/rtc/rtctest", "realtime/simulator"}, "only the relay patches foreign JSON without decoding it"},
 		{"github.com/openai/openai-go/v3/live", nil, "it is slow to build; realtime is what clients use"},
 		{"github.com/openai/openai-go/v3/packages/ssestream", []string{"servers/responses"}, "a model's answer is read in one place"},
 		{"github.com/openai/openai-go/v3/", []string{"cmd/switchboard tests"}, "the tests call us with it; its types take long to build, and few are needed to ask a model"},

@@ -39,8 +39,8 @@ func importCases() []houseCase {
 			"cmd/switchboard/a_test.go": "package main\n\nimport \"github.com/openai/openai-go/v3/live\"\n"},
 			[]string{"cmd/switchboard/a_test.go:3: imports github.com/openai/openai-go/v3/live, which nobody may: it is slow to build; realtime is what clients use",
 				"servers/responses/a.go:6: imports github.com/openai/openai-go/v3, which nobody may: building it takes longer than all of Switchboard, and 2 GB: its subpackages do as well"}},
-		{"clock in a pure room", map[string]string{"realtime/mask/a.go": "// Package mask is small. It must not know much.\npackage mask\n\nimport (\n\t\"strings\"\n\t\"net/http\"\n\t\"time\"\n)\n", "realtime/mask/a_test.go": "package mask\n\nimport \"time\"\n"},
-			[]string{"realtime/mask/a.go:6: imports net/http: its decisions know no time, no socket and no lock", "realtime/mask/a.go:7: imports time: its decisions know no time, no socket and no lock"}},
+		{"clock in a pure room", map[string]string{"realtime/filter/a.go": "// Package filter is small. It must not know much.\npackage filter\n\nimport (\n\t\"strings\"\n\t\"net/http\"\n\t\"time\"\n)\n", "realtime/filter/a_test.go": "package filter\n\nimport \"time\"\n"},
+			[]string{"realtime/filter/a.go:6: imports net/http: its decisions know no time, no socket and no lock", "realtime/filter/a.go:7: imports time: its decisions know no time, no socket and no lock"}},
 		{"mixed imports", map[string]string{"sessions/a.go": tidy, "sessions/a_test.go": "package sessions\n\nimport (\n\t\"fmt\"\n\t\"switchboard/handoff\"\n\t\"testing\"\n)\n"}, []string{
 			"sessions/a_test.go:5: imports are grouped: the standard library's, others', ours", "sessions/a_test.go:6: imports are grouped: the standard library's, others', ours"}},
 		{"unknown package", map[string]string{"utils/a.go": "// Package utils is small. It must not know much.\npackage utils\n\nimport \"switchboard/handoff\"\n"},

@@ -3,5 +3,5 @@
 // for again until then, within bounds.
 //
 // It is pure: what happens, time included, goes into [Floor.Step] as an [Event], and what is to be done comes out as an
-// [Effect]. It must not know sockets, clocks, masks or what an utterance says.
+// [Effect]. It must not know sockets, clocks, filters or what an utterance says.
 package floor

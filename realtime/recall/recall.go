@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"switchboard/realtime/events"
-	"switchboard/realtime/mask"
+	"switchboard/realtime/filter"
 )
 
 const (
@@ -113,7 +113,7 @@ func (r *Recall) FromModel(kind string, event []byte) {
 
 // begin notes the beginning of a response.
 func (r *Recall) begin(raw gjson.Result) {
-	aside := mask.Aside(events.TagOf(raw)) || events.OutOfBand(raw)
+	aside := filter.Aside(events.TagOf(raw)) || events.OutOfBand(raw)
 	if len(r.running) < maxRunning {
 		r.running = append(r.running, &response{raw: strings.Clone(raw.Raw), aside: aside})
 	}
@@ -171,7 +171,7 @@ func (r *Recall) end(raw gjson.Result) {
 	id := raw.Get("id").String()
 	p := r.responseOf(id)
 	r.running = slices.DeleteFunc(r.running, func(other *response) bool { return other == p })
-	if p != nil && p.aside || mask.Aside(events.TagOf(raw)) || events.OutOfBand(raw) {
+	if p != nil && p.aside || filter.Aside(events.TagOf(raw)) || events.OutOfBand(raw) {
 		return
 	}
 	status := raw.Get("status").String()

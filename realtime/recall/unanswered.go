@@ -22,7 +22,7 @@ type sentEvent struct {
 	event  []byte
 }
 
-// Sent notes an event that was sent to the model: the client's, or an item of ours. The mask and the floor remember
+// Sent notes an event that was sent to the model: the client's, or an item of ours. The filter and the floor remember
 // session updates and asks in the conversation.
 func (r *Recall) Sent(kind string, event []byte) {
 	a := sentEvent{item: gjson.GetBytes(event, "item_id").String(), event: event}

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A world is a client and a model at both ends of a mask, who do what comes to their mind.
+// A world is a client and a model at both ends of a filter, who do what comes to their mind.
 type world struct {
 	t      *testing.T
 	random *rand.Rand
-	m      *Mask
+	m      *Filter
 	n      int
 	queue  [][]byte        // session updates that the model has not answered, oldest first
 	has    string          // the tools that the model has, raw
@@ -28,7 +28,7 @@ type world struct {
 // client sees nothing of ours, all of its own, and no place that it does not know.
 func TestClientSeesItsOwn(t *testing.T) {
 	for seed := range uint64(300) {
-		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 11)), m: newTestMask(), has: "[]", says: `"be nice"`,
+		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 11)), m: newTestFilter(), has: "[]", says: `"be nice"`,
 			seen: map[string]bool{}, told: map[string]bool{}}
 		_, w.queue = w.m.FromModel("session.created", []byte(freshSession))
 		if w.slow = seed%2 > 0; w.slow { // as a model that answers is known by an answer

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"math/rand/v2"
@@ -11,9 +11,9 @@ import (
 	"switchboard/realtime/events"
 )
 
-// FuzzMask holds the mask to three things whatever JSON passes: it never panics, what it lets through is
+// FuzzFilter holds the filter to three things whatever JSON passes: it never panics, what it lets through is
 // JSON, and an event that holds nothing of ours stays the same bytes.
-func FuzzMask(f *testing.F) {
+func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{
 		freshSession,
 		`{"type":"session.update","session":{"tools":[{"name":"codex"}],"tool_choice":"required","audio":{"input":null}}}`,
@@ -38,7 +38,7 @@ func FuzzMask(f *testing.F) {
 		if !gjson.Valid(first) || !gjson.Valid(second) {
 			return
 		}
-		m := newOpenMask()
+		m := newOpenFilter()
 		m.model(itemDone("r1", callItem("k1", "c1", "codex", "completed")))
 		for _, event := range []string{first, second, first} {
 			pass(t, m, event)
@@ -46,8 +46,8 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// pass puts an event through the mask both ways.
-func pass(t *testing.T, m *Mask, event string) {
+// pass puts an event through the filter both ways.
+func pass(t *testing.T, m *Filter, event string) {
 	t.Helper()
 	kind := events.PeekType([]byte(event))
 	shown, updates := m.FromModel(kind, []byte(event))
@@ -66,12 +66,12 @@ func pass(t *testing.T, m *Mask, event string) {
 	check(t, m, "", string(v.Reply))
 }
 
-// TestMaskAtRandom makes events of the words that matter, in shapes that may be wrong; not so many that a
+// TestFilterAtRandom makes events of the words that matter, in shapes that may be wrong; not so many that a
 // loaded machine would mind.
-func TestMaskAtRandom(t *testing.T) {
+func TestFilterAtRandom(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		m := newTestMask()
+		m := newTestFilter()
 		for range 40 {
 			pass(t, m, randomEvent(random))
 		}
@@ -120,7 +120,7 @@ func randomValue(random *rand.Rand, depth int) string {
 }
 
 // check looks at an event that passed; before is what it was, or "" when it may have changed.
-func check(t *testing.T, m *Mask, before, after string) {
+func check(t *testing.T, m *Filter, before, after string) {
 	t.Helper()
 	if after == "" {
 		return

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ func TestPreviousItemAfterADeletion(t *testing.T) {
 			deleted("sb_n")}, `"u1"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newOpenMask()
+			m := newOpenFilter()
 			m.Hide("sb_n")
 			m.Hide("sb_m")
 			for _, event := range c.say {
@@ -51,7 +51,7 @@ func TestPreviousItemAfterADeletion(t *testing.T) {
 
 // Where the items of a client stand is forgotten some time, so that a long call costs no more than a short one.
 func TestPlacesAreBounded(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	for i := range 2 * maxPlaces {
 		m.model(fmt.Sprintf(`{"type":"conversation.item.added","item":{"id":"u%d","type":"message"}}`, i))
 	}

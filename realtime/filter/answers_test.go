@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"strings"
@@ -31,7 +31,7 @@ func TestCoalescedAnswer(t *testing.T) {
 		{"one that says nothing", []string{`{"type":"session.updated","session":{"type":"realtime"}}`}, []int{0}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newTestMask()
+			m := newTestFilter()
 			m.FromModel("session.created", []byte(freshSession))
 			m.client(mine)
 			for i, answer := range c.answers {
@@ -49,7 +49,7 @@ func TestCoalescedAnswer(t *testing.T) {
 
 // A model that answers nothing leaves nothing open for ever, and what it answers late is not answered twice.
 func TestOverdueAnswers(t *testing.T) {
-	m := newTestMask()
+	m := newTestFilter()
 	m.FromModel("session.created", []byte(freshSession))
 	m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime","instructions":"mine"}}`)
 	asked := m.Overdue()
@@ -70,7 +70,7 @@ func TestOverdueAnswers(t *testing.T) {
 // also if these are overdue; and nothing of ours is shown.
 func TestOursBetweenUpdates(t *testing.T) {
 	for _, late := range []bool{false, true} {
-		m := newOpenMask()
+		m := newOpenFilter()
 		m.client(`{"type":"session.update","session":{"type":"realtime","tool_choice":"required"}}`)
 		m.model(`{"type":"session.updated","session":{"tool_choice":"required","tools":[]}}`)
 		for _, choice := range []string{"auto", "required"} {

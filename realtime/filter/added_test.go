@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"slices"
@@ -13,12 +13,12 @@ import (
 
 const addition = "A test adds this."
 
-func newAddingMask() *Mask {
+func newAddingFilter() *Filter {
 	return New(events.NewNames(), slices.Clone(ourTools), handoff.Guide{Whole: guide, Added: addition})
 }
 
 // begun lets the session begin and acknowledges our updates, which it returns.
-func (m *Mask) begun() []string {
+func (m *Filter) begun() []string {
 	var all []string
 	_, updates := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
 	for _, u := range updates {
@@ -46,7 +46,7 @@ func TestAddedToTheirs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, first := range []bool{true, false} {
-				m := newAddingMask()
+				m := newAddingFilter()
 				if !first {
 					m.begun()
 				}
@@ -78,7 +78,7 @@ func TestAddedToTheirs(t *testing.T) {
 
 // TestAddedNames: where a tool of ours has another name because of the client's tools, our words say so for as long.
 func TestAddedNames(t *testing.T) {
-	m := newAddingMask()
+	m := newAddingFilter()
 	m.client(`{"type":"session.update","session":{"instructions":"mine"}}`)
 	first := string(m.client(`{"type":"session.update","session":{"tools":[{"type":"function","name":"codex"}]}}`).Forward)
 	want := "mine\n\n" + addition + renameNote("codex", "switchboard_codex")
@@ -99,7 +99,7 @@ func TestAddedNames(t *testing.T) {
 // TestAddedRefused: instructions that the model refuses with our words go to it once more without them, and so do all
 // that follow.
 func TestAddedRefused(t *testing.T) {
-	m := newAddingMask()
+	m := newAddingFilter()
 	m.begun()
 	given := `{"type":"session.update","event_id":"u","session":{"instructions":"mine"}}`
 	m.client(given)
@@ -127,7 +127,7 @@ func TestReasons(t *testing.T) {
 		}
 		return all
 	}
-	m := newAddingMask()
+	m := newAddingFilter()
 	m.SetEffort("high")
 	_, updates := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
 	last := string(updates[len(updates)-1])
@@ -142,20 +142,20 @@ func TestReasons(t *testing.T) {
 	if got := toolNames(string(m.client(`{"type":"session.update","session":{"tools":[]}}`).Forward), pathTools); !strings.Contains(got, "codex") {
 		t.Errorf("our tools went with it: %s", got)
 	}
-	theirs := newAddingMask()
+	theirs := newAddingFilter()
 	theirs.SetEffort("high")
 	theirs.client(`{"type":"session.update","session":{"reasoning":{"effort":"minimal"}}}`)
 	if got := effort(theirs.begun()); len(got) > 0 {
 		t.Errorf("over the client's own: %v", got)
 	}
-	joins := newAddingMask()
+	joins := newAddingFilter()
 	joins.SetEffort("high")
 	joins.Join()
 	joins.Joined()
 	if got := effort(joins.begun()); len(got) > 0 {
 		t.Errorf("in somebody else's session: %v", got)
 	}
-	if got := effort(newAddingMask().begun()); len(got) > 0 {
+	if got := effort(newAddingFilter().begun()); len(got) > 0 {
 		t.Errorf("unasked: %v", got)
 	}
 }

@@ -1,8 +1,8 @@
-package mask
+package filter
 
 import "slices"
 
-// The methods with which a call asks about the session of its [Mask].
+// The methods with which a call asks about the session of its [Filter].
 
 // Begun reports whether the model's session exists.
 func (s *session) Begun() bool { return s.created }
@@ -10,7 +10,7 @@ func (s *session) Begun() bool { return s.created }
 // Open reports whether the client has seen session.created.
 func (s *session) Open() bool { return s.created && !s.awaiting }
 
-// AwaitOpening makes session.created wait for the opening update: see [Mask.Opening]. It is called before the session
+// AwaitOpening makes session.created wait for the opening update: see [Filter.Opening]. It is called before the session
 // begins.
 func (s *session) AwaitOpening() { s.awaiting = true }
 

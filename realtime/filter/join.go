@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"encoding/json"
@@ -46,16 +46,16 @@ func Begin(asked []byte, tools []handoff.Tool, guide handoff.Guide, effort strin
 // Join makes the session one of another program that runs already. It is called before the session begins for us. Only
 // our tools are added; the session's instructions and transcription stay. It returns an update that changes nothing:
 // the answer describes the session, if the server sends no session.created to a socket that joins.
-func (m *Mask) Join() []byte {
+func (m *Filter) Join() []byte {
 	m.session.joined, m.session.guide, m.session.added, m.session.effort = true, "", "", ""
 	return m.session.own(m.ids, change{}, events.Object{"type": "realtime"})
 }
 
-// Joined notes that the answer to [Mask.Join] has come, and is taken as the session's beginning.
-func (m *Mask) Joined() { m.session.updates = nil }
+// Joined notes that the answer to [Filter.Join] has come, and is taken as the session's beginning.
+func (m *Filter) Joined() { m.session.updates = nil }
 
 // Leave returns the update that removes our tools from a session which goes on without us.
-func (m *Mask) Leave() []byte {
+func (m *Filter) Leave() []byte {
 	m.session.withoutOurs = true
 	return m.session.setTools(m.ids, false)
 }
@@ -63,7 +63,7 @@ func (m *Mask) Leave() []byte {
 // Reclaim handles a session.updated of a session that we joined. It returns the update that puts our tools back after
 // another program has set its own. It returns nil if ours are in force or belong to no such session, while an update of
 // ours is unanswered, and after maxReclaims.
-func (m *Mask) Reclaim(event []byte) []byte {
+func (m *Filter) Reclaim(event []byte) []byte {
 	s := &m.session
 	r := gjson.GetBytes(event, "session")
 	tools := r.Get("tools")
@@ -102,4 +102,4 @@ func (s *session) clientTools(tools gjson.Result) (raw string, ours []string) {
 }
 
 // Hidden reports whether an item is hidden from the client.
-func (m *Mask) Hidden(item string) bool { return m.items.hidden[item] }
+func (m *Filter) Hidden(item string) bool { return m.items.hidden[item] }

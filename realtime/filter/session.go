@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"cmp"
@@ -43,7 +43,7 @@ type session struct {
 	now                  view                                 // as it will be once the model has confirmed all updates
 	original             struct{ tools, instructions string } // the model's own, raw JSON
 	created              bool
-	transcriptionOnly    bool // a session without a voice: nothing is masked
+	transcriptionOnly    bool // a session without a voice: nothing is filtered
 	transcriptionRefused bool // the model refused our transcription
 	additionRefused      bool // the model refused our instructions after the client's
 	clientSetEffort      bool // the client sets the reasoning itself
@@ -59,7 +59,7 @@ type session struct {
 
 	configured bool // an update of the client was confirmed
 
-	joined   bool // the session is another program's: see [Mask.Join]
+	joined   bool // the session is another program's: see [Filter.Join]
 	reclaims int  // how often our tools were put back
 }
 
@@ -312,13 +312,13 @@ func (s *session) show(event []byte) (shown [][]byte) {
 	s.forLeg = false
 	s.remember(now)
 	if len(answered) == 0 { // no update caused it
-		return [][]byte{s.unmask(event, s.now)}
+		return [][]byte{s.unfilter(event, s.now)}
 	}
 	for _, u := range answered {
 		s.confirm(u)
 	}
 	s.answersUpdates = true
-	event = s.unmask(event, s.base)
+	event = s.unfilter(event, s.base)
 	asked := false
 	for _, u := range answered {
 		s.forLeg = s.forLeg || u.by == byLeg || u.by == byOffer || u.overdue // the leg must know the formats
@@ -353,8 +353,8 @@ func (s *session) release() []byte {
 	return held
 }
 
-// unmask returns a session event without our additions in a view.
-func (s *session) unmask(event []byte, as view) []byte {
+// unfilter returns a session event without our additions in a view.
+func (s *session) unfilter(event []byte, as view) []byte {
 	if id := gjson.GetBytes(event, "session.id"); s.shownIDs.session != "" && id.Type == gjson.String {
 		event = events.Set(event, "session.id", events.Quote(s.shownIDs.session))
 	}

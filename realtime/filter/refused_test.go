@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"strings"
@@ -35,7 +35,7 @@ func TestUpdateAfterARefusedOne(t *testing.T) {
 			`{"instructions":` + ours + `,"tools":[` + allCalled() + `]}`, "be nice", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newOpenMask()
+			m := newOpenFilter()
 			m.client(`{"type":"session.update","event_id":"bad","session":` + c.refused + `}`)
 			m.client(`{"type":"session.update","event_id":"good","session":` + c.accepted + `}`)
 			refusal, known := m.Refused("bad", fault("bad"))
@@ -87,7 +87,7 @@ func allCalled() string {
 
 // What is refused of ours is not asked for again and again.
 func TestOursRefused(t *testing.T) {
-	m := newTestMask()
+	m := newTestFilter()
 	_, updates := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
 	for range 3 {
 		for _, e := range updates {
@@ -112,7 +112,7 @@ func TestOnItsWayWhenOursWasRefused(t *testing.T) {
 	const given = `{"type":"session.update","event_id":"e","session":{"tools":[{"type":"function","name":"w"}],` +
 		`"audio":{"input":{"noise_reduction":null}}}}`
 	for i, lacks := range []string{pathTools, pathTranscription} {
-		m := newTestMask()
+		m := newTestFilter()
 		_, own := m.FromModel(events.TypeSessionCreated, []byte(freshSession))
 		m.client(given)
 		m.Refused(gjson.GetBytes(own[i], "event_id").String(), nil)
@@ -134,7 +134,7 @@ func TestOnItsWayWhenOursWasRefused(t *testing.T) {
 
 // A response that begins while the client's instructions are on their way is made with ours: they do not show.
 func TestInstructionsOnTheirWay(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	m.client(`{"type":"session.update","session":{"instructions":"mine"}}`)
 	got := m.model(`{"type":"response.created","response":{"id":"r1","instructions":` + events.Quote(guide) + `}}`)
 	if gjson.Get(got, "response.instructions").String() != "be nice" {
@@ -145,7 +145,7 @@ func TestInstructionsOnTheirWay(t *testing.T) {
 // A model that answers no updates, and whose errors name no event, refuses what still waits: not ours of long ago, with
 // which our tools would go, and not in silence.
 func TestNamelessRefusalAfterOverdue(t *testing.T) {
-	m := newTestMask()
+	m := newTestFilter()
 	m.FromModel(events.TypeSessionCreated, []byte(freshSession))
 	m.Overdue()
 	m.client(`{"type":"session.update","event_id":"bad","session":{"voice":"nobody"}}`)

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"slices"
@@ -152,8 +152,8 @@ func (x *items) repoint(event []byte) []byte {
 	return events.Set(event, "previous_item_id", "null")
 }
 
-// filter drops hidden items from a list of items and reports whether there were any.
-func (x *items) filter(list gjson.Result) (string, bool) {
+// withoutHidden drops hidden items from a list of items and reports whether there were any.
+func (x *items) withoutHidden(list gjson.Result) (string, bool) {
 	var kept []string
 	dropped := false
 	for _, r := range list.Array() {

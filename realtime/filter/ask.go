@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"strconv"
@@ -25,14 +25,14 @@ type pair struct{ key, value string }
 func Aside(tag string) bool { return strings.HasPrefix(tag, tagAside) }
 
 // Forget forgets an ask of the client that was refused.
-func (m *Mask) Forget(tag string) {
+func (m *Filter) Forget(tag string) {
 	delete(m.toolsOfAsk, tag)
 	delete(m.displaced, tag)
 }
 
 // Ask patches the client's response.create: it adds our tag, and our tools beside those that it brings. An out-of-band
 // one gets only the client's tools, as our calls in it could not be answered.
-func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
+func (m *Filter) Ask(event []byte) (patched []byte, tag string) {
 	r := gjson.GetBytes(event, "response")
 	m.asks++
 	tag = tagClient + strconv.Itoa(m.asks)
@@ -67,7 +67,7 @@ func (m *Mask) Ask(event []byte) (patched []byte, tag string) {
 }
 
 // askTools adds our tools to those that an ask brings, or sets only the client's if ours must not be called in it.
-func (m *Mask) askTools(event []byte, r gjson.Result, tag string) []byte {
+func (m *Filter) askTools(event []byte, r gjson.Result, tag string) []byte {
 	s := &m.session
 	if s.transcriptionOnly {
 		return event

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"encoding/json"
@@ -95,7 +95,7 @@ func TestClashWhileAnUpdateIsOnItsWay(t *testing.T) {
 		{"theirs stays, ours is called", []string{theirs}, theirs, "switchboard_codex", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newOpenMask()
+			m := newOpenFilter()
 			for _, event := range c.before {
 				m.client(event)
 				m.model(ack)
@@ -116,7 +116,7 @@ func TestClashWhileAnUpdateIsOnItsWay(t *testing.T) {
 // A response may bring tools of its own: there, too, the client's tool keeps its name, and calls by that name are the
 // client's.
 func TestClashInOneResponse(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	ask := m.create(`{"type":"response.create","response":{"tools":[{"type":"function","name":"codex"}]}}`)
 	if names := toolNames(ask, "response.tools"); names != `["codex","switchboard_`+allTools[1:]+"]" {
 		t.Errorf("tools %s", names)
@@ -150,7 +150,7 @@ func TestClashInAResponseThatNeverBegan(t *testing.T) {
 		{"without tools", `{}`, "codex", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newOpenMask()
+			m := newOpenFilter()
 			tag := gjson.Get(m.create(`{"type":"response.create","response":`+c.ask+`}`), "response.metadata.sb").String()
 			shown := m.model(done("r1", tag, "cancelled", callItem("i1", "c1", c.call, "completed")))
 			if hidden := !strings.Contains(shown, "i1"); hidden != c.hidden {

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"bytes"
@@ -30,28 +30,28 @@ const freshSession = `{"type":"session.created","event_id":"e0","session":{"type
 	`"audio":{"input":{"transcription":null,"turn_detection":{"type":"server_vad","create_response":true}},` +
 	`"output":{"format":{"type":"audio/pcm","rate":24000}}}}}`
 
-func newTestMask() *Mask {
+func newTestFilter() *Filter {
 	return New(events.NewNames(), slices.Clone(ourTools), handoff.Guide{Whole: guide})
 }
 
-// newOpenMask is a mask past the beginning of the session, its updates acknowledged.
-func newOpenMask() *Mask {
-	m := newTestMask()
+// newOpenFilter is a filter past the beginning of the session, its updates acknowledged.
+func newOpenFilter() *Filter {
+	m := newTestFilter()
 	for range m.session.begin([]byte(freshSession), m.ids) {
 		m.session.show([]byte(`{"type":"session.updated"}`))
 	}
 	return m
 }
 
-func (m *Mask) client(event string) Decision {
+func (m *Filter) client(event string) Decision {
 	return m.FromClient(events.PeekType([]byte(event)), []byte(event))
 }
-func (m *Mask) model(event string) string {
+func (m *Filter) model(event string) string {
 	shown, _ := m.FromModel(events.PeekType([]byte(event)), []byte(event))
 	return string(bytes.Join(shown, nil))
 }
-func (m *Mask) create(event string) string { e, _ := m.Ask([]byte(event)); return string(e) }
-func toolNames(event, path string) string  { return gjson.Get(event, path+".#.name").String() }
+func (m *Filter) create(event string) string { e, _ := m.Ask([]byte(event)); return string(e) }
+func toolNames(event, path string) string    { return gjson.Get(event, path+".#.name").String() }
 
 // allTools names our tools as a part of a JSON list. Set once.
 var allTools = func() string {
@@ -80,7 +80,7 @@ func TestToolsOfTheSession(t *testing.T) {
 		{"a model", `{"type":"realtime","tools":[],"model":"gpt-other"}`, "[" + allTools + "]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newOpenMask()
+			m := newOpenFilter()
 			got := string(m.client(`{"type":"session.update","event_id":"x","session":` + c.session + `}`).Forward)
 			if names := toolNames(got, "session.tools"); names != c.want {
 				t.Errorf("tools %s, want %s", names, c.want)
@@ -93,7 +93,7 @@ func TestToolsOfTheSession(t *testing.T) {
 }
 
 func TestToolsComeBackAfterForce(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	m.client(`{"type":"session.update","session":{"tools":[{"name":"weather"}],"tool_choice":"required"}}`)
 	m.model(`{"type":"session.updated","session":{}}`)
 	got := string(m.client(`{"type":"session.update","session":{"tool_choice":"auto"}}`).Forward)
@@ -103,7 +103,7 @@ func TestToolsComeBackAfterForce(t *testing.T) {
 }
 
 func TestClientsOwnToolIsTheirs(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	m.client(`{"type":"session.update","session":{"tools":[{"type":"function","name":"codex"}]}}`)
 	echo := m.model(`{"type":"session.updated","session":{"tools":[{"type":"function","name":"codex"},` +
 		`{"type":"function","name":"list_servers"}]}}`)
@@ -125,7 +125,7 @@ func TestClientsOwnToolIsTheirs(t *testing.T) {
 // TestRenamedTools holds what the model reads of a tool of ours whose name the client uses: its other name, in the
 // tools and in our instructions, for as long as the client's stands.
 func TestRenamedTools(t *testing.T) {
-	m := newTestMask()
+	m := newTestFilter()
 	m.client(`{"type":"session.update","session":{"type":"realtime","tools":[{"type":"function","name":"codex"},` +
 		`{"type":"function","name":"status"},{"type":"function","name":"switchboard_status"}]}}`)
 	first := string(m.session.begin([]byte(freshSession), m.ids)[0])
@@ -159,7 +159,7 @@ func TestRenamedTools(t *testing.T) {
 }
 
 func TestUnknownFieldsAndNullsSurvive(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	got := string(m.client(`{"type":"session.update","event_id":"e","future":{"a":1.50},"session":{"type":"realtime",` +
 		`"tools":[{"type":"function","name":"w","strict":null}],"audio":{"input":{"turn_detection":null,` +
 		`"noise_reduction":null}},"prompt":null,"x":[null, 1e3]}}`).Forward)
@@ -188,7 +188,7 @@ func TestToolsOfAResponse(t *testing.T) {
 		{"out of band with tools", "", `{"conversation":"none","tools":[{"type":"function","name":"w"}]}`, `["w"]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newOpenMask()
+			m := newOpenFilter()
 			if c.before != "" {
 				m.client(`{"type":"session.update","session":` + c.before + `}`)
 			}
@@ -201,7 +201,7 @@ func TestToolsOfAResponse(t *testing.T) {
 }
 
 func TestPreviousItemIsVisible(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	added := func(id, previous, item string) string {
 		return fmt.Sprintf(`{"type":"conversation.item.added","previous_item_id":%s,"item":{"id":%q,%s}}`, previous, id, item)
 	}
@@ -225,7 +225,7 @@ func TestPreviousItemIsVisible(t *testing.T) {
 			t.Errorf("%s: after %s", event, got)
 		}
 	}
-	first := newOpenMask()
+	first := newOpenFilter()
 	first.model(began("r1", "")) // it may tell of the item before it tells of the output
 	first.model(added("k1", "null", `"type":"function_call","call_id":"c1","name":"codex"`))
 	if got := gjson.Get(first.model(added("u1", `"k1"`, user)), "previous_item_id").Raw; got != "null" {
@@ -238,7 +238,7 @@ func TestPreviousItemIsVisible(t *testing.T) {
 }
 
 func TestHiddenItemsAreNotThere(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	m.model(itemDone("r1", callItem("k1", "c1", "codex", "completed")))
 	for _, kind := range []string{events.TypeItemRetrieve, events.TypeItemDelete, events.TypeItemTruncate} {
 		v := m.client(`{"type":"` + kind + `","event_id":"mine","item_id":"k1"}`)
@@ -259,7 +259,7 @@ func TestHiddenItemsAreNotThere(t *testing.T) {
 }
 
 func TestMixedResponse(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	m.model(began("r1", ""))
 	message := `{"id":"m1","type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`
 	got := m.model(done("r1", "", "completed", message, callItem("k1", "c1", "codex", "completed"),
@@ -276,7 +276,7 @@ func TestMixedResponse(t *testing.T) {
 }
 
 func TestTranscriptionGoesWithTheClients(t *testing.T) {
-	m := newTestMask()
+	m := newTestFilter()
 	own := strings.Replace(freshSession, `"transcription":null`, `"transcription":{"model":"whisper-1"}`, 1)
 	if got := len(m.session.begin([]byte(own), m.ids)); got != 1 {
 		t.Errorf("%d updates", got)
@@ -299,7 +299,7 @@ func TestTranscriptionGoesWithTheClients(t *testing.T) {
 func TestWordsOfTheCallerAreNotInItems(t *testing.T) {
 	const said = `{"id":"u1","type":"message","role":"user","content":[{"type":"input_text","text":"look"},` +
 		`{"type":"input_audio","transcript":"hi"}]}`
-	m := newOpenMask()
+	m := newOpenFilter()
 	for _, kind := range []string{events.TypeItemAdded, events.TypeItemCreated, events.TypeItemDone,
 		"conversation.item.retrieved"} {
 		event := `{"type":"` + kind + `","item":` + said + `}`
@@ -324,7 +324,7 @@ func TestWordsOfTheCallerAreNotInItems(t *testing.T) {
 }
 
 func TestModelThatCannotTranscribe(t *testing.T) {
-	m := newTestMask()
+	m := newTestFilter()
 	m.session.begin([]byte(freshSession), m.ids)
 	early := `{"type":"session.update","event_id":"early","session":{"type":"realtime","audio":{"input":{}}}}`
 	if got := m.client(early).Forward; string(got) == early {
@@ -349,7 +349,7 @@ func TestModelThatCannotTranscribe(t *testing.T) {
 }
 
 func TestRefusedUpdateIsForgotten(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	m.client(`{"type":"session.update","event_id":"bad","session":{"tools":[{"name":"codex"}],"tool_choice":"required"}}`)
 	m.session.reject("bad", gjson.Result{}, m.ids)
 	if names := fmt.Sprintf("%q", m.session.now.ours); names != strings.ReplaceAll("["+allTools+"]", ",", " ") {
@@ -366,7 +366,7 @@ func TestModelThatLeavesTooMuchOpen(t *testing.T) {
 		"responses": func(i int) string { return began(fmt.Sprintf("id_%010d", i), "") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, i := newTestMask(), 0
+			m, i := newTestFilter(), 0
 			m.session.now.ours = []string{"codex"}
 			for ; i < 100_000 && !m.Full(); i++ {
 				m.model(event(i))

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"slices"
@@ -51,7 +51,7 @@ func names(tools string) map[string]bool {
 }
 
 // Requested returns the tool of ours that an item calls; false: the call is not ours.
-func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
+func (m *Filter) Requested(it events.Item) (handoff.Tool, bool) {
 	if it.Kind != events.ItemCall || !m.items.calls[it.CallID] {
 		return handoff.Tool{}, false
 	}
@@ -59,7 +59,7 @@ func (m *Mask) Requested(it events.Item) (handoff.Tool, bool) {
 }
 
 // Transcribes reports whether the caller's speech is transcribed, as far as is known.
-func (m *Mask) Transcribes() bool {
+func (m *Filter) Transcribes() bool {
 	return m.session.now.transcriptionOn || m.session.now.ourTranscription
 }
 

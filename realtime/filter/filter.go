@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ import (
 // maxOpen bounds the responses that have begun or were asked for, and are not done.
 const maxOpen = 1024
 
-// A Mask is the mask of one call. It may be used from one goroutine at a time.
-type Mask struct {
+// A Filter is the filter of one call. It may be used from one goroutine at a time.
+type Filter struct {
 	session // has methods of its own for the call (state.go)
 
 	ids             *events.Names
@@ -30,9 +30,9 @@ type Mask struct {
 	resentItems     map[string]bool     // items sent again to a new session, until it confirms them
 }
 
-// New returns a mask that gives the model these tools, and the guide to them. Our events get their ids from ids.
-func New(ids *events.Names, tools []handoff.Tool, guide handoff.Guide) *Mask {
-	return &Mask{
+// New returns a filter that gives the model these tools, and the guide to them. Our events get their ids from ids.
+func New(ids *events.Names, tools []handoff.Tool, guide handoff.Guide) *Filter {
+	return &Filter{
 		ids: ids, items: newItems(), session: session{
 			additions: additions{tools: tools, guide: guide.Whole, added: guide.Added}, merged: unique.Make(""),
 		},
@@ -43,16 +43,16 @@ func New(ids *events.Names, tools []handoff.Tool, guide handoff.Guide) *Mask {
 
 // Full reports whether too many responses are open, or too much is hidden, for one call. Hidden items cannot be
 // forgotten, since the client must never see them.
-func (m *Mask) Full() bool {
+func (m *Filter) Full() bool {
 	open := len(m.toolsOfResponse) + len(m.outOfBand) + len(m.toolsOfAsk) + len(m.displaced)
 	return m.items.bytes > maxHidden || open > maxOpen
 }
 
 // Current returns the newest response of the default conversation, or "".
-func (m *Mask) Current() string { return m.current }
+func (m *Filter) Current() string { return m.current }
 
 // Hide hides an item from the client that we are about to put into the conversation.
-func (m *Mask) Hide(item string) { m.items.hide(item) }
+func (m *Filter) Hide(item string) { m.items.hide(item) }
 
 // A Decision is what to do with an event of the client.
 type Decision struct {
@@ -63,7 +63,7 @@ type Decision struct {
 }
 
 // FromClient decides about an event of the client. It is given all but response.create and sound.
-func (m *Mask) FromClient(kind string, event []byte) Decision {
+func (m *Filter) FromClient(kind string, event []byte) Decision {
 	switch kind {
 	case events.TypeSessionUpdate:
 		if gjson.GetBytes(event, "session.type").String() == "transcription" && !m.session.transcriptionOnly {
@@ -101,20 +101,20 @@ func (m *Mask) FromClient(kind string, event []byte) Decision {
 }
 
 // refusal returns the error that refuses an event of the client.
-func (m *Mask) refusal(event []byte, f events.Fault) []byte {
+func (m *Filter) refusal(event []byte, f events.Fault) []byte {
 	f.Kind, f.EventID = "invalid_request_error", gjson.GetBytes(event, "event_id").String()
 	return events.Error(m.ids.Next(), f)
 }
 
 // Formats returns the session.update for the audio formats of the client's leg. The client did not make it, and does
 // not see its effect.
-func (m *Mask) Formats(event []byte) []byte { return m.changeFor(event, byLeg) }
+func (m *Filter) Formats(event []byte) []byte { return m.changeFor(event, byLeg) }
 
 // Opening returns the session.update that the client's session begins with. The client sees its effect in
 // session.created, which waits for its answer.
-func (m *Mask) Opening(event []byte) []byte { return m.changeFor(event, byOffer) }
+func (m *Filter) Opening(event []byte) []byte { return m.changeFor(event, byOffer) }
 
-func (m *Mask) changeFor(event []byte, by author) []byte {
+func (m *Filter) changeFor(event []byte, by author) []byte {
 	id := gjson.GetBytes(event, "event_id").String()
 	if id == "" {
 		id = m.ids.Next()
@@ -126,11 +126,11 @@ func (m *Mask) changeFor(event []byte, by author) []byte {
 }
 
 // Release returns the session.created that still waits for the opening update; nil: none does.
-func (m *Mask) Release() []byte { return m.session.release() }
+func (m *Filter) Release() []byte { return m.session.release() }
 
 // FromModel returns what the client sees of a model's event, and our updates for the model when its session begins. It
 // is given all events in order, but sound and errors.
-func (m *Mask) FromModel(kind string, event []byte) (shown, updates [][]byte) {
+func (m *Filter) FromModel(kind string, event []byte) (shown, updates [][]byte) {
 	switch kind {
 	case events.TypeSessionCreated: // nothing of ours is in it yet
 		updates = m.session.begin(event, m.ids)
@@ -161,7 +161,7 @@ type Refusal struct {
 
 // Refused handles an error of the model that names the event with this id, or none (""). False: it is not about a
 // session update.
-func (m *Mask) Refused(id string, event []byte) (Refusal, bool) {
+func (m *Filter) Refused(id string, event []byte) (Refusal, bool) {
 	refused, again := m.session.reject(id, gjson.GetBytes(event, "error"), m.ids)
 	if refused == nil {
 		return Refusal{}, false
@@ -182,7 +182,7 @@ func (m *Mask) Refused(id string, event []byte) (Refusal, bool) {
 	return r, true
 }
 
-func (m *Mask) show(kind string, event []byte) []byte {
+func (m *Filter) show(kind string, event []byte) []byte {
 	switch kind {
 	case events.TypeCreated, events.TypeDone:
 		return m.response(kind, event)
@@ -208,7 +208,7 @@ func (m *Mask) show(kind string, event []byte) []byte {
 }
 
 // item returns what the client sees of an event about an item of the conversation.
-func (m *Mask) item(kind string, event []byte) []byte {
+func (m *Filter) item(kind string, event []byte) []byte {
 	it := events.ReadItem(gjson.GetBytes(event, "item"))
 	if kind != events.TypeItemRetrieved && m.resentItems[it.ID] { // the client has seen the item, or must not
 		m.items.place(it.ID, gjson.GetBytes(event, "previous_item_id"))
@@ -229,7 +229,7 @@ func (m *Mask) item(kind string, event []byte) []byte {
 }
 
 // removeTranscript removes the caller's transcript from an item if only our transcription put it there.
-func (m *Mask) removeTranscript(event []byte) []byte {
+func (m *Filter) removeTranscript(event []byte) []byte {
 	if !m.session.now.ourTranscription {
 		return event
 	}
@@ -243,7 +243,7 @@ func (m *Mask) removeTranscript(event []byte) []byte {
 
 // claim reports whether an item in the output of a response is ours, and hides it then. Only function calls in an
 // output are requests: others in the conversation may be history that a client gave.
-func (m *Mask) claim(it events.Item, response string) bool {
+func (m *Filter) claim(it events.Item, response string) bool {
 	ours := m.items.hidden[it.ID]
 	if it.Kind == events.ItemCall && (ours || slices.Contains(m.tools(response), it.Name)) {
 		ours = true
@@ -257,7 +257,7 @@ func (m *Mask) claim(it events.Item, response string) bool {
 
 // inConversation reports whether an item in an event that names no response is to be hidden, and hides it then. Some
 // servers first report a request in such an event, while its response runs.
-func (m *Mask) inConversation(it events.Item) bool {
+func (m *Filter) inConversation(it events.Item) bool {
 	ours := m.items.hidden[it.ID]
 	switch it.Kind {
 	case events.ItemCall:
@@ -273,7 +273,7 @@ func (m *Mask) inConversation(it events.Item) bool {
 }
 
 // tools returns the names of our tools in a response.
-func (m *Mask) tools(response string) []string {
+func (m *Filter) tools(response string) []string {
 	if m.outOfBand[response] {
 		return nil
 	}
@@ -284,7 +284,7 @@ func (m *Mask) tools(response string) []string {
 }
 
 // response returns response.created and response.done without our tag, tools, instructions and items.
-func (m *Mask) response(kind string, event []byte) []byte {
+func (m *Filter) response(kind string, event []byte) []byte {
 	r := gjson.GetBytes(event, "response")
 	id, tag := r.Get("id").String(), events.TagOf(r)
 	aside := Aside(tag) || events.OutOfBand(r)
@@ -302,7 +302,7 @@ func (m *Mask) response(kind string, event []byte) []byte {
 	for _, raw := range r.Get("output").Array() {
 		m.claim(events.ReadItem(raw), id)
 	}
-	if output, dropped := m.items.filter(r.Get("output")); dropped {
+	if output, dropped := m.items.withoutHidden(r.Get("output")); dropped {
 		event = events.Set(event, "response.output", output)
 	}
 	if taken, exchanged := m.displaced[tag]; exchanged { // restore the client's metadata
@@ -333,14 +333,14 @@ func (m *Mask) response(kind string, event []byte) []byte {
 
 // Answers notes, before a response without a tag begins, which ask it probably answers. It may be called for several
 // responses of one ask, until the ask is forgotten.
-func (m *Mask) Answers(response, tag string) {
+func (m *Filter) Answers(response, tag string) {
 	if ours, special := m.toolsOfAsk[tag]; special {
 		m.toolsOfResponse[response] = ours
 	}
 }
 
 // begin notes the beginning of a response of the conversation.
-func (m *Mask) begin(id, tag string) {
+func (m *Filter) begin(id, tag string) {
 	m.current = id
 	if _, known := m.toolsOfResponse[id]; known && tag == "" {
 		return

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ func sixteen(less int) string {
 }
 
 func TestTagsOfResponses(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	for event, want := range map[string]string{
 		`{"type":"response.create"}`:                                             `"sb":`,
 		`{"type":"response.create","response":null}`:                             `"sb":`,
@@ -44,7 +44,7 @@ func TestTagsOfResponses(t *testing.T) {
 // Of a client that fills a response's metadata none is lost, although our tag is among it on the way.
 func TestFullMetadata(t *testing.T) {
 	for _, conversation := range []string{"auto", "none"} {
-		m := newOpenMask()
+		m := newOpenFilter()
 		var tags []string
 		for range 2 {
 			event, tag := m.Ask([]byte(`{"type":"response.create","response":{"conversation":"` + conversation +
@@ -69,7 +69,7 @@ func TestFullMetadata(t *testing.T) {
 
 // A client's model in an update is not the running session's to change: the rest of the update counts.
 func TestModelOfAnUpdate(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	got := string(m.client(`{"type":"session.update","event_id":"e","session":{"type":"realtime","model":"gpt-other",` +
 		`"speed":1.5}}`).Forward)
 	if want := `{"type":"session.update","event_id":"e","session":{"type":"realtime","speed":1.5}}`; got != want {
@@ -79,7 +79,7 @@ func TestModelOfAnUpdate(t *testing.T) {
 
 // A conversation does not become a transcription behind the client's back, nor the other way round.
 func TestTranscriptionSessionIsRefused(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	const update = `{"type":"session.update","event_id":"e","session":{"type":"transcription","tools":[]}}`
 	v := m.client(update)
 	if fault := gjson.GetBytes(v.Reply, "error"); v.Forward != nil || fault.Get("param").String() != "session.type" ||
@@ -89,7 +89,7 @@ func TestTranscriptionSessionIsRefused(t *testing.T) {
 	if m.TranscriptionOnly() || !m.Confirmed() {
 		t.Error("the session is another")
 	}
-	only := newTestMask()
+	only := newTestFilter()
 	only.model(strings.Replace(freshSession, `"type":"realtime"`, `"type":"transcription"`, 1))
 	if v := only.client(update); string(v.Forward) != update {
 		t.Errorf("%s, %s", v.Forward, v.Reply)
@@ -99,7 +99,7 @@ func TestTranscriptionSessionIsRefused(t *testing.T) {
 // A client that has its caller's speech not transcribed has it so, and is not billed for it, where no tool of ours acts
 // on what the caller said.
 func TestTranscriptionStaysOff(t *testing.T) {
-	m := newOpenMask()
+	m := newOpenFilter()
 	const off = `{"type":"session.update","event_id":"e","session":{"type":"realtime",` +
 		`"audio":{"input":{"transcription":null}}}}`
 	if got := string(m.client(off).Forward); got != off {
@@ -110,7 +110,7 @@ func TestTranscriptionStaysOff(t *testing.T) {
 	if got := string(m.client(more).Forward); got != more {
 		t.Errorf("then %s", got)
 	}
-	early := newTestMask()
+	early := newTestFilter()
 	if got := string(early.client(off).Forward); got != off {
 		t.Errorf("sent %s", got)
 	}
@@ -126,20 +126,20 @@ func TestTranscriptionStaysOff(t *testing.T) {
 // A stored prompt instructs the model: it gets our tools and not our instructions.
 func TestStoredPrompt(t *testing.T) {
 	const prompt = `{"type":"session.update","session":{"type":"realtime","prompt":{"id":"pmpt_1"}}}`
-	early := newTestMask()
+	early := newTestFilter()
 	early.client(prompt)
 	_, updates := early.FromModel("session.created", []byte(freshSession))
 	if first := string(updates[0]); gjson.Get(first, "session.instructions").Exists() ||
 		toolNames(first, "session.tools") != "["+allTools+"]" {
 		t.Errorf("ours are %s", first)
 	}
-	stored := newTestMask()
+	stored := newTestFilter()
 	_, updates = stored.FromModel("session.created",
 		[]byte(strings.Replace(freshSession, `"tools":[]`, `"tools":[],"prompt":{"id":"pmpt_1"}`, 1)))
 	if first := string(updates[0]); gjson.Get(first, "session.instructions").Exists() {
 		t.Errorf("ours are %s", first)
 	}
-	late := newOpenMask()
+	late := newOpenFilter()
 	if got := string(late.client(prompt).Forward); gjson.Get(got, "session.instructions").String() != "be nice" {
 		t.Errorf("ours stay: %s", got)
 	}

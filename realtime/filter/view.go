@@ -1,4 +1,4 @@
-package mask
+package filter
 
 // A view holds the fields of a session in which the client's settings and the model's differ.
 type view struct {

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 // Renew handles the session.created of another session of the model, which replaces the one before. It returns the
 // updates that set it in the same way: one with everything in force, and those that were not answered. The client sees
 // nothing of this.
-func (m *Mask) Renew(event []byte) (updates [][]byte) {
+func (m *Filter) Renew(event []byte) (updates [][]byte) {
 	s := &m.session
 	var waiting []update
 	for _, u := range s.updates {
@@ -39,13 +39,13 @@ func (m *Mask) Renew(event []byte) (updates [][]byte) {
 }
 
 // Resent notes that an item of the conversation is sent again to a new session. The client does not see its events.
-func (m *Mask) Resent(item string) { m.resentItems[item] = true }
+func (m *Filter) Resent(item string) { m.resentItems[item] = true }
 
 // ResentRefused notes that the new session refused such an item.
-func (m *Mask) ResentRefused(item string) { delete(m.resentItems, item) }
+func (m *Filter) ResentRefused(item string) { delete(m.resentItems, item) }
 
 // Deleted notes that the client was told of the deletion of an item which the model does not have.
-func (m *Mask) Deleted(item string) { m.items.remove(item) }
+func (m *Filter) Deleted(item string) { m.items.remove(item) }
 
 // confirm notes that an update is in force.
 func (s *session) confirm(u update) {

@@ -1,4 +1,4 @@
-package mask
+package filter
 
 import (
 	"runtime"
@@ -7,7 +7,7 @@ import (
 
 // BenchmarkSession is the beginning of a session whose model answers our updates, and what a call keeps of it.
 func BenchmarkSession(b *testing.B) {
-	var kept []*Mask
+	var kept []*Filter
 	heap := func() float64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -17,7 +17,7 @@ func BenchmarkSession(b *testing.B) {
 	before := heap()
 	b.ReportAllocs()
 	for b.Loop() {
-		kept = append(kept, newOpenMask())
+		kept = append(kept, newOpenFilter())
 	}
 	b.ReportMetric((heap()-before)/float64(b.N), "kept-B/op")
 	runtime.KeepAlive(kept)
