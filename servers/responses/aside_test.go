@@ -49,10 +49,8 @@ func TestNothingIsLeftAside(t *testing.T) {
 		a, err := conn.CreateEphemeral(t.Context(), "")
 		must(t, err)
 		if runs {
-			if _, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "1",
-				Input: handoff.TextInput(serverstest.PromptWait)}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := a.Agent.Start(t.Context(), handoff.Turn{ID: "1", Input: handoff.TextInput(serverstest.PromptWait)})
+			must(t, err)
 		}
 		must(t, a.Agent.Close())
 		there := func() bool {

@@ -14,11 +14,11 @@ import (
 // A hub publishes the updates of a running turn to its followers. A new follower first gets the items so far.
 type hub struct {
 	mu        sync.Mutex
-	reducer   turns.Reducer    // Guarded by mu, like all below
-	doneItems []handoff.Update // the ItemDone of each finished item
-	open      []handoff.Item   // begun and not finished
-	used      handoff.Update   // the newest Usage; nil for none
-	end       handoff.Update   // the TurnEnded; nil while the turn runs
+	reducer   turns.Reducer      // Guarded by mu, like all below
+	doneItems []handoff.ItemDone // of each finished item
+	open      []handoff.Item     // begun and not finished
+	used      handoff.Update     // the newest Usage; nil for none
+	end       handoff.Update     // the TurnEnded; nil while the turn runs
 	questions map[handoff.QuestionID]*pendingQuestion
 	followers map[*follower]bool
 }
@@ -90,7 +90,14 @@ func (h *hub) follow(connection string) *follower {
 	defer h.mu.Unlock()
 	h.publish(h.reducer.Begin()...)
 	f.put(handoff.Started{Turn: h.reducer.Turn()})
-	for _, u := range h.doneItems {
+	done := slices.Clone(h.doneItems[max(0, len(h.doneItems)-turns.HardUpdates/2):])
+	room := 4 * turns.SoftBytes // for what they printed: else the buffer would have none for the oldest
+	for i := range slices.Backward(done) {
+		if room -= len(done[i].Item.Output); room < 0 {
+			done[i].Item.Output = ""
+		}
+	}
+	for _, u := range done {
 		f.put(u)
 	}
 	if h.used != nil {

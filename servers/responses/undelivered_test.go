@@ -140,9 +140,8 @@ func killedSteersComeBack(t *testing.T, store threads.Store, blind bool) {
 	}
 	link, err := l.rig.dial(t.Context())
 	must(t, err)
-	if l.Attached, err = link.Conn.Attach(t.Context(), l.Target.Thread); err != nil {
-		t.Fatal(err)
-	}
+	l.Attached, err = link.Conn.Attach(t.Context(), l.Target.Thread)
+	must(t, err)
 	l.handedBack(handoff.TurnInterrupted, "!:call_1 u:go on")
 	if turn := l.record().Turns[0]; len(turn.Steers) > 0 || strings.Join(turn.Unheard, " ") != "first second" {
 		t.Errorf("%+v", turn)
