@@ -26,12 +26,14 @@ func guard(step time.Duration, revoked func() error, end func(*handoff.Error)) (
 		default: // it was stopped
 			return
 		}
-		if err := revoked(); err != nil {
+		err := revoked()
+		if err != nil {
 			end(handoff.AsError(err))
-		} else {
-			timer.Reset(step)
 		}
 		<-asking
+		if err == nil {
+			timer.Reset(step) // after stop, the timer finds the token taken
+		}
 	})
 	timer.Reset(step) // not before timer is set
 	return func() {

@@ -51,8 +51,10 @@ func changeKeys(
 	}
 	ctx, cancel := context.WithTimeout(ctx, controlWithin)
 	defer cancel()
-	if err := asNotRunning(hereClient(state, "").ReadKeys(ctx)); !errors.Is(err, errNotRunning) {
-		return err
+	err = asNotRunning(hereClient(state, "").ReadKeys(ctx))
+	if err == nil || errors.Is(err, errNotRunning) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("that is done, but whether the Switchboard that runs knows it is not known: %w; `switchboard reload` "+
+		"has it read the keys", err)
 }

@@ -131,6 +131,19 @@ func TestRevokedStaysRevoked(t *testing.T) {
 	})
 }
 
+// TestReloadOfTheSame: settings that are read again without a change need no restart, also with a simulated voice.
+func TestReloadOfTheSame(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(p *plan) {
+		own := p.settings
+		p.Again = func() (*settings, error) { next := own; return &next, nil }
+	})
+	if status, body := r.ask(http.MethodPost, "/fleet/settings/reload", ""); status != http.StatusOK ||
+		strings.Contains(string(body), "model") {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
 // TestReload: machines, keys and limits take effect in a service that runs, in a call that is older than they are, and
 // what is under way goes on to its outcome, once. What is wrong is refused whole, with its place.
 func TestReload(t *testing.T) {

@@ -121,7 +121,8 @@ func (s *service) grantAgain(ctx context.Context, by string, c handoff.Caller) (
 func newService(ctx context.Context, p plan, log *zap.Logger) (*service, error) {
 	s := &service{machineLog: newMachineLog(), plan: p}
 	s.log = log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewTee(c, s.machineLog) }))
-	s.settings = &reloading{load: p.Again, initial: &s.plan.settings, current: &s.plan.settings, setKeys: s.setKeys}
+	own := p.settings // a simulated voice model changes those of the plan
+	s.settings = &reloading{load: p.Again, initial: &own, current: &own, setKeys: s.setKeys}
 	s.counted = []metrics.Source{thisBuild()}
 	for _, step := range []func(context.Context) error{
 		s.openStorage, s.makeMachines, s.makeWork, s.makeFronts, s.makeEdge, s.orderStages,
@@ -291,7 +292,7 @@ func (s *service) run(ctx context.Context) error {
 	return err
 }
 
-// closes has close close a part. What has closed it already has logged why.
+// closes has close close a part. A listener that its server has closed already is no error.
 func (s *service) closes(name string, part io.Closer) {
 	s.closers = append(s.closers, func() {
 		if err := part.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

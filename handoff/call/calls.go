@@ -122,7 +122,13 @@ func (s *serving) end() {
 	s.hangUp()
 	s.judgeTimer.Stop()
 	s.wakeTimer.Stop()
+	for len(s.behind) > 0 { // what was asked for is done, though nobody gets the answers
+		s.carrying.Wait()
+		s.stopping = 0
+		s.performBehind()
+	}
 	s.cancel()
+	s.carrying.Wait()
 	s.background.Wait()
 }
 

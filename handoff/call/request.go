@@ -48,21 +48,25 @@ func (s *serving) request(req handoff.FunctionCall) {
 	}
 }
 
-// inOrder performs a function call, but after a stop that came before it: else that stop would find the work that this
-// call gives ("stop that, run the linter instead"), or the words would go into the turn that is to be stopped.
+// inOrder performs a function call, but what changes something only after the stops that came before it: else these
+// would find the work that it gives ("stop that, run the linter instead"), or its words would go into the turn that is
+// to be stopped. A stop waits for the caller's words if they said them while somebody spoke.
 func (s *serving) inOrder(req handoff.FunctionCall, tool tools.Tool, args tools.Arguments) {
 	do := func() { s.perform(req, tool, args) }
 	switch {
 	case tool.ReadOnly:
 		do()
-	case s.stopping && len(s.behind) < maxBehind:
-		s.behind = append(s.behind, func() { s.inOrder(req, tool, args) })
-	case tool.Name == tools.StopWork && !s.stopping && s.hearing.interrupting && s.hearing.untranscribed:
-		s.stopping, s.heldStop = true, do
+	case tool.Name == tools.StopWork && len(s.behind) == 0:
+		if !s.hearing.interrupting || !s.hearing.untranscribed || len(s.heldStops) == maxStops {
+			do()
+			return
+		}
+		s.heldStops = append(s.heldStops, do)
 		s.hearing.until = time.Now().Add(stopWait)
-		time.AfterFunc(stopWait, func() { s.box.post((*serving).stopDue) })
+		time.AfterFunc(stopWait, func() { s.box.post((*serving).stopsDue) })
+	case (len(s.heldStops) > 0 || s.stopping > 0) && len(s.behind) < maxBehind:
+		s.behind = append(s.behind, do)
 	default:
-		s.stopping = s.stopping || tool.Name == tools.StopWork
 		do()
 	}
 }
@@ -83,30 +87,40 @@ const (
 	// stopWait is how long a stop_work waits for the transcript of what the caller said while somebody spoke: a plain
 	// "stop" is meant for the voice, and stops no work. Without a transcript the work is stopped.
 	stopWait = 1500 * time.Millisecond
-	// maxBehind bounds the calls that wait for a stop; one more is performed at once.
+	// maxStops bounds the stops that wait; one more is carried out at once.
+	maxStops = 8
+	// maxBehind bounds the calls that wait for stops; one more is performed at once.
 	maxBehind = 8
 )
 
-// runStop carries out the stop that waits for the caller's words.
-func (s *serving) runStop() {
-	if do := s.heldStop; do != nil {
-		s.heldStop = nil
+// runStops carries out the stops that wait for the caller's words.
+func (s *serving) runStops() {
+	held := s.heldStops
+	s.heldStops = nil
+	for _, do := range held {
 		do()
 	}
+	s.performBehind()
 }
 
-// stopDue carries the waiting stop out, if no newer one waits for words that come later.
-func (s *serving) stopDue() {
+// stopsDue carries the waiting stops out, if no newer stop has postponed that.
+func (s *serving) stopsDue() {
 	if !time.Now().Before(s.hearing.until) {
-		s.runStop()
+		s.runStops()
 	}
 }
 
-// stopped performs what waits for the stop that was carried out.
+// stopped notes that a stop has been carried out.
 func (s *serving) stopped() {
-	behind := s.behind
-	s.stopping, s.behind = false, nil
-	for _, do := range behind {
+	s.stopping--
+	s.performBehind()
+}
+
+// performBehind performs the calls that waited for stops, as far as no stop is before them.
+func (s *serving) performBehind() {
+	for len(s.behind) > 0 && len(s.heldStops) == 0 && s.stopping == 0 {
+		do := s.behind[0]
+		s.behind = s.behind[1:]
 		do()
 	}
 }
@@ -117,15 +131,21 @@ func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.
 	switch {
 	case tool.Name == tools.StopWork && s.hearing.hushed:
 		s.answerPlainly(s.cfg.Attending.NextID(), req, wording.HushAnswer().Encode(), handoff.FloorNone)
-		s.stopped()
 	case tool.Slow: // it is finished also if the call ends
 		id := s.cfg.Attending.NextID()
-		s.inBackground(id, func() {
+		run := func() {
 			result, err := args.Do(s.lasting, s.backend(req.Asked), front, s.grant)
 			s.result(id, req, tool, result, err)
-			if tool.Name == tools.StopWork {
-				s.box.post((*serving).stopped)
-			}
+		}
+		if tool.Name != tools.StopWork {
+			s.inBackground(id, run)
+			return
+		}
+		s.stopping++
+		s.pace(speech.Lookup{ID: id})
+		s.carrying.Go(func() {
+			run()
+			s.box.post((*serving).stopped)
 		})
 	default:
 		result, err := args.Do(s.ctx, s.backend(req.Asked), front, s.grant)

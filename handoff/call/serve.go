@@ -29,6 +29,7 @@ type serving struct {
 	language wording.Language // Set once: of speech
 
 	background sync.WaitGroup  // goroutines beside the loop
+	carrying   sync.WaitGroup  // goroutines of stops that are carried out
 	ctx        context.Context // Set once: ends with the call
 	cancel     func()          // Set once: ends ctx
 	lasting    context.Context // Set once: for what is finished although the call has ended
@@ -48,8 +49,8 @@ type serving struct {
 	judgeTimer  *time.Timer             // Owned by the loop: the latest time at which the claims are judged again
 	wakeTimer   *time.Timer             // Owned by the loop: of the schedule
 	toldUnasked time.Time               // Owned by the loop: when a call that nobody asked for was refused last
-	stopping    bool                    // Owned by the loop: a stop waits for the caller's words, or is carried out
-	heldStop    func()                  // Owned by the loop: the stop that waits for the caller's words; nil: none
+	heldStops   []func()                // Owned by the loop: stops that wait for the caller's words, see [maxStops]
+	stopping    int                     // Owned by the loop: stops that are carried out now
 	behind      []func()                // Owned by the loop: the calls after a stop that change something
 
 	filled map[handoff.QuestionID][][]string // Owned by the loop: answers to the first fields of questions
@@ -129,7 +130,7 @@ func (s *serving) event(e handoff.VoiceEvent) {
 		s.hearing.untranscribed = s.hearing.untranscribed && e.Typed
 		s.hearing.hushed = s.hearing.interrupting && consent.Hush(e.Text)
 		s.pace(s.meaning(e))
-		s.runStop()
+		s.runStops()
 		s.judgeAll()
 		return
 	case handoff.Said:
@@ -199,8 +200,7 @@ func (s *serving) hangUp() {
 	for _, do := range s.box.end() {
 		do(s)
 	}
-	s.runStop() // a hang-up is no wish for quiet; nobody gets the answer
-	s.stopped() // what was asked for is done, though the stop may be under way
+	s.runStops() // a hang-up is no wish for quiet; nobody gets the answer
 	s.pace(handoff.CallEnded{})
 	s.spans.endAll()
 	s.leave()
@@ -252,7 +252,7 @@ type hearing struct {
 	spoke         time.Time // the newest beginning of anything they said
 	interrupting  bool      // the newest began while somebody spoke, or was typed into the speech
 	untranscribed bool      // the newest has no transcript yet
-	until         time.Time // how long heldStop waits for that transcript
+	until         time.Time // how long heldStops wait for that transcript
 	hushed        bool      // the newest only asked for quiet
 }
 

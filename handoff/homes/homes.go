@@ -50,7 +50,7 @@ const (
 	// once: one backend can name any number of callers.
 	maxHomes = 1000
 	awayFor  = 10 * time.Minute // how long an idle home is kept after its last use
-	// justUsed is the same when there are far too many homes: what has just been looked up is about to be used.
+	// justUsed is awayFor when there are far too many homes: what has just been looked up is about to be used.
 	justUsed = time.Second
 	// idleFor is the same where other instances could have the caller, however few homes there are.
 	idleFor = time.Minute

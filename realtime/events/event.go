@@ -235,21 +235,18 @@ const (
 // Sound returns the audio that an event carries after a key, in base64.
 func Sound(event []byte, key string) []byte {
 	_, rest, ok := bytes.Cut(event, []byte(key))
-	if !ok {
-		return nil
-	}
 	rest = bytes.TrimPrefix(rest, []byte(" "))
-	if len(rest) == 0 || rest[0] != '"' {
+	if ok && len(rest) > 0 && rest[0] == '"' {
+		sound, _, closed := bytes.Cut(rest[1:], []byte(`"`))
+		if closed && bytes.IndexByte(sound, '\\') < 0 {
+			return sound
+		}
+	}
+	if !gjson.ValidBytes(event) {
 		return nil
 	}
-	end := bytes.IndexByte(rest[1:], '"')
-	if end < 0 {
-		return nil
-	}
-	if sound := rest[1 : 1+end]; bytes.IndexByte(sound, '\\') < 0 {
-		return sound
-	}
-	return bytes.ReplaceAll(rest[1:1+end], []byte(`\/`), []byte(`/`)) // as PHP writes it
+	// Some encoders escape signs of base64, or put a space before the colon.
+	return []byte(gjson.GetBytes(event, strings.Trim(key, `":`)).String())
 }
 
 // SoundBytes returns how many bytes of audio there are in base64.

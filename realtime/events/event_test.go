@@ -41,13 +41,15 @@ func FuzzPeekType(f *testing.F) {
 
 func TestDeltaBytes(t *testing.T) {
 	for event, want := range map[string]int{
-		`{"type":"x","delta":"AAAA"}`: 3,
-		`{"delta": "AAA=","x":"y"}`:   2,
-		`{"delta":"AA=="}`:            1,
-		`{"delta":""}`:                0,
-		`{"delta":null}`:              0,
-		`{"type":"x"}`:                0,
-		`{"delta":"AAAA`:              0,
+		`{"type":"x","delta":"AAAA"}`:                    3,
+		`{"delta": "AAA=","x":"y"}`:                      2,
+		`{"delta":"AA=="}`:                               1,
+		`{"delta":""}`:                                   0,
+		`{"delta":null}`:                                 0,
+		`{"type":"x"}`:                                   0,
+		`{"delta":"AAAA`:                                 0,
+		`{"delta":"A\u002BAA"}`:                          3, // as System.Text.Json writes it
+		`{"delta" : "A\/A\u003d"}`:                       2,
 		`{"delta":"` + strings.Repeat("A", 12800) + `"}`: 9600,
 	} {
 		if got := SoundBytes(Sound([]byte(event), KeyDelta)); got != want {
