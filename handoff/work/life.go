@@ -57,7 +57,8 @@ func (s *State) close(h *Handoff) {
 		Record: h.brief(), Turn: h.run.Turn, Code: codeOf(h.Fault), Yielded: h.Outcome == "", Span: h.span,
 	}})
 	// What only its jobs needed is let go: pictures, context, the agent, the listener that asked.
-	h.run = Run{Target: s.target(h), Before: h.run.Before, Turn: h.run.Turn}
+	h.run = Run{Target: s.target(h), Before: h.run.Before, Turn: h.run.Turn,
+		Request: handoff.Request{Instead: h.run.Request.Instead}}
 	h.watch = watch{}
 }
 
