@@ -29,13 +29,13 @@ var rooms = []room{
 	{"realtime", 16521, 18891, "calls: the wire, the floor, the filter, WebRTC and its sound"},
 	{"servers/codex", 4954, 5664, "Codex app-servers"},
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
-	{"servers/joined", 6167, 3543, "machines that join: their keys, their gate, what shares their agents"},
+	{"servers/joined", 6185, 3657, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6450, 4865, "our own agent: its loop, its edits, its walls"},
-	{"servers", 9321, 5335, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
+	{"servers", 9327, 5361, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3890, 2829, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9678, 14425, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10768, 19641, "verbs, settings, doctor, and the tests of the whole service"},
+	{"cmd/switchboard", 10768, 19644, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.

@@ -36,6 +36,7 @@ type Child struct {
 	Command []string `yaml:"command"`
 	Env     []string `yaml:"env"`
 	Stderr  *os.File `yaml:"-"` // of the child; nil: its beginning is logged
+	Waits   bool     `yaml:"-"` // a child that does not read is waited for
 }
 
 // ByCommand returns the transport of a server that is a child process.
@@ -133,6 +134,7 @@ func (c *Child) start(end servers.End) (*child, error) {
 		Lines: NewLines(ours[1], ours[0]), cmd: cmd, stdin: ours[0], stdout: ours[1],
 		exited: make(chan struct{}), log: cmp.Or(end.Log, zap.NewNop()), died: end.Died, grace: cmp.Or(end.Grace, exitGrace),
 	}
+	running.waits = c.Waits
 	running.wg.Go(func() { running.drain(ours[2]) })
 	running.wg.Go(func() { running.reap(ours[1:]) })
 	return running, nil

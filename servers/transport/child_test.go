@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -235,5 +239,27 @@ func TestChildWithoutLog(t *testing.T) {
 	}
 	if err := wire.Close(); err != nil { // it has ended by then
 		t.Error(err)
+	}
+}
+
+// TestSlowReader: a peer that does not read counts as lost, unless it is to be waited for.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	for _, waits := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			near, far := net.Pipe()
+			s := NewLines(near, near)
+			s.waits = waits
+			var reader sync.WaitGroup
+			defer reader.Wait()
+			reader.Go(func() {
+				time.Sleep(time.Hour)
+				_, _ = io.Copy(io.Discard, far)
+			})
+			if err := s.Write([]byte("{}")); (err == nil) != waits {
+				t.Errorf("waits: %t, written: %v", waits, err)
+			}
+			_ = near.Close()
+		})
 	}
 }

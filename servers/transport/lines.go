@@ -17,13 +17,15 @@ import (
 	"switchboard/servers"
 )
 
-// writeTimeout bounds the write of one frame. A peer that does not read for so long counts as lost.
+// writeTimeout bounds the write of one frame. A peer that does not read for so long counts as lost, unless it is waited
+// for.
 const writeTimeout = 10 * time.Second
 
 // Lines carries frames as lines, as on the standard streams of a child.
 type Lines struct {
-	r *bufio.Reader // Owned by Read
-	w WriteDeadliner
+	r     *bufio.Reader // Owned by Read
+	w     WriteDeadliner
+	waits bool // Set once: a peer that does not read is waited for until the wire is closed
 }
 
 // A WriteDeadliner is a writer with a deadline.
@@ -64,8 +66,10 @@ func (s *Lines) Read() ([]byte, error) {
 
 // Write sends one line. It does not change the frame, which may also be sent to others.
 func (s *Lines) Write(frame []byte) error {
-	if err := s.w.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
+	if !s.waits {
+		if err := s.w.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+			return err
+		}
 	}
 	_, err := s.w.Write(append(slices.Clip(frame), '\n'))
 	return err

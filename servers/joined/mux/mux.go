@@ -18,8 +18,9 @@ import (
 
 // Times of an agent.
 const (
-	unusedFor = 24 * time.Hour   // after which it is ended, until it is needed again
-	endWithin = 10 * time.Second // from the end of its input to its being killed
+	unusedFor  = 24 * time.Hour  // after which it is ended, until it is needed again
+	stopWithin = time.Second     // to take the messages that stop its prompts, before the end of its input
+	endWithin  = 5 * time.Second // from the end of its input to SIGTERM, 2 s before SIGKILL
 )
 
 // maxClients bounds the connections. One more ends the oldest.
@@ -294,7 +295,7 @@ func (m *mux) endAgent(why string) {
 	stop := m.broker.stop()
 	m.forget(why)
 	m.work.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+		ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 		defer cancel()
 		for _, line := range stop {
 			_ = a.Write(ctx, line) // an agent that takes nothing is ended all the same

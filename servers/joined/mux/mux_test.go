@@ -364,3 +364,34 @@ func TestSilentPrompt(t *testing.T) {
 		})
 	}
 }
+
+// TestEndsInTime: the input of an agent that does not read ends soon after its mux is told to end. The rest of its time
+// is for the agent: the host kills only the mux.
+func TestEndsInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		clients, ended := make(pipes), make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = Serve(ctx, Config{Listener: clients, Log: zap.NewNop(), Start: func(func(string)) (servers.Wire, error) {
+				return transport.LinesOver(near), nil
+			}})
+		}()
+		conn, theirs := net.Pipe()
+		clients <- theirs
+		a := &attached{t, conn, bufio.NewScanner(conn)}
+		a.send(1, doInitialize)
+		bufio.NewScanner(far).Scan() // and it reads no more
+		_, _ = fmt.Fprintln(far, `{"id":1,"result":{}}`)
+		a.next()
+		a.about("s", doPrompt)
+		synctest.Wait()
+		began := time.Now()
+		cancel()
+		if <-ended; time.Since(began) > stopWithin {
+			t.Errorf("its input ends after %v", time.Since(began))
+		}
+	})
+}

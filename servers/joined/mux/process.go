@@ -46,7 +46,7 @@ func run(socket string, command []string) error {
 	}
 	log := zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(os.Stderr),
 		zap.InfoLevel))
-	child := transport.Child{Command: command, Stderr: os.Stderr}
+	child := transport.Child{Command: command, Stderr: os.Stderr, Waits: true}
 	return Serve(ctx, Config{Listener: l, Log: log, Start: func(died func(string)) (servers.Wire, error) {
 		return child.Open(ctx, servers.End{Passes: []string{"*"}, Grace: endWithin, Died: died, Log: log})
 	}})
