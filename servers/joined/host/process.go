@@ -26,7 +26,7 @@ import (
 // Times of an agent.
 const (
 	startWithin = 10 * time.Second // from its start to its socket
-	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a mux gives its agent ten
+	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a mux kills its agent after eight
 	killWithin  = 2 * time.Second  // from SIGKILL to its end
 	unusedFor   = 24 * time.Hour   // after which an app-server is ended
 )
@@ -76,6 +76,9 @@ func readRecord(dir, agent string) (r processRecord) {
 func (p *process) dial(ctx context.Context) (net.Conn, error) {
 	if err := p.awaken(); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	usually := p.setting.listens() && slices.Equal(p.setting.Command, usual()[0].Command)
 	if daemon := daemonSocket(); daemon != "" && usually {
@@ -135,6 +138,9 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 	defer free()
 	if conn, err := connect(ctx, p.socket); err == nil {
 		return conn, nil
+	}
+	if ctx.Err() != nil { // the agent may listen all the same
+		return nil, context.Cause(ctx)
 	}
 	if err := p.starts.Next(p.setting.Name); err != nil {
 		return nil, ended(fmt.Sprintf("%v, and %s tells more", err, p.logPath()))

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -327,5 +329,23 @@ func TestPipe(t *testing.T) {
 	must(t, <-ended)
 	if !p.listens() {
 		t.Error("the agent has ended with its client")
+	}
+}
+
+// TestTooLate: whoever waited for the agent until their time was over does not start a second one.
+func TestTooLate(t *testing.T) {
+	a, p := playing(t)
+	first := asked(t, a)
+	pid := readRecord(p.dir, "codex").PID
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) }) // it has ended, unless the test fails
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, dial := range []func(context.Context) (net.Conn, error){p.dial, p.start} {
+		if _, err := dial(over); !errors.Is(err, context.Canceled) {
+			t.Errorf("told %v", err)
+		}
+	}
+	if again := asked(t, a); again != first {
+		t.Errorf("it was started twice: %s and %s", first, again)
 	}
 }
