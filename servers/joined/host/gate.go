@@ -133,7 +133,8 @@ func (g *gate) fromService(data []byte) (m message, err error) {
 func (g *gate) judge(id, method string, all object) error {
 	rules, listed := calls[g.setting.Kind][method]
 	reads := slices.Contains(reading, method)
-	if !listed || g.apart && !reads || all["result"] != nil || all["error"] != nil {
+	unasked := id == "" && !slices.Contains(notes, method)
+	if !listed || unasked || g.apart && !reads || all["result"] != nil || all["error"] != nil {
 		return errMethod
 	}
 	var params object

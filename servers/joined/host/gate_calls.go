@@ -77,6 +77,9 @@ var calls = map[string]map[string]map[string]rule{
 // reading are the methods that a connection may call which only reads. Set once.
 var reading = []string{"initialize", "session/list", "session/load"}
 
+// notes are the methods that may be notifications: what begins work must be a request. Set once.
+var notes = []string{"initialized", "session/cancel"}
+
 // parts are the fields that a part of a prompt may have, by the agent's kind and the type of the part; nil: any. Other
 // parts and fields name files of this machine. Set once.
 var parts = map[string]map[string][]string{

@@ -197,6 +197,7 @@ func TestGateOfACP(t *testing.T) {
 	}
 	for _, row := range []judged{
 		{"a session", `{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`, as, nil},
+		{"a prompt without an id", `{"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`, "", errMethod},
 		{"a session with a program", `{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[{"command":"id"}]}}`, "", errMethod},
 		{"a session with a program in other letters",
 			`{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[],"MCPSERVERS":[{"command":"id"}]}}`, "", errMethod},

@@ -157,3 +157,34 @@ func TestEndsCount(t *testing.T) {
 		t.Errorf("%d bytes are kept, %d forgotten", p.log.size, p.forgotten)
 	}
 }
+
+// TestLostIsFreed: what a log has lost is not kept in memory.
+func TestLostIsFreed(t *testing.T) {
+	t.Parallel()
+	l := log{limit: 3 * entryRoom}
+	l.entries = make([]entry, 0, 9)
+	all := l.entries[:9]
+	for range 9 {
+		l.add(entry{line: []byte("said"), turn: &turn{}})
+	}
+	for i, e := range all[:l.lost] {
+		if l.lost == 0 || e.line != nil || e.turn != nil {
+			t.Errorf("entry %d is kept: %v", i, e)
+		}
+	}
+}
+
+// TestNoWorkWithoutAnswer: what begins work or opens a session is a request. Without an id it is dropped.
+func TestNoWorkWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	b := newBroker(maxRecorded)
+	b.attach(1)
+	b.fromClient(1, []byte(`{"id":1,"method":"session/list","params":{}}`))
+	for _, method := range []string{doInitialize, doPrompt, doLoad, doResume} {
+		b.fromClient(1, fmt.Appendf(nil, `{"method":%q,"params":{"sessionId":"s"}}`, method))
+	}
+	if len(b.queue) != 1 {
+		t.Errorf("%d wait", len(b.queue))
+	}
+	b.detach(1)
+}

@@ -146,9 +146,10 @@ func (b *broker) reply(client uint64, f frame) {
 	}
 }
 
-// note handles a notification of a client.
+// note handles a notification of a client. What is a request otherwise would work without an outcome: it is dropped.
 func (b *broker) note(r *request, f frame, s *session) {
-	if s.heardElsewhere(r.client) {
+	request := slices.Contains([]string{doInitialize, doPrompt, doLoad, doResume}, f.Method)
+	if request || s.heardElsewhere(r.client) {
 		return
 	}
 	if f.Method == doCancel && s != nil && s.turn.runs() {

@@ -1,5 +1,7 @@
 package mux
 
+import "slices"
+
 // entryRoom is what an entry of a log counts for beside its line, in bytes: so the number of entries has a bound, too.
 const entryRoom = 512
 
@@ -36,7 +38,9 @@ func (l *log) add(e entry) (lost []entry) {
 	for ; l.size > l.limit && n < len(l.entries); n++ {
 		l.size -= len(l.entries[n].line) + entryRoom
 	}
-	lost, l.entries = l.entries[:n:n], l.entries[n:]
+	lost = slices.Clone(l.entries[:n])
+	clear(l.entries[:n]) // the array would keep them
+	l.entries = l.entries[n:]
 	l.lost += n
 	return lost
 }
