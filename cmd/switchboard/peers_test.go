@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/zap"
@@ -82,7 +83,9 @@ func TestPeersSettings(t *testing.T) {
 		About: joined.About{Agents: []joined.Agent{{Name: "codex", Kind: "codex"}, {Name: "claude", Kind: "acp"}}, Answers: true}}.Open(t.Context())
 	must(t, err)
 	background(t, func(ctx context.Context) error {
-		_ = door.Serve(ctx, func(_ context.Context, o joined.Opening) (func(net.Conn), error) {
+		var work sync.WaitGroup
+		defer work.Wait()
+		_ = door.Serve(ctx, &work, func(_ context.Context, o joined.Opening) (func(net.Conn), error) {
 			network, at := "tcp", strings.TrimPrefix(f.at["laptop"], "ws://")
 			if o.Agent == "claude" {
 				network, at = "unix", kept

@@ -2,6 +2,7 @@ package joined
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -338,4 +340,31 @@ func (s *service) replay(t *testing.T, v Visit) error {
 	must(t, again.SetDeadline(time.Now().Add(patience)))
 	_, err = io.Copy(io.Discard, again) // until it is ended
 	return errors.Join(err, errors.New("it was ended"))
+}
+
+// TestLostLineEndsAtOnce: the end of a line does not wait for an agent whose connection takes long to end.
+func TestLostLineEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	door := s.open(t, Visit{Key: newKey(t), Invitation: s.invite(t, "mini"), About: codex})
+	var work sync.WaitGroup
+	goOn, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = door.Serve(t.Context(), &work, func(context.Context, Opening) (func(net.Conn), error) {
+			return func(net.Conn) { <-goOn }, nil
+		})
+	}()
+	until(t, "mini", func() bool { return s.counts.lines.Load() == 1 })
+	_, err := s.lines.Dial(t.Context(), "mini", false)
+	must(t, err)
+	must(t, door.Close())
+	select {
+	case <-ended:
+	case <-time.After(patience / 4):
+		t.Error("it waits for the agent")
+	}
+	close(goOn)
+	<-ended
+	work.Wait()
 }

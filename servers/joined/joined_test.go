@@ -239,7 +239,9 @@ func serve(t *testing.T, door *Door) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = door.Serve(ctx, func(_ context.Context, to Opening) (serve func(net.Conn), err error) {
+		var work sync.WaitGroup
+		defer work.Wait()
+		_ = door.Serve(ctx, &work, func(_ context.Context, to Opening) (serve func(net.Conn), err error) {
 			if to.Agent != "codex" {
 				return nil, errors.New("no agent " + to.Agent)
 			}

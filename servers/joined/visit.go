@@ -135,11 +135,10 @@ func (v Visit) isService(key ed25519.PublicKey) error {
 type Reach func(ctx context.Context, to Opening) (serve func(net.Conn), err error)
 
 // Serve serves the connections of the service to agents of this machine, at most maxStreams at a time, until the line
-// is lost or ctx ends. It returns when all have ended.
-func (d *Door) Serve(ctx context.Context, reach Reach) error {
+// is lost or ctx ends. They end then too, but an agent may take its time: work has those that have not ended, so that
+// the next line need not wait for them.
+func (d *Door) Serve(ctx context.Context, work *sync.WaitGroup, reach Reach) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var work sync.WaitGroup
-	defer work.Wait()
 	defer cancel()
 	defer func() { _ = d.session.Close() }() // ends all connections
 	defer context.AfterFunc(ctx, func() { _ = d.session.Close() })()

@@ -186,8 +186,9 @@ func (h *Host) Leave(ctx context.Context, p Place) error {
 // Run keeps the line until ctx ends, or the service refuses the machine for good: then the error is a
 // [joined.Refusal]. If the service knows the machine no more, Run ends the agents.
 func (h *Host) Run(ctx context.Context, p Place) error {
-	var work sync.WaitGroup
+	var work, gates sync.WaitGroup
 	defer work.Wait()
+	defer gates.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	moved := make(chan struct{}, 1) // has a token when the network moved
@@ -208,13 +209,14 @@ func (h *Host) Run(ctx context.Context, p Place) error {
 			said = ""
 			h.cfg.Told("connected to " + p.URL + " as " + p.Name)
 			began := time.Now()
-			err = h.serve(ctx, door, moved)
+			err = h.serve(ctx, door, moved, &gates)
 			if time.Since(began) >= holdsAfter {
 				failures = 0
 			}
 		}
 		if why, refused := errors.AsType[joined.Refusal](err); refused && why.Final() {
 			if why == joined.RefusedKey { // it was removed there: nobody can reach its agents any more
+				gates.Wait() // one may be starting an agent
 				h.tellEnded(h.agents.end())
 			}
 			return why
@@ -243,8 +245,9 @@ func pause(ctx context.Context, d time.Duration, moved <-chan struct{}) {
 	}
 }
 
-// serve serves a line until it is lost, and meanwhile tells the service what changes on the machine.
-func (h *Host) serve(ctx context.Context, door *joined.Door, moved <-chan struct{}) error {
+// serve serves a line until it is lost, and meanwhile tells the service what changes on the machine. gates gets the
+// connections to agents.
+func (h *Host) serve(ctx context.Context, door *joined.Door, moved <-chan struct{}, gates *sync.WaitGroup) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var telling sync.WaitGroup
 	defer telling.Wait()
@@ -270,6 +273,6 @@ func (h *Host) serve(ctx context.Context, door *joined.Door, moved <-chan struct
 			}
 		}
 	})
-	err := door.Serve(ctx, h.agents.reach)
+	err := door.Serve(ctx, gates, h.agents.reach)
 	return cmp.Or(err, net.ErrClosed)
 }
