@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -67,18 +66,19 @@ func (k *connector) git(c Conn) (trees.Git, *handoff.Error) {
 
 // sessionsFor returns the sessions that may use a worktree on the machine of a connector: all of its own, and the
 // newest of the others, since two entries may be of one machine. A path that another machine has too only keeps more.
-func (f *Fleet) sessionsFor(ctx context.Context, k *connector) ([]namedThread, *handoff.Error) {
-	all, fault := f.lists.list(ctx, k, listTimeout)
-	if fault == nil {
-		all, fault = f.lists.widen(ctx, k, all, searchTimeout)
-	}
+// Its own are listed last: what is done with them follows at once.
+func (f *Fleet) sessionsFor(ctx context.Context, k *connector) (all []namedThread, fault *handoff.Error) {
 	for _, other := range f.now.Load().connectors {
-		if other != k && fault == nil {
+		if other != k {
 			list, _ := f.lists.listed(ctx, other)
 			all = slices.Concat(all, list, f.lists.cached(other.spec.Name).threads) // the last ones of one that is away
 		}
 	}
-	return all, fault
+	own, fault := f.lists.list(ctx, k, listTimeout)
+	if fault == nil {
+		own, fault = f.lists.widen(ctx, k, own, searchTimeout)
+	}
+	return slices.Concat(all, own), fault
 }
 
 // keepTidy calls tidyAll until ctx ends.
@@ -108,14 +108,19 @@ func (f *Fleet) tidyAll(ctx context.Context) {
 			continue
 		}
 		git, fault := k.git(link.Conn)
-		list, missing := f.sessionsFor(ctx, k)
-		if cmp.Or(fault, missing) != nil {
+		if fault != nil {
 			continue
 		}
-		n, now := 0, time.Now()
-		used := func(w *handoff.Worktree) (known, works bool) { return usedIn(list, w, now) }
+		n := 0
 		for dir := range of {
-			n += trees.Tidy(ctx, git, &handoff.Worktree{Of: dir}, now, used)
+			list, fault := f.sessionsFor(ctx, k) // for each anew: a turn may have begun meanwhile
+			if fault != nil {
+				break
+			}
+			now := time.Now()
+			n += trees.Tidy(ctx, git, &handoff.Worktree{Of: dir}, now, func(w *handoff.Worktree) (known, works bool) {
+				return usedIn(list, w, now)
+			})
 		}
 		if n > 0 {
 			f.lists.outdate(k.spec.Name)

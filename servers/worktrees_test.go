@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,6 +153,77 @@ func TestWorktreeMerged(t *testing.T) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		must(t, os.RemoveAll(root))
+	}
+}
+
+// A hookedGit calls a function before git runs.
+type hookedGit struct {
+	gitLink
+	before func(args []string)
+}
+
+func (h hookedGit) Git(ctx context.Context, dir string, args []string) (trees.Ran, error) {
+	h.before(args)
+	return h.gitLink.Git(ctx, dir, args)
+}
+
+// TestWorktreeUsedMeanwhile: a worktree stays in which a turn begins while another machine is asked, or while another
+// repository is tidied.
+func TestWorktreeUsedMeanwhile(t *testing.T) {
+	for meanwhile, stay := range map[string]int{"machine": 2, "repository": 1} {
+		api, s, spec := withGit(t)
+		shop, _, _ := withGit(t)
+		spec.Projects["shop"] = shop
+		other := &fakeServer{}
+		var tidies atomic.Bool
+		begin := func() {
+			s.set(func() {
+				s.threads = slices.Clone(s.threads)
+				for i := range s.threads {
+					s.threads[i].Status = handoff.SessionRunning
+				}
+			})
+		}
+		other.onList = func(context.Context, int) error {
+			if meanwhile == "machine" && tidies.Load() {
+				begin()
+			}
+			return nil
+		}
+		dial := spec.Dial
+		spec.Dial = func(ctx context.Context) (*Link, error) {
+			l, err := dial(ctx)
+			if err == nil {
+				l.Conn = hookedGit{l.Conn.(gitLink), func(args []string) {
+					if meanwhile == "repository" && slices.Contains(args, "remove") {
+						begin()
+					}
+				}}
+			}
+			return l, err
+		}
+		f := run(t, spec, Spec{Name: "other", Dial: other.dial})
+		var roots []string
+		for project, dir := range map[string]string{"api": api, "shop": shop} {
+			name := handoff.WorktreeName(project, "1")
+			root := dir + handoff.WorktreeDirs + "/" + name
+			_, err := f.CreateIn(t.Context(), handoff.Target{Server: "bigpc", Project: project, Thread: handoff.NewThread}, name, true)
+			must(t, err)
+			git(t, root, "commit", "-q", "--allow-empty", "-m", project)
+			git(t, dir, "merge", "-q", "switchboard/"+name)
+			roots = append(roots, root)
+			s.set(func() {
+				s.threads = append(s.threads, Thread{ID: project, Dir: root, Status: handoff.SessionIdle, Updated: time.Now().Add(-idleFor)})
+			})
+		}
+		_, err := f.Sessions(t.Context(), nobody, handoff.SessionQuery{})
+		must(t, err)
+		tidies.Store(true)
+		f.tidyAll(t.Context())
+		left := slices.DeleteFunc(roots, func(root string) bool { _, err := os.Stat(root); return err != nil })
+		if len(left) != stay {
+			t.Errorf("meanwhile another %s: %d stay, want %d", meanwhile, len(left), stay)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ var rooms = []room{
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6185, 3657, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6450, 4865, "our own agent: its loop, its edits, its walls"},
-	{"servers", 9327, 5361, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
+	{"servers", 9332, 5433, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3890, 2829, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9678, 14425, "the page's server and the other fronts"},
