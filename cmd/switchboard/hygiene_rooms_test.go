@@ -32,7 +32,7 @@ var rooms = []room{
 	{"servers/joined", 6185, 3657, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6450, 4865, "our own agent: its loop, its edits, its walls"},
 	{"servers", 9332, 5433, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
-	{"web/responses", 3890, 2829, "the front for SDKs"},
+	{"web/responses", 3898, 2882, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9678, 14425, "the page's server and the other fronts"},
 	{"cmd/switchboard", 10768, 19644, "verbs, settings, doctor, and the tests of the whole service"},

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -61,6 +62,37 @@ func TestSentAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A slowDirectory takes a second to tell its machines.
+type slowDirectory struct{ *world }
+
+func (d slowDirectory) Servers(ctx context.Context, g handoff.Grant) []handoff.ServerInfo {
+	time.Sleep(time.Second)
+	return d.world.Servers(ctx, g)
+}
+
+// TestUnkeptSentAgain: each repetition of a request whose work has ended, and is not kept, is told just that, also one
+// that comes while another is being answered.
+func TestUnkeptSentAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const body = `{"model":"bigpc","input":"hi","store":false}`
+		w.asks(http.MethodPost, "/v1/responses", body, "Idempotency-Key", "k").leave(nil)
+		w.ends(1, handoff.OutcomeResult, "hello")
+		w.run(1).rec.State = handoff.StatusDelivered
+		w.begin()
+		w.api.cfg.Directory = slowDirectory{w}
+		var all []*answer
+		for range 3 {
+			all = append(all, w.asks(http.MethodPost, "/v1/responses", body, "Idempotency-Key", "k"))
+		}
+		for i, a := range all {
+			got := a.object()
+			if e, _ := got["error"].(map[string]any); e["code"] != "response_not_kept" || w.count() != 1 {
+				t.Errorf("the repetition %d: %d %v, %d runs", i, a.Code, got, w.count())
+			}
+		}
+	})
 }
 
 // TestSentAgainInAConversation: a request that is repeated after a restart gets its response even if the conversation

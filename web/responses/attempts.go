@@ -54,12 +54,14 @@ type attempt struct {
 
 	// Owned by the handler of the request, until ready is closed.
 
-	record                // Given is guarded by attempts.mu
-	known   bool          // Guarded by attempts.mu: its response is
-	from    origin        // after [attempts.recall] it is first or repeated
-	stored  bool          // the store has its record
-	release func()        // gives back the room that is reserved for its response
-	keepFor time.Duration // how long the store keeps which response it began
+	record                 // Given is guarded by attempts.mu
+	known    bool          // Guarded by attempts.mu: its response is
+	replaced bool          // Guarded by attempts.mu: a newer one has its name, also once that is not in memory any more
+	from     origin        // after [attempts.recall] it is first or repeated
+	stored   bool          // the store has its record
+	release  func()        // gives back the room that is reserved for its response
+	keepFor  time.Duration // how long the store keeps which response it began
+	outcome  *liveResponse // its response, if that is one of [API.unkept], which is not in memory; nil: another
 }
 
 // newAttempt returns the attempt of a request. SDKs repeat a POST whose connection broke, most of them without an
@@ -130,6 +132,9 @@ func (s *attempts) claim(p *attempt) *attempt {
 		return before
 	default:
 		p.from = first
+	}
+	if before != nil {
+		before.replaced = true
 	}
 	s.all[p.name] = p
 	return p
@@ -213,10 +218,11 @@ func (s *attempts) fail(p *attempt) {
 func (s *attempts) answered(p *attempt, told bool) {
 	s.mu.Lock()
 	newest, was := s.all[p.name], p.Given
+	replaced := p.replaced || newest != nil && newest != p // the record is of a newer one
 	p.Given = true
 	s.mu.Unlock()
 	switch {
-	case p.keyed, p.Key == "", was, newest != nil && newest != p:
+	case p.keyed, p.Key == "", was, replaced:
 	case p.unkept:
 		s.documents.drop(p.owner, p.document())
 	case told:

@@ -63,6 +63,8 @@ func (a *API) repeat(
 	case before.Response == "": // it failed
 	case before.Body != p.Body:
 		return reused()
+	case before.outcome != nil:
+		l = before.outcome
 	default:
 		l, f = a.existing(r.Context(), g, before.Response)
 	}
@@ -250,7 +252,8 @@ func (a *API) begin(
 		}
 		rec, err := a.cfg.Work.Handoff(g, string(id))
 		if err == nil && rec.Unkept && rec.State == handoff.StatusDelivered {
-			return a.unkept(g, req, name, rec), nil
+			p.outcome = a.unkept(g, req, name, rec)
+			return p.outcome, nil
 		}
 	}
 	if talk != nil { // a repetition may find another session in the conversation

@@ -142,6 +142,27 @@ func TestRepeatedForADay(t *testing.T) {
 	}
 }
 
+// TestReadForLong: that a client has the answer to a request that took long says nothing about a newer equal one. Who
+// has no answer to that gets its response when they come back.
+func TestReadForLong(t *testing.T) {
+	for _, headers := range [][]string{nil, {"X-Stainless-Retry-Count", "1"}} {
+		inWorld(t, func(w *world) {
+			const body = `{"model":"bigpc","input":"hi"}`
+			long, newer := w.begun(body), w.begun(body)
+			newer.atWrite = func() error { return errors.New("broken pipe") }
+			w.ends(2, handoff.OutcomeResult, "hello")
+			<-newer.done
+			time.Sleep(2 * time.Minute)
+			w.ends(1, handoff.OutcomeResult, "hello")
+			long.object()
+			again := w.asks(http.MethodPost, "/v1/responses", body, headers...)
+			if !strings.Contains(again.Body.String(), `"resp_r2"`) || w.count() != 2 {
+				t.Errorf("%v: %s, %d runs", headers, again.Body, w.count())
+			}
+		})
+	}
+}
+
 // TestStoreHesitates: a handoff that was promised, and ended before it began because the store did not answer, is begun
 // again, and the stream goes on.
 func TestStoreHesitates(t *testing.T) {
