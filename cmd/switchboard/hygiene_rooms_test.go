@@ -27,7 +27,7 @@ var rooms = []room{
 	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7645, 3285,
 		"the simulated voice and machines: four protocols"},
 	{"realtime", 16521, 18891, "calls: the wire, the floor, the filter, WebRTC and its sound"},
-	{"servers/codex", 4954, 5664, "Codex app-servers"},
+	{"servers/codex", 4954, 5686, "Codex app-servers"},
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6185, 3657, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6450, 4865, "our own agent: its loop, its edits, its walls"},

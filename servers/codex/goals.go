@@ -135,8 +135,10 @@ func (t *thread) awaitMoveLocked() <-chan struct{} {
 	return t.moved
 }
 
-// closeGapLocked notes that no turn of a goal is waited for any more.
-func (t *thread) closeGapLocked() {
+// closeGap notes that no turn of a goal is waited for any more.
+func (t *thread) closeGap() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.between = false
 	t.moveLocked()
 }
@@ -161,6 +163,7 @@ func (f *follower) goOn(ctx context.Context) (bool, error) {
 	if !may {
 		return false, nil
 	}
+	defer t.closeGap()
 	timer := time.NewTimer(goalGrace)
 	defer timer.Stop()
 	for {
@@ -172,9 +175,6 @@ func (f *follower) goOn(ctx context.Context) (bool, error) {
 		select {
 		case <-moved:
 		case <-timer.C:
-			t.mu.Lock()
-			t.closeGapLocked()
-			t.mu.Unlock()
 			return false, nil
 		case <-ctx.Done():
 			return false, handoff.AsError(context.Cause(ctx))
@@ -197,13 +197,11 @@ func (f *follower) adopt() (done bool, moved <-chan struct{}) {
 	case next == nil || next == f.turn || !next.opened && !next.reducer.Ended():
 		if (next == nil || next == f.turn) && t.goal.Status != goalActive { // it was reached, blocked or paused
 			f.turn.followed = false
-			t.closeGapLocked()
 			return true, nil
 		}
 		return false, t.awaitMoveLocked()
 	case next.byUser || next.startID != "" || next.followed: // somebody else goes on here
 		f.turn.followed = false
-		t.closeGapLocked()
 		return true, nil
 	}
 	f.turn.updates.Clear()
@@ -215,7 +213,6 @@ func (f *follower) adopt() (done bool, moved <-chan struct{}) {
 	t.goes[f.first] = next.id
 	t.moveQuestionsLocked(f.turn.id, next)
 	f.turn, f.after = next, ""
-	t.closeGapLocked()
 	return true, nil
 }
 
@@ -303,7 +300,6 @@ func (t *thread) halt(first handoff.TurnID, last *turn, end handoff.TurnEnded) h
 	case last.pursues:
 		end.Goal = goalEnds[t.goal.Status]
 	}
-	t.between = false
 	return end
 }
 

@@ -103,6 +103,28 @@ func TestGoalEnds(t *testing.T) {
 	}
 }
 
+// TestGoalLeft: once nobody follows a goal any more, more words do not wait for its next turn.
+func TestGoalLeft(t *testing.T) {
+	withThread(t, "", func(t *testing.T, f *fake, _ *servers.Link, at handoff.Attached) {
+		s := pursuing(t, f, at, "null")
+		f.reply(f.expect("turn/start"), `{"turn":`+turnJSON(turn1, "inProgress", false)+`}`)
+		f.turnStarted(turn1)
+		f.item("item/started", turn1, `{"type":"userMessage","id":"u","clientId":"m1","content":[]}`)
+		f.reply(f.expect("thread/goal/set"), `{"goal":{}}`)
+		ctx, leave := context.WithCancel(t.Context())
+		r := record(ctx, at.Agent, s.get(t))
+		f.turnCompleted(turn1, "completed")
+		r.lines() // what came is read
+		leave()
+		<-r.done
+		steer := callErr(func() error {
+			return at.Agent.(handoff.Controls).Steer(t.Context(), turn1, handoff.TextInput("and the docs"))
+		})
+		f.refuse(f.expect("turn/steer"), -32600, "no active turn to steer")
+		steer.wantCode(t, handoff.CodeNotPending)
+	})
+}
+
 // TestGoalStopped: the goal is paused before its turn is interrupted; between two turns, none runs any more.
 func TestGoalStopped(t *testing.T) {
 	for name, between := range map[string]bool{"in a turn": false, "between two": true} {
