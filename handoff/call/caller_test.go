@@ -105,6 +105,23 @@ func TestConfirmedAtOnce(t *testing.T) {
 	})
 }
 
+// TestAfterTheEnd: a call ends also when a stop that waits for words, and work behind it, come after its end.
+func TestAfterTheEnd(t *testing.T) {
+	inCall(t, "server bigpc\nsticky bigpc t1 Auth\nturn t1 1s completed Done.", calltest.Grant, func(t *testing.T, c *liveCall) {
+		c.events <- handoff.Quiet{}
+		c.events <- handoff.CallEnded{}
+		c.events <- handoff.Spoke{At: time.Now()}
+		c.ask("c1", tools.StopWork, `{"server":"bigpc"}`)
+		c.ask("c2", tools.Codex, `{"server":"bigpc","prompt":"x"}`)
+		c.over = true
+		close(c.events)
+		time.Sleep(time.Minute)
+		if all, err := c.router.Handoffs(calltest.Grant); err != nil || len(all) != 1 {
+			t.Errorf("the work is %+v, %v", all, err)
+		}
+	})
+}
+
 // TestCallersAreApart holds that nothing of one caller is seen or touched by another.
 func TestCallersAreApart(t *testing.T) {
 	world := "server bigpc\nsticky bigpc t1 Auth\nturn t1 1s ask rm -rf; 1s completed Done."

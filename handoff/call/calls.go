@@ -122,7 +122,8 @@ func (s *serving) end() {
 	s.hangUp()
 	s.judgeTimer.Stop()
 	s.wakeTimer.Stop()
-	for len(s.behind) > 0 { // what was asked for is done, though nobody gets the answers
+	for len(s.heldStops)+len(s.behind) > 0 { // what was asked for is done, though nobody gets the answers
+		s.runStops()
 		s.carrying.Wait()
 		s.stopping = 0
 		s.performBehind()
