@@ -190,7 +190,8 @@ func (h *hearing) callerSpeaks(event []byte) {
 // transcribed reports the transcript of what the caller said. An empty one is reported, too: it says that no words will
 // come.
 func (h *hearing) transcribed(text, item string) {
-	h.report(handoff.Heard{Text: text, Began: h.speeches.transcribed(item)}) // before the function calls that waited for it
+	// It is reported before the function calls that waited for it.
+	h.report(handoff.Heard{Text: text, Began: h.speeches.transcribed(item)})
 	h.understand(item, text)
 	h.understood(item, text == "" || h.backchannel != nil && h.backchannel(text))
 }

@@ -217,7 +217,8 @@ func (b *namebook) within(said, server, project string) (place, *handoff.Error) 
 
 // project finds a project of one server.
 func (b *namebook) project(server, said string) (place, *handoff.Error) {
-	wanted := append(spoken.Keys(spoken.Words(said)), spoken.Keys(spoken.Without(spoken.Words(said), spoken.AroundMachines))...)
+	full := spoken.Words(said)
+	wanted := slices.Concat(spoken.Keys(full), spoken.Keys(spoken.Without(full, spoken.AroundMachines)))
 	var found []place
 	for _, name := range b.dirs[server] {
 		at := place{server: server, project: name}

@@ -174,7 +174,8 @@ func byPeople(found []namedThread) []namedThread {
 func (s nameSearch) matchers(said string) []func(namedThread) bool {
 	full := spoken.Words(said)
 	bare := spoken.Without(full, spoken.AroundSessions)
-	wanted, loose, telling := spoken.Keys(full), spoken.Keys(bare), spoken.Digits(spoken.Without(full, spoken.AroundPlaces))
+	wanted, loose := spoken.Keys(full), spoken.Keys(bare)
+	telling := spoken.Digits(spoken.Without(full, spoken.AroundPlaces))
 	return []func(namedThread) bool{
 		func(t namedThread) bool {
 			return len(said) >= minPrefix && len(t.ID) > len(said) && strings.EqualFold(t.ID[:len(said)], said)

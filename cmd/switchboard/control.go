@@ -84,7 +84,7 @@ func (c control) handler() http.Handler {
 		replyToVerb(w, map[string]string{"link": link}, err)
 	})
 	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, r *http.Request) {
-		replyToVerb(w, map[string]string{"link": ""}, c.keys(r.Context()))
+		replyToVerb(w, struct{}{}, c.keys(r.Context()))
 	})
 	return mux
 }

@@ -79,7 +79,8 @@ func (s *service) newFront() (*realtime.Front, error) {
 		Ticks:    ticks,
 		ModelURL: p.Model.URL, Model: p.Model.Name, Aliases: p.Model.Aliases, Key: p.Model.Key.Reveal(),
 		Router: s.tracedCalls(s.calls), Tools: tools.In(language), Partings: partings(language),
-		Backchannel: consent.Backchannel, Echo: consent.Echoes, Spending: s.store, Tariff: p.Model.tariff(), Billed: s.billed,
+		Backchannel: consent.Backchannel, Echo: consent.Echoes,
+		Spending: s.store, Tariff: p.Model.tariff(), Billed: s.billed,
 		Media: p.media(), Direct: p.Model.direct(), Hold: callHold, Broken: s.broken, Effort: p.Model.Reasoning.Effort,
 		Instance: s.peers.self.ID, Log: s.log.Named("realtime"),
 	}
@@ -115,8 +116,11 @@ func partings(configured wording.Language) func(string) realtime.Partings {
 func (s *service) newCalls() *call.Calls {
 	p, fleet, runs := s.plan, s.fleet, s.handoffs
 	return call.New(call.Config{
-		Handoffs: runs, Attending: runs, Questions: runs, Shown: runs.Shown, Levels: sessions.Levels{Documents: s.store},
-		Tools:   tools.Backend{Directory: fleet, Resolver: fleet, Namer: fleet, Trees: fleet, Work: runs, Questions: runs},
+		Handoffs: runs, Attending: runs, Questions: runs, Shown: runs.Shown,
+		Levels: sessions.Levels{Documents: s.store},
+		Tools: tools.Backend{
+			Directory: fleet, Resolver: fleet, Namer: fleet, Trees: fleet, Work: runs, Questions: runs,
+		},
 		Updates: handoff.SpeechLevel(p.Speech.Updates), Language: wording.Language(p.Speech.Language),
 		AskAgain: time.Duration(p.Approvals.AskAgain), Log: s.log.Named("call"),
 	})

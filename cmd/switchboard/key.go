@@ -55,6 +55,6 @@ func changeKeys(
 	if err == nil || errors.Is(err, errNotRunning) {
 		return nil
 	}
-	return fmt.Errorf("that is done, but whether the Switchboard that runs knows it is not known: %w; `switchboard reload` "+
-		"has it read the keys", err)
+	return fmt.Errorf("the change is stored, but the Switchboard that runs may not have read it (%w): run `switchboard "+
+		"reload`", err)
 }

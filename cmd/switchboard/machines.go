@@ -217,7 +217,8 @@ func (s *service) makeFleet(ctx context.Context) error {
 		return err
 	}
 	r.fleet, err = servers.New(servers.Config{
-		Specs: s.specs, Changed: s.serversChanged, Log: s.log.Named("servers"), Hidden: s.owners.Hidden, ByAPI: s.madeByAPI,
+		Specs: s.specs, Changed: s.serversChanged, Hidden: s.owners.Hidden, ByAPI: s.madeByAPI,
+		Log: s.log.Named("servers"),
 	})
 	s.roster, s.fleet = r, r.fleet
 	return err

@@ -167,7 +167,8 @@ func (p *peering) forward(s *service) {
 		return
 	}
 	p.forwarder = peers.New(peers.Config{
-		ID: p.self.ID, Identity: p.identity, Locator: locator{s.handoffs}, Lines: s.roster.lines, Log: s.log.Named("peers"),
+		ID: p.self.ID, Identity: p.identity, Locator: locator{s.handoffs}, Lines: s.roster.lines,
+		Log: s.log.Named("peers"),
 	})
 	s.roster.lines.Elsewhere = p.forwarder.DialLine
 	s.counted = append(s.counted, p.forwarder)

@@ -155,7 +155,8 @@ func (s *service) openStorage(ctx context.Context) (err error) {
 
 // makeMachines makes the fleet: the machines of the settings, those that joined, or simulated ones.
 func (s *service) makeMachines(ctx context.Context) error {
-	s.agents = responses.NewAgents(s.store.Threads(), func() []string { return append(s.settings.ours(), s.plan.StateDir) })
+	ours := func() []string { return append(s.settings.ours(), s.plan.StateDir) }
+	s.agents = responses.NewAgents(s.store.Threads(), ours)
 	if s.plan.Peers.set() {
 		s.agents.Share()
 	}
@@ -212,8 +213,8 @@ func (s *service) makeEdge(ctx context.Context) error {
 			Front: s.front, Calls: s.front, Levels: s.calls, Voice: voiceInfo(p.Model, s.simulated, p.Speech.Language),
 		},
 		Ownership: web.Ownership{
-			Owner: ownerName, Joining: joining{s.roster.machines}, Reload: s.settings.reload, MachineLog: s.machineLog.of,
-			Address: s.page, Line: s.roster.machines.ServeHTTP,
+			Owner: ownerName, Joining: joining{s.roster.machines}, Reload: s.settings.reload,
+			MachineLog: s.machineLog.of, Address: s.page, Line: s.roster.machines.ServeHTTP,
 		},
 		Programs: web.Programs{Responses: s.api, MCP: s.mcp, MCPPipe: s.mcp.Pipe, OAuth: s.newOAuth()},
 		Several:  s.peers.several(),

@@ -137,7 +137,8 @@ type Query []*reading
 func NewQuery(said string, weigh func(string) float64, isWord func(string) bool) (q Query) {
 	for _, in := range readings(spell(said)) {
 		if len(in) > 0 {
-			q = append(q, &reading{said: in, spans: spans(in), weigh: weigh, isWord: isWord, known: map[likenessKey][]float64{}})
+			known := map[likenessKey][]float64{}
+			q = append(q, &reading{said: in, spans: spans(in), weigh: weigh, isWord: isWord, known: known})
 		}
 	}
 	return q

@@ -57,7 +57,8 @@ func (f *file) migrate(ctx context.Context, unclean bool) error {
 	}
 	return f.change(ctx, func(ctx context.Context, tx transaction) error {
 		if version == 0 {
-			if _, err := tx.ExecContext(ctx, tables+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {
+			is := fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)
+			if _, err := tx.ExecContext(ctx, tables+is); err != nil {
 				return err
 			}
 			version = schemaVersion
