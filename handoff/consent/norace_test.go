@@ -1,5 +1,0 @@
-//go:build !race
-
-package consent
-
-const everyNth = 1
