@@ -188,7 +188,8 @@ func (r *Router) decline(ctx context.Context, q *work.Question) {
 }
 
 // decide gives a decision to the agent that asked. The first decision of a question counts, others are refused. A
-// decision that allows something is written to the audit first; if that fails or takes too long, it is not given.
+// decision that allows something is written to the audit first; if that fails or takes too long, it is not given. A
+// decision to stop stops the work at once, as [Service.Stop] does, whatever becomes of the question.
 func (r *Router) decide(ctx context.Context, id handoff.QuestionID, d handoff.Decided) error {
 	claim := ask(r, &work.Claim{ID: id, Decision: d.Decision})
 	if claim.Err != nil {
@@ -211,19 +212,11 @@ func (r *Router) decide(ctx context.Context, id handoff.QuestionID, d handoff.De
 	if now := r.checkStill(q, d); now != nil { // it explains more than an error of the audit does
 		err = now
 	}
-	switch {
-	case err != nil:
-	case d.Decision == handoff.DecisionStop:
-		// Work that waits for the turn is paused, unless the agent certainly did not take the decision: then the turn
-		// goes on, and the work waits on.
-		give := func() error { return r.act(func() error { return r.give(ctx, q, d) }) }
-		err = r.cfg.Queues.stop(q.Shown.Handoff, give, func(err error, waiting []string) {
-			if err == nil || !notTaken(handoff.AsError(err).Code) {
-				ask(r, &work.Pause{Waiting: waiting})
-			}
-		})
-	default:
+	if err == nil {
 		err = r.act(func() error { return r.give(ctx, q, d) })
+	}
+	if d.Decision == handoff.DecisionStop && handoff.CodeOf(err) == handoff.CodeNotPending {
+		err = nil // the interrupt was there first
 	}
 	ask(r, &work.Decided{Question: q, Decided: d, Err: err})
 	if err == nil {

@@ -23,7 +23,6 @@ type threadQueue struct {
 	caller  handoff.Caller // of the holder
 	turn    work.Turn      // of the holder
 	waiting []string       // ids of handoffs, in order of arrival; bounded by the number of open handoffs
-	stops   int            // number of stops on their way to the holder's agent; until they arrive nobody takes the queue
 	changed chan struct{}  // closed at each change
 }
 
@@ -72,52 +71,13 @@ func (l *Queues) Runs(keys []string, id string, t work.Turn) {
 }
 
 // Behind implements [work.Waiting].
-func (l *Queues) Behind(id string) []string {
+func (l *Queues) Behind(id string) (waiting []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.waitingLocked(l.heldLocked(id))
-}
-
-// stop calls give, which sends a stop to the agent of a handoff, and then after, with the handoffs that wait for it.
-// The handoff may leave its queues before give returns; no other run takes them before after has returned.
-func (l *Queues) stop(id string, give func() error, after func(err error, waiting []string)) error {
-	l.mu.Lock()
-	keys := l.heldLocked(id)
-	for _, key := range keys {
-		l.all[key].stops++
-	}
-	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for _, key := range keys {
-			n := l.all[key]
-			n.stops--
-			n.wake()
-			l.tidyLocked(key)
-		}
-	}()
-	err := give()
-	l.mu.Lock()
-	waiting := l.waitingLocked(keys)
-	l.mu.Unlock()
-	after(err, waiting)
-	return err
-}
-
-// heldLocked returns the keys of the queues that a handoff holds.
-func (l *Queues) heldLocked(id string) (keys []string) {
-	for key, n := range l.all {
+	for _, n := range l.all {
 		if n.holder == id {
-			keys = append(keys, key)
+			waiting = append(waiting, n.waiting...)
 		}
-	}
-	return keys
-}
-
-func (l *Queues) waitingLocked(keys []string) (waiting []string) {
-	for _, key := range keys {
-		waiting = append(waiting, l.all[key].waiting...)
 	}
 	return waiting
 }
@@ -133,7 +93,7 @@ func (l *Queues) Leave(keys []string, id string) {
 		}
 		n.waiting = slices.DeleteFunc(n.waiting, func(w string) bool { return w == id })
 		if n.holder == id {
-			*n = threadQueue{waiting: n.waiting, changed: n.changed, stops: n.stops}
+			*n = threadQueue{waiting: n.waiting, changed: n.changed}
 		}
 		n.wake()
 		l.tidyLocked(key)
@@ -142,7 +102,7 @@ func (l *Queues) Leave(keys []string, id string) {
 
 // tidyLocked deletes a queue that nobody uses.
 func (l *Queues) tidyLocked(key string) {
-	if n := l.all[key]; n.holder == "" && len(n.waiting) == 0 && n.stops == 0 {
+	if n := l.all[key]; n.holder == "" && len(n.waiting) == 0 {
 		delete(l.all, key)
 	}
 }
@@ -161,7 +121,7 @@ func (n *threadQueue) take(id string, c handoff.Caller) bool {
 	switch {
 	case n.holder == id:
 		return true
-	case n.holder != "", n.stops > 0, len(n.waiting) > 0 && n.waiting[0] != id:
+	case n.holder != "", len(n.waiting) > 0 && n.waiting[0] != id:
 		return false
 	}
 	n.holder, n.caller = id, c

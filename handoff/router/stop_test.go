@@ -18,22 +18,18 @@ func (slowFleet) Attach(ctx context.Context, _ handoff.Target) (handoff.Attached
 	return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, "it", "")
 }
 
-// TestStoppedAtAQuestion: to answer a question with "stop" pauses the work that waits for its turn, even if the turn
-// ends before the agent has acknowledged the answer. If the agent did not take the answer, the turn and the wait go on.
+// TestStoppedAtAQuestion: to answer a question with "stop" stops the work as a stop does: before the agent has the
+// answer its turn takes no more words, and what waits for it is paused; whatever becomes of the question.
 func TestStoppedAtAQuestion(t *testing.T) {
 	for name, tt := range map[string]struct {
-		says   error // the agent
-		ends   bool  // the turn, before the agent says so
-		code   handoff.Code
-		paused bool
+		says error // the agent
+		ends bool  // the turn, before the agent says so
+		code handoff.Code
 	}{
-		"taken":              {paused: true},
-		"taken, and over":    {ends: true, paused: true},
-		"answered elsewhere": {says: handoff.Fault(handoff.CodeNotPending, "", ""), code: handoff.CodeNotPending},
-		"not taken":          {says: handoff.Fault(handoff.CodeMalformed, "", ""), code: handoff.CodeMalformed},
-		"it may have gone out": {
-			says: handoff.Fault(handoff.CodeAgentGone, "", ""), code: handoff.CodeAgentGone, paused: true,
-		},
+		"taken":                {},
+		"taken, and over":      {ends: true},
+		"interrupted first":    {says: handoff.Fault(handoff.CodeNotPending, "", "")},
+		"it may have gone out": {says: handoff.Fault(handoff.CodeAgentGone, "", ""), code: handoff.CodeAgentGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -47,8 +43,16 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				synctest.Wait()
 				q.Shown.Decisions = append(q.Shown.Decisions, handoff.DecisionStop)
 				ends := func() { r.says(handoff.TurnEnded{Status: handoff.TurnInterrupted}) }
-				if tt.ends {
-					d.taken = func() { ends(); synctest.Wait() }
+				d.taken = func() {
+					key := work.ThreadKey(handoff.Target{Server: q.Shown.Server, Thread: "t"})
+					if at := r.cfg.Queues.Look(key, "words", ladderCaller); at.Control != nil {
+						t.Error("the turn takes words")
+					}
+					r.cfg.Queues.Leave([]string{key}, "words")
+					if tt.ends {
+						ends()
+						synctest.Wait()
+					}
 				}
 				err := r.decide(t.Context(), "q", handoff.Decided{Decision: handoff.DecisionStop})
 				if handoff.CodeOf(err) != tt.code {
@@ -56,12 +60,12 @@ func TestStoppedAtAQuestion(t *testing.T) {
 				}
 				synctest.Wait()
 				rec, err := r.Handoff(ladderGrant, string(second))
-				if err != nil || rec.Paused != tt.paused || rec.Outcome != "" != tt.paused {
+				if err != nil || !rec.Paused || rec.Outcome == "" {
 					t.Errorf("what waits: %+v, %v", rec, err)
 				}
 				ends()
 				synctest.Wait()
-				if waits := r.cfg.Queues.Behind(string(second)); tt.paused != (len(r.cfg.Queues.all) == 0) || len(waits) != 0 {
+				if waits := r.cfg.Queues.Behind(string(second)); len(r.cfg.Queues.all) != 0 || len(waits) != 0 {
 					t.Errorf("held are %v, behind it waits %v", r.cfg.Queues.all, waits)
 				}
 			})
@@ -80,10 +84,6 @@ func TestFactsBeforeTheFirstStep(t *testing.T) {
 		"both": func(r *Router, leave func(), id string) error {
 			leave()
 			return r.Stop(t.Context(), ladderGrant, id, handoff.StopOurs)
-		},
-		"paused": func(r *Router, _ func(), id string) error {
-			ask(r, &work.Pause{Waiting: []string{id}})
-			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

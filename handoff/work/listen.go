@@ -293,24 +293,20 @@ func (e *Stop) apply(s *State) {
 		e.Err = handoff.Fault(handoff.CodeNoConsent, handoff.WhyTheirs, "")
 	default:
 		s.byHand(e.ID, handoff.EventByHand{Deed: handoff.DeedStop})
-		if threads, ok := s.cfg.Threads.(Waiting); ok {
-			s.pause(threads.Behind(e.ID))
-		}
-		s.apply(h, phase.FactStop, nil)
+		s.stop(h)
 	}
 }
 
-// Pause pauses those of the waiting handoffs that are the caller's.
-type Pause struct{ Waiting []string }
-
-func (p *Pause) apply(s *State) { s.pause(p.Waiting) }
-
-func (s *State) pause(waiting []string) {
-	for _, id := range waiting {
-		if h := s.find(id); h != nil && h.open {
-			s.apply(h, phase.FactPaused, nil)
+// stop stops a handoff, and pauses what the caller has waiting behind it.
+func (s *State) stop(h *Handoff) {
+	if threads, ok := s.cfg.Threads.(Waiting); ok {
+		for _, id := range threads.Behind(h.ID) {
+			if waits := s.find(id); waits != nil && waits.open {
+				s.apply(waits, phase.FactPaused, nil)
+			}
 		}
 	}
+	s.apply(h, phase.FactStop, nil)
 }
 
 // endPaused marks work that is no longer paused as heard, so that nobody is asked about it after a restart. spoken says

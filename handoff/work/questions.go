@@ -174,8 +174,8 @@ func (s *State) answered(q *Question, d handoff.Decision, by string) {
 	})
 }
 
-// Claim reserves a question for one answer, so that two taps never send two decisions. Question and Err are results;
-// Err says why the question cannot be answered in this way.
+// Claim reserves a question for one answer, so that two taps never send two decisions. A stop also stops the work.
+// Question and Err are results; Err says why the question cannot be answered in this way.
 type Claim struct {
 	ID       handoff.QuestionID
 	Decision handoff.Decision
@@ -203,6 +203,9 @@ func (c *Claim) apply(s *State) {
 	c.Question = q
 	if h := s.find(q.Shown.Handoff); h != nil {
 		c.Record = h.brief()
+		if c.Decision == handoff.DecisionStop {
+			s.stop(h)
+		}
 	}
 }
 
