@@ -122,11 +122,10 @@ func (s *serving) end() {
 	s.hangUp()
 	s.judgeTimer.Stop()
 	s.wakeTimer.Stop()
-	for len(s.heldStops)+len(s.behind) > 0 { // what was asked for is done, though nobody gets the answers
-		s.runStops()
+	for len(s.waiting) > 0 { // what was asked for is done, though nobody gets the answers
 		s.carrying.Wait()
 		s.stopping = 0
-		s.performBehind()
+		s.proceed()
 	}
 	s.cancel()
 	s.carrying.Wait()

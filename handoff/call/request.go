@@ -48,29 +48,6 @@ func (s *serving) request(req handoff.FunctionCall) {
 	}
 }
 
-// inOrder performs a function call, but what changes something only after the stops that came before it: else these
-// would find the work that it gives ("stop that, run the linter instead"), or its words would go into the turn that is
-// to be stopped. A stop waits for the caller's words if they said them while somebody spoke.
-func (s *serving) inOrder(req handoff.FunctionCall, tool tools.Tool, args tools.Arguments) {
-	do := func() { s.perform(req, tool, args) }
-	switch {
-	case tool.ReadOnly:
-		do()
-	case tool.Name == tools.StopWork && len(s.behind) == 0:
-		if !s.hearing.interrupting || !s.hearing.untranscribed || len(s.heldStops) == maxStops {
-			do()
-			return
-		}
-		s.heldStops = append(s.heldStops, do)
-		s.hearing.until = time.Now().Add(stopWait)
-		time.AfterFunc(stopWait, func() { s.box.post((*serving).stopsDue) })
-	case (len(s.heldStops) > 0 || s.stopping > 0) && len(s.behind) < maxBehind:
-		s.behind = append(s.behind, do)
-	default:
-		do()
-	}
-}
-
 // unasked refuses a function call for which nobody asked: its response came from words of an agent, or from nothing.
 // The model is told to ask the caller, once until they speak again: one that calls the tool again is not asked to
 // speak.
@@ -83,53 +60,12 @@ func (s *serving) unasked(req handoff.FunctionCall) {
 	s.refuseFor(s.cfg.Attending.NextID(), req, handoff.Fault(handoff.CodeNotAsked, "", ""), floor)
 }
 
-const (
-	// stopWait is how long a stop_work waits for the transcript of what the caller said while somebody spoke: a plain
-	// "stop" is meant for the voice, and stops no work. Without a transcript the work is stopped.
-	stopWait = 1500 * time.Millisecond
-	// maxStops bounds the stops that wait; one more is carried out at once.
-	maxStops = 8
-	// maxBehind bounds the calls that wait for stops; one more is performed at once.
-	maxBehind = 8
-)
-
-// runStops carries out the stops that wait for the caller's words.
-func (s *serving) runStops() {
-	held := s.heldStops
-	s.heldStops = nil
-	for _, do := range held {
-		do()
-	}
-	s.performBehind()
-}
-
-// stopsDue carries the waiting stops out, if no newer stop has postponed that.
-func (s *serving) stopsDue() {
-	if !time.Now().Before(s.hearing.until) {
-		s.runStops()
-	}
-}
-
-// stopped notes that a stop has been carried out.
-func (s *serving) stopped() {
-	s.stopping--
-	s.performBehind()
-}
-
-// performBehind performs the calls that waited for stops, as far as no stop is before them.
-func (s *serving) performBehind() {
-	for len(s.behind) > 0 && len(s.heldStops) == 0 && s.stopping == 0 {
-		do := s.behind[0]
-		s.behind = s.behind[1:]
-		do()
-	}
-}
-
-// perform does what a function call asks for: at once, or in the background if the tool is slow.
-func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.Arguments) {
+// perform does what a function call asks for: at once, or in the background if the tool is slow. hushed says that the
+// caller's words only asked for quiet.
+func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.Arguments, hushed bool) {
 	front := &functionCall{s, req}
 	switch {
-	case tool.Name == tools.StopWork && s.hearing.hushed:
+	case hushed:
 		s.answerPlainly(s.cfg.Attending.NextID(), req, wording.HushAnswer().Encode(), handoff.FloorNone)
 	case tool.Slow: // it is finished also if the call ends
 		id := s.cfg.Attending.NextID()

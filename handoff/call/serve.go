@@ -49,9 +49,8 @@ type serving struct {
 	judgeTimer  *time.Timer             // Owned by the loop: the latest time at which the claims are judged again
 	wakeTimer   *time.Timer             // Owned by the loop: of the schedule
 	toldUnasked time.Time               // Owned by the loop: when a call that nobody asked for was refused last
-	heldStops   []func()                // Owned by the loop: stops that wait for the caller's words, see [maxStops]
+	waiting     []waiting               // Owned by the loop: oldest first, at most maxWaiting
 	stopping    int                     // Owned by the loop: stops that are carried out now
-	behind      []func()                // Owned by the loop: the calls after a stop that change something
 
 	filled map[handoff.QuestionID][][]string // Owned by the loop: answers to the first fields of questions
 }
@@ -120,6 +119,7 @@ func (s *serving) event(e handoff.VoiceEvent) {
 		if e.Typed && e.Began.IsZero() {
 			e.Began = time.Now()
 		}
+		newest := isOf(e, s.hearing.spoke) // else the caller has begun another sentence since
 		if e.Typed {
 			s.utterances.Add(1)
 			s.hearing.interrupting = e.Into
@@ -127,10 +127,12 @@ func (s *serving) event(e handoff.VoiceEvent) {
 		}
 		s.hearing.add(e, time.Now())
 		s.evidence.Heard(e)
-		s.hearing.untranscribed = s.hearing.untranscribed && e.Typed
-		s.hearing.hushed = s.hearing.interrupting && consent.Hush(e.Text)
+		if newest {
+			s.hearing.untranscribed = s.hearing.untranscribed && e.Typed
+			s.hearing.hushed = s.hearing.interrupting && consent.Hush(e.Text)
+		}
 		s.pace(s.meaning(e))
-		s.runStops()
+		s.settle(e)
 		s.judgeAll()
 		return
 	case handoff.Said:
@@ -200,7 +202,7 @@ func (s *serving) hangUp() {
 	for _, do := range s.box.end() {
 		do(s)
 	}
-	s.runStops() // a hang-up is no wish for quiet; nobody gets the answer
+	s.proceed() // a hang-up is no wish for quiet; nobody gets the answer
 	s.pace(handoff.CallEnded{})
 	s.spans.endAll()
 	s.leave()
@@ -252,7 +254,6 @@ type hearing struct {
 	spoke         time.Time // the newest beginning of anything they said
 	interrupting  bool      // the newest began while somebody spoke, or was typed into the speech
 	untranscribed bool      // the newest has no transcript yet
-	until         time.Time // how long heldStops wait for that transcript
 	hushed        bool      // the newest only asked for quiet
 }
 
