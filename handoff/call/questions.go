@@ -86,6 +86,18 @@ func (s *serving) judge(now time.Time) {
 	}
 }
 
+// judgeLast judges the open claims of a call that has ended with what was heard, and gives the agents each no. A yes can
+// no longer be taken back, so its question stays open for the page.
+func (s *serving) judgeLast() {
+	for _, c := range s.claims {
+		c.evidence.Came = time.Time{} // nothing is waited for
+		if v := s.evidence.Judge(c.evidence, time.Now()); v.Ruling == evidence.RulingDecline {
+			s.applyRuling(c, v)
+		}
+	}
+	s.claims = nil
+}
+
 // applyRuling carries out the ruling on a claim, and answers its function call.
 func (s *serving) applyRuling(c *claim, v evidence.Judgment) {
 	s.log().Info("answer judged", zap.String("server", c.question.Server), zap.String("handoff", c.question.Handoff),

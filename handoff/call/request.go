@@ -298,7 +298,7 @@ func sameWords(a, b handoff.Request) bool {
 	return normalName(a.Target.Server) == normalName(b.Target.Server) &&
 		normalName(a.Target.Thread) == normalName(b.Target.Thread) &&
 		normalName(a.From.Server) == normalName(b.From.Server) && normalName(a.From.Thread) == normalName(b.From.Thread) &&
-		a.Mode == b.Mode && a.Goal == b.Goal && normalWords(a.Input) == normalWords(b.Input)
+		a.Mode == b.Mode && a.Goal == b.Goal && a.Worktree == b.Worktree && normalWords(a.Input) == normalWords(b.Input)
 }
 
 // backend returns what the tools of this call work on, for a function call whose words ended at asked. Its Work notes
@@ -316,10 +316,16 @@ type spokenWork struct {
 	asked time.Time // when the words of the caller ended that the function call follows
 }
 
+// sureFor is for how long the caller's answer may come to whether watched work shall stop. After that a stop is the
+// first one again.
+const sureFor = time.Minute
+
 // Stop implements [tools.Work]. [handoff.StopTheirs] is for who was asked whether watched work shall stop, and has
 // spoken since: the model cannot be sure for them.
 func (w spokenWork) Stop(ctx context.Context, g handoff.Grant, id string, of handoff.StopOf) error {
-	if first, asked := w.s.sure.Load(id); of == handoff.StopTheirs && (!asked || !w.asked.After(first.(time.Time))) {
+	first, _ := w.s.sure.Load(id)
+	askedAfter, _ := first.(time.Time)
+	if of == handoff.StopTheirs && (askedAfter.IsZero() || !w.asked.After(askedAfter)) {
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyTheirs, "the caller has not said so again")
 	}
 	w.s.stops.Store(id, true)
@@ -327,7 +333,7 @@ func (w spokenWork) Stop(ctx context.Context, g handoff.Grant, id string, of han
 	if err != nil {
 		w.s.stops.Delete(id)
 	}
-	if handoff.CodeOf(err) == handoff.CodeNoConsent {
+	if handoff.CodeOf(err) == handoff.CodeNoConsent && w.asked.Sub(askedAfter) > sureFor {
 		w.s.sure.Store(id, w.asked)
 	}
 	return err

@@ -206,6 +206,7 @@ func (s *serving) hangUp() {
 	s.pace(handoff.CallEnded{})
 	s.spans.endAll()
 	s.leave()
+	s.judgeLast()
 }
 
 // pace gives the schedule an event and carries out its effects.

@@ -108,6 +108,7 @@ func (e *Evidence) Open(o handoff.OpenQuestion, text string) {
 		e.open = append(e.open, q)
 		return
 	}
+	e.closed = slices.DeleteFunc(e.closed, func(q *question) bool { return q.ID == o.Question.ID }) // it asks anew
 	e.open = append(e.open, &question{
 		ID: o.Question.ID, takesWords: o.Shown.Words && o.Shown.Tap == "", hash: hash,
 		asks: AskedAbout(o, text), tier: risk.Of(o.Question, o.Workspace), level: o.Level,

@@ -435,3 +435,24 @@ func TestAskedAbout(t *testing.T) {
 		}
 	}
 }
+
+// TestAskedAnew: a question that the agent asks anew, changed, takes the place of the closed one also for its next
+// field.
+func TestAskedAnew(t *testing.T) {
+	at := time.Now()
+	form := func(text string) handoff.OpenQuestion {
+		q := handoff.Question{ID: "q1", Words: true, Text: text, Asks: []handoff.Ask{{Text: "Which branch?"}, {Text: "Which tag?"}}}
+		return handoff.OpenQuestion{Question: q, Shown: handoff.RecordQuestion{ID: "q1", Words: true, Server: "mini"}}
+	}
+	var e Evidence
+	e.Open(form("Before the connection was lost:"), "")
+	e.Closed("q1", at)
+	now := form("After that:")
+	e.Open(now, "")
+	e.Closed("q1", at)
+	e.Next("q1", 1)
+	claim := Claim{Question: "q1", Hash: handoff.CommandHash(now.Question, "mini"), Words: "v2", Came: at}
+	if v := e.Judge(claim, at); v.Ruling == RulingTap || v.Ruling == RulingClosed {
+		t.Errorf("%v: %v", v.Ruling, v.Fault)
+	}
+}

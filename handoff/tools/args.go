@@ -253,7 +253,7 @@ func (a *ReadArguments) Check() error {
 }
 
 // Check trims the names and reports what is wrong.
-func (a *StopArguments) Check() error { return names(&a.Server, &a.Drop, &a.Watched) }
+func (a *StopArguments) Check() error { return names(&a.Server, &a.Drop, &a.Watched, &a.Theirs) }
 
 // All reports whether Server means all machines.
 func (a StopArguments) All() bool {
