@@ -136,7 +136,7 @@ func (c chance) trouble(line func(string, ...any)) {
 		line("once steer %s %s", c.thread(), c.one("unreachable", "refused", "not_pending", "unsupported"))
 	}
 	if c.of(20) {
-		line("once interrupt %s overloaded", c.thread())
+		line("once interrupt %s %s", c.thread(), c.one("overloaded", "refused", "not_pending"))
 	}
 	for _, thread := range []string{"t1", "t5", "fresh-1"} {
 		if c.of(40) {

@@ -270,24 +270,24 @@ func (r *Router) reconcile(ctx context.Context, l *life, j work.Job, d *work.Don
 	}
 }
 
-// interrupt stops a turn.
+// interrupt stops a turn. Until the agent has taken that, or the work ends, it tries again: the caller was told that the
+// turn is being stopped, and a second interrupt does no harm.
 func (r *Router) interrupt(ctx context.Context, e work.Interrupt) {
 	controls, ok := e.Agent.(handoff.Controls)
 	if !ok {
 		r.cfg.Log.Info("the agent cannot be interrupted")
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, work.SendTakes)
-	defer cancel()
 	for try := 0; ; try++ {
-		err := controls.Interrupt(ctx, e.Turn)
+		limited, cancel := context.WithTimeout(ctx, work.SendTakes)
+		err := controls.Interrupt(limited, e.Turn)
+		cancel()
 		if err == nil {
 			return
 		}
-		code := handoff.AsError(err).Code
-		r.cfg.Log.Info("interrupt failed", zap.String("code", string(code)), zap.Error(err))
-		// A second interrupt does no harm.
-		if code != handoff.CodeOverloaded && code != handoff.CodeAgentGone || !r.cfg.Pause(ctx, try) {
+		r.cfg.Log.Info("interrupt failed", zap.String("code", string(handoff.CodeOf(err))), zap.Int("try", try),
+			zap.Error(err))
+		if !r.cfg.Pause(ctx, try) {
 			return
 		}
 	}
