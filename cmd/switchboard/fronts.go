@@ -52,7 +52,7 @@ func (s *service) makeFronts(context.Context) (err error) {
 	s.mcp = mcp.New(mcp.Config{
 		Backend: tools.Backend{
 			Directory: s.fleet, Resolver: s.fleet, Namer: s.fleet, Trees: s.fleet,
-			Work: runs, Questions: runs, Giver: runs, Handoffs: runs, Decisions: runs, Levels: s.calls,
+			Work: runs, Questions: runs, Giver: runs, Handoffs: runs, Decisions: runs,
 		},
 		Work: runs, Version: thisBuild().String(), Page: s.page, Trace: s.trace, Instance: s.peers.self.ID,
 		Log: s.log.Named("mcp"),

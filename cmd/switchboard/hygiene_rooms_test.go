@@ -22,7 +22,7 @@ var rooms = []room{
 	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10050, 8540, "a caller is one loop over one state"},
 	{"sessions", 9901, 4370, "two stores, their suite, and the conversions of older ones"},
 	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8285, 4954, "what is said, when, and the tools"},
-	{"handoff/consent handoff/evidence handoff/risk", 2880, 1980, "the gates that protect people"},
+	{"handoff/consent handoff/evidence handoff/risk", 2880, 1985, "the gates that protect people"},
 	{"handoff", 4105, 1430, "words that more than one room uses, what a terminal would obey, and the life of threads"},
 	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7645, 3285,
 		"the simulated voice and machines: four protocols"},
@@ -34,8 +34,8 @@ var rooms = []room{
 	{"servers", 9335, 5433, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3898, 2882, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
-	{"web", 9678, 14425, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10775, 19644, "verbs, settings, doctor, and the tests of the whole service"},
+	{"web", 9678, 14430, "the page's server and the other fronts"},
+	{"cmd/switchboard", 10775, 19654, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.

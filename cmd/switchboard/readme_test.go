@@ -133,7 +133,17 @@ func TestReadmeTools(t *testing.T) {
 		got = append(got, m[1])
 	}
 	for _, tool := range tools.All() {
-		want = append(want, tool.Signature())
+		var arguments []string
+		_, properties, _ := strings.Cut(string(tool.Parameters), `"properties":{`)
+		properties, required, _ := strings.Cut(properties, `"required":`)
+		for _, m := range regexp.MustCompile(`("\w+"):{`).FindAllStringSubmatch(properties, -1) {
+			name := strings.Trim(m[1], `"`)
+			if !strings.Contains(required, m[1]) {
+				name += "?"
+			}
+			arguments = append(arguments, name)
+		}
+		want = append(want, tool.Name+"("+strings.Join(arguments, ", ")+")")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the README's tools (-want +got):\n%s", diff)

@@ -110,7 +110,7 @@ func (c *Calls) begin(ctx context.Context, g *handoff.Grant, voice handoff.Voice
 		filled:   map[handoff.QuestionID][][]string{},
 		open:     map[string]*openHandoff{}, spans: spans{}, wakeTimer: newTimer(), judgeTimer: newTimer(), began: time.Now(),
 	}
-	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, s.language)
+	s.schedule = speech.New(c.enter(ctx, g.Caller, box), c.cfg.AskAgain, s.language, c.counts.paced)
 	s.lasting = context.WithoutCancel(ctx)
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.leave = c.cfg.Attending.Attend(*g, box)
@@ -174,13 +174,7 @@ func (c *Calls) chosenLevel(caller handoff.Caller) handoff.SpeechLevel {
 // SetLevel sets the speech level of a caller, for their open calls and later ones. After an error the level holds only
 // until the process ends.
 func (c *Calls) SetLevel(ctx context.Context, caller handoff.Caller, level handoff.SpeechLevel) error {
-	c.mu.Lock()
-	if c.callers[caller] == nil && !caller.Nameless() {
-		c.makeRoomLocked()
-		c.callers[caller] = &callerState{}
-	}
-	c.mu.Unlock()
-	for _, box := range c.setLevel(caller, level, nil) {
+	for _, box := range c.setLevel(caller, level) {
 		box.pace(speech.LevelSet{Level: level})
 	}
 	return c.storeLevel(ctx, caller)
@@ -231,16 +225,21 @@ func (c *Calls) exit(caller handoff.Caller, box *inbox) {
 	}
 }
 
-// setLevel sets the speech level of a caller, and returns their calls other than box, to which it applies, too.
-func (c *Calls) setLevel(caller handoff.Caller, level handoff.SpeechLevel, box *inbox) []*inbox {
+// setLevel sets the speech level of a caller, and returns their open calls.
+func (c *Calls) setLevel(caller handoff.Caller, level handoff.SpeechLevel) []*inbox {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.callers[caller]
-	if t == nil {
+	switch {
+	case t == nil && caller.Nameless():
 		return nil
+	case t == nil:
+		c.makeRoomLocked()
+		t = &callerState{}
+		c.callers[caller] = t
 	}
 	t.level = level
-	return slices.DeleteFunc(slices.Clone(t.calls), func(o *inbox) bool { return o == box })
+	return slices.Clone(t.calls)
 }
 
 // newTimer returns a timer that does not run until it is set.

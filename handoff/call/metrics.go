@@ -23,35 +23,19 @@ type counts struct {
 func newCounts() *counts {
 	return &counts{
 		refused: handoff.NewTally(slices.Collect(maps.Keys(handoff.Vocabulary))...),
-		said:    handoff.NewTally("note", "remark", "heartbeat", "filler", "question", "outcome"),
-		unsaid:  handoff.NewTally("stale", "interrupted", "unconfirmed", "full"),
+		said:    handoff.NewTally(speech.Given...),
+		unsaid:  handoff.NewTally(speech.Unsaid...),
 	}
 }
 
-// addPaced adds what one step of a call's schedule counted.
-func (c *counts) addPaced(was, now speech.ScheduleCounts) {
-	if was == now {
-		return
+// paced counts what the schedule of a call counts.
+func (c *counts) paced(word string, n int) {
+	tally := c.said
+	if slices.Contains(speech.Unsaid, word) {
+		tally = c.unsaid
 	}
-	for _, x := range []struct {
-		tally *handoff.Tally[string]
-		word  string
-		n     int
-	}{
-		{c.said, "note", now.Notes - was.Notes},
-		{c.said, "remark", now.Remarks - was.Remarks},
-		{c.said, "heartbeat", now.Heartbeats - was.Heartbeats},
-		{c.said, "filler", now.Fillers - was.Fillers},
-		{c.said, "question", now.Questions - was.Questions},
-		{c.said, "outcome", now.Finals - was.Finals},
-		{c.unsaid, "stale", now.Stale - was.Stale},
-		{c.unsaid, "interrupted", now.Cut - was.Cut},
-		{c.unsaid, "unconfirmed", now.Lost - was.Lost},
-		{c.unsaid, "full", now.Overflow - was.Overflow},
-	} {
-		for range x.n {
-			x.tally.Add(x.word)
-		}
+	for range n {
+		tally.Add(word)
 	}
 }
 

@@ -86,8 +86,8 @@ func (s *serving) judge(now time.Time) {
 	}
 }
 
-// judgeLast judges the open claims of a call that has ended with what was heard, and gives the agents each no. A yes can
-// no longer be taken back, so its question stays open for the page.
+// judgeLast judges the open claims of a call that has ended with what was heard, and gives agents each no. A yes can no
+// longer be taken back: its question stays open for the page.
 func (s *serving) judgeLast() {
 	for _, c := range s.claims {
 		c.evidence.Came = time.Time{} // nothing is waited for

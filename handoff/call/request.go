@@ -123,17 +123,6 @@ type functionCall struct {
 	call handoff.FunctionCall
 }
 
-// SetLevel implements [tools.Front]: the level holds at once, in all calls of the caller.
-func (f *functionCall) SetLevel(_ context.Context, g handoff.Grant, level handoff.SpeechLevel) error {
-	s := f.s
-	s.pace(speech.LevelSet{Level: level})
-	for _, other := range s.calls.setLevel(g.Caller, level, s.box) {
-		other.pace(speech.LevelSet{Level: level})
-	}
-	s.background.Go(func() { _ = s.calls.storeLevel(s.lasting, g.Caller) }) // it counts in this life either way
-	return nil
-}
-
 // Give implements [tools.Front]: it starts a handoff, whose events answer the function call. If the voice model repeats
 // words that a handoff is still working on, that handoff's state is the answer.
 func (f *functionCall) Give(ctx context.Context, g handoff.Grant, req handoff.Request) (tools.Result, error) {
@@ -305,7 +294,7 @@ func sameWords(a, b handoff.Request) bool {
 // which runs the call itself stops: the model needs no note of these.
 func (s *serving) backend(asked time.Time) tools.Backend {
 	b := s.cfg.Tools
-	b.Work, b.Language = spokenWork{b.Work, s, asked}, s.language
+	b.Work, b.Language, b.Levels = spokenWork{b.Work, s, asked}, s.language, s.calls
 	return b
 }
 

@@ -211,10 +211,7 @@ func (s *serving) hangUp() {
 
 // pace gives the schedule an event and carries out its effects.
 func (s *serving) pace(e speech.Event) {
-	was := s.schedule.Counts
-	effects := s.schedule.Step(time.Now(), e)
-	s.calls.counts.addPaced(was, s.schedule.Counts)
-	for _, x := range effects {
+	for _, x := range s.schedule.Step(time.Now(), e) {
 		s.effect(x)
 	}
 }

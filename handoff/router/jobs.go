@@ -270,7 +270,7 @@ func (r *Router) reconcile(ctx context.Context, l *life, j work.Job, d *work.Don
 	}
 }
 
-// interrupt stops a turn. Until the agent has taken that, or the work ends, it tries again: the caller was told that the
+// interrupt stops a turn. It tries again until the agent has taken that, or the work ends: the caller was told that the
 // turn is being stopped, and a second interrupt does no harm.
 func (r *Router) interrupt(ctx context.Context, e work.Interrupt) {
 	controls, ok := e.Agent.(handoff.Controls)

@@ -27,7 +27,7 @@ func (s *Schedule) saySpeakable() {
 			reported++
 			o.Remark = w.remarks[len(w.remarks)-1].text
 			w.remarks = nil
-			s.Counts.Remarks++
+			s.count("remark", 1)
 			w.postpone(s.now)
 		case w.waits:
 			if !beat {
@@ -35,7 +35,7 @@ func (s *Schedule) saySpeakable() {
 			}
 		case beat && (crowd || !s.now.Add(heartbeatTogether).Before(w.heartbeatAt)):
 			o.Beats = true
-			s.Counts.Heartbeats++
+			s.count("heartbeat", 1)
 			w.heartbeats++
 			w.heartbeatAt = w.began.Add(heartbeatAge(w.heartbeats))
 			for w.heartbeatAt.Sub(s.now) < heartbeatTimes[0] { // missed ones are not made up for
@@ -44,7 +44,7 @@ func (s *Schedule) saySpeakable() {
 			}
 		case chatty && w.newDoing && reported < maxReported:
 			reported++
-			s.Counts.Remarks++
+			s.count("remark", 1)
 			w.postpone(s.now)
 		default:
 			continue
@@ -104,7 +104,7 @@ func (s *Schedule) dropStale() {
 			return s.level != handoff.LevelChatty || s.now.Sub(r.at) > staleAfter ||
 				moved && r.epoch < s.epoch && w.concerned < s.epoch
 		})
-		s.Counts.Stale += before - len(w.remarks)
+		s.count("stale", before-len(w.remarks))
 	}
 }
 

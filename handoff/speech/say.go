@@ -24,7 +24,7 @@ func (s *Schedule) gave(e Gave) {
 func (s *Schedule) forget(id string) bool {
 	s.answered(id)
 	if w := s.work(id); w != nil {
-		s.Counts.Stale += len(w.remarks)
+		s.count("stale", len(w.remarks))
 		s.works = slices.DeleteFunc(s.works, func(o *pacedWork) bool { return o == w })
 	}
 	s.questions = slices.DeleteFunc(s.questions, func(q *askedQuestion) bool { return q.work == id })
@@ -45,7 +45,7 @@ func (s *Schedule) track(f *delivery) {
 		if i < 0 {
 			i = max(0, slices.IndexFunc(s.deliveries, func(old *delivery) bool { return old.class == classFinal }))
 		}
-		s.Counts.Overflow++
+		s.count("full", 1)
 		s.deliveries = slices.Delete(s.deliveries, i, i+1)
 	}
 	f.at = s.now
@@ -83,7 +83,7 @@ func (s *Schedule) said(e handoff.Said) {
 	f := s.deliveries[i]
 	s.lost = 0
 	if e.Cut {
-		s.Counts.Cut++
+		s.count("interrupted", 1)
 	}
 	if f.class == classFinal && (e.Unsaid || e.Cut && (e.At.IsZero() || !s.understood(e, f))) {
 		f.stopped, f.heard = s.now, ""
@@ -122,7 +122,7 @@ func (s *Schedule) giveUpDeliveries() {
 			return s.openQuestion(f.question) == nil
 		}
 		s.lost++
-		s.Counts.Lost++
+		s.count("unconfirmed", 1)
 		return true
 	})
 	if !s.quiet || s.invited || s.asking() {
@@ -134,7 +134,7 @@ func (s *Schedule) giveUpDeliveries() {
 		case !f.stopped.IsZero():
 			s.offer(f)
 		case len(f.IDs) < maxTellings && s.now.Sub(f.at) >= finalAgain:
-			s.Counts.Lost++
+			s.count("unconfirmed", 1)
 			s.say(f, wording.AgainMessage(f.message))
 		}
 	}
@@ -215,7 +215,7 @@ func (s *Schedule) askQuestions() {
 		}
 		q.times++
 		q.lastAsked = s.now
-		s.Counts.Questions++
+		s.count("question", 1)
 		s.say(&delivery{class: classUrgent, question: q.ID, message: q.message}, q.message)
 	}
 }
@@ -245,7 +245,7 @@ func (s *Schedule) askedByRouter(e Asked) {
 	}
 	q.times = min(q.times+1, maxTellings)
 	q.lastAsked = s.now
-	s.Counts.Questions++
+	s.count("question", 1)
 	s.track(&delivery{IDs: []string{e.Utterance}, class: classUrgent, question: e.ID})
 }
 
@@ -289,7 +289,7 @@ func (s *Schedule) tellFinals() {
 		}
 		f.outcomes, f.message = len(ended), s.language.FinalsMessage(ended, when)
 		s.finals = slices.DeleteFunc(s.finals, func(held heldFinal) bool { return held.when == when })
-		s.Counts.Finals += len(ended)
+		s.count("outcome", len(ended))
 		s.say(f, f.message)
 	}
 }
@@ -329,7 +329,7 @@ func (s *Schedule) sayFiller() {
 	}
 	underWay := func(f *delivery) bool { return s.now.Sub(f.at) < deliveryWait }
 	if slow != nil && !slices.ContainsFunc(s.deliveries, underWay) {
-		s.Counts.Fillers++
+		s.count("filler", 1)
 		s.lastSpeakable = s.now
 		s.say(&delivery{class: classSpeakable}, s.language.FillerMessage(slow.server))
 	}

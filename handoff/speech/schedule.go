@@ -65,16 +65,16 @@ const (
 	maxLost          = 2   // lost speakable things in a row; after these, none is said until the caller is heard again
 )
 
-// ScheduleCounts counts what happened in a call.
-type ScheduleCounts struct {
-	Notes, Remarks, Heartbeats, Fillers, Questions, Finals int // given to the voice model
-	Stale, Cut, Lost, Overflow                             int // dropped; interrupted; never confirmed; refused by a bound
-}
+// The words by which a schedule counts.
+var (
+	Given  = []string{"note", "remark", "heartbeat", "filler", "question", "outcome"} // to the voice model, by kind
+	Unsaid = []string{"stale", "interrupted", "unconfirmed", "full"}                  // what was not heard as planned: why
+)
 
 // A Schedule decides what one call says about its works, and when. It proposes utterances; the floor decides when they
 // are sent. It is pure: events bring the time, and effects say what to do. The loop of the call owns it:
 //
-//	s := New(level, askAgain, language)
+//	s := New(level, askAgain, language, count)
 //	for each event of the voice, and each event of a work of this call:
 //	    for _, x := range s.Step(time.Now(), e) { … } // in order, before the next step
 //
@@ -110,22 +110,22 @@ type Schedule struct {
 	questions     []*askedQuestion
 	finals        []heldFinal // outcomes that wait for quiet, or until a question is answered
 	news          []wording.Answer
-	deliveries    []*delivery // utterances that are not confirmed, oldest first
-	quiet         bool        // both sides are; a call begins quiet
-	invited       bool        // only the client asks for responses, so nothing speakable is said
-	quietSince    time.Time   // when quiet began
-	epoch         int         // number of the caller's utterances so far
-	sentenceEnd   time.Time   // when their last sentence was known to be over; zero while they speak
-	callerSpoke   time.Time   // when they last began to speak
-	untranscribed bool        // there is no transcript of that yet
-	callerWords   time.Time   // when they last began to say something other than a backchannel or a hush
-	callerHushed  time.Time   // when they last began to ask for quiet
-	lastSpeakable time.Time   // when the last speakable thing was said
-	lost          int         // number of speakable things in a row that nobody confirmed
-	over          bool        // the call has ended
-	serial        int         // number of the last id
-	wake          time.Time   // of the last [DoWake]
-	Counts        ScheduleCounts
+	deliveries    []*delivery              // utterances that are not confirmed, oldest first
+	quiet         bool                     // both sides are; a call begins quiet
+	invited       bool                     // only the client asks for responses, so nothing speakable is said
+	quietSince    time.Time                // when quiet began
+	epoch         int                      // number of the caller's utterances so far
+	sentenceEnd   time.Time                // when their last sentence was known to be over; zero while they speak
+	callerSpoke   time.Time                // when they last began to speak
+	untranscribed bool                     // there is no transcript of that yet
+	callerWords   time.Time                // when they last began to say something other than a backchannel or a hush
+	callerHushed  time.Time                // when they last began to ask for quiet
+	lastSpeakable time.Time                // when the last speakable thing was said
+	lost          int                      // number of speakable things in a row that nobody confirmed
+	over          bool                     // the call has ended
+	serial        int                      // number of the last id
+	wake          time.Time                // of the last [DoWake]
+	count         func(word string, n int) // Set once: counts what happens, by Given and Unsaid
 
 	now time.Time // of the step that runs
 	out []Effect  // of the step that runs
@@ -207,9 +207,11 @@ type delivery struct {
 }
 
 // New returns the schedule of one call. A question that nobody answers is asked again after askAgain, and a notice of
-// it is sent after as long again.
-func New(level handoff.SpeechLevel, askAgain time.Duration, language wording.Language) *Schedule {
-	return &Schedule{level: level, askAgain: askAgain, language: language, quiet: true}
+// it is sent after as long again. count is called in steps, with what happens of [Given] and [Unsaid].
+func New(
+	level handoff.SpeechLevel, askAgain time.Duration, language wording.Language, count func(word string, n int),
+) *Schedule {
+	return &Schedule{level: level, askAgain: askAgain, language: language, count: count, quiet: true}
 }
 
 // Step takes an event and returns what is to be done. The result is valid until the next step.
@@ -243,7 +245,7 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case handoff.Said:
 		s.said(e)
 	case handoff.CallEnded:
-		*s = Schedule{over: true, Counts: s.Counts}
+		*s = Schedule{over: true, count: s.count}
 		return nil
 	case Sentence:
 		s.sentenceEnd = e.At
@@ -260,7 +262,7 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 	case Told:
 		s.outcomeTold(e.ID)
 	case Context:
-		s.Counts.Notes++
+		s.count("note", 1)
 		s.emit(Effect{Act: DoNote, ID: s.nextID(), Text: e.Message.Encode()})
 	case Yielded:
 		s.forget(e.ID)
@@ -276,7 +278,7 @@ func (s *Schedule) Step(now time.Time, e Event) []Effect {
 		s.askedByRouter(e)
 	case Lookup:
 		if len(s.lookups) >= maxLookups {
-			s.Counts.Overflow++
+			s.count("full", 1)
 			break
 		}
 		s.lookups = append(s.lookups, &lookup{ID: e.ID, server: e.Server, opened: now, due: now.Add(s.Within(now))})
@@ -349,7 +351,7 @@ func (s *Schedule) began(e Began) {
 		return
 	}
 	if len(s.works) >= maxPaced {
-		s.Counts.Overflow++
+		s.count("full", 1)
 		return
 	}
 	w := &pacedWork{ID: e.ID, server: e.Server, asked: e.Asked, began: orNow(e.Since, s.now), answered: e.Answered,
@@ -379,7 +381,7 @@ func (s *Schedule) unheard(e Unheard) {
 func (s *Schedule) hold(message wording.Answer) {
 	if len(s.news) >= maxHeldNews {
 		s.news = s.news[1:]
-		s.Counts.Overflow++
+		s.count("full", 1)
 	}
 	s.news = append(s.news, message)
 }
@@ -414,7 +416,7 @@ func (s *Schedule) remark(e Remark) {
 	if !w.answered {
 		if len(w.early) >= maxHeldRemarks {
 			w.early = w.early[1:]
-			s.Counts.Overflow++
+			s.count("full", 1)
 		}
 		w.early = append(w.early, e.Text)
 		return
@@ -429,18 +431,18 @@ func (s *Schedule) remark(e Remark) {
 	}
 	if len(w.remarks) >= maxHeldRemarks {
 		w.remarks = w.remarks[1:]
-		s.Counts.Stale++
+		s.count("stale", 1)
 	}
 	w.remarks = append(w.remarks, heldRemark{text: text, whole: e.Text, at: s.now, epoch: s.epoch})
 }
 
 func (s *Schedule) note(w *pacedWork, text string) {
 	if w.notes >= MaxPacedNotes {
-		s.Counts.Overflow++
+		s.count("full", 1)
 		return
 	}
 	w.notes++
-	s.Counts.Notes++
+	s.count("note", 1)
 	s.emit(Effect{Act: DoNote, ID: s.nextID(), Works: []string{w.ID},
 		Text: wording.RemarkNote(handoff.Record{Server: w.server}, text).Encode()})
 }
@@ -450,7 +452,7 @@ func (s *Schedule) question(e Question) {
 		return
 	}
 	if len(s.questions) >= maxOpenQuestions {
-		s.Counts.Overflow++
+		s.count("full", 1)
 		s.emit(Effect{Act: DoNotify, Question: e.ID})
 		return
 	}

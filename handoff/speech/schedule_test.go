@@ -60,12 +60,19 @@ type schedulePlayer struct {
 	start, now time.Time
 	wake       time.Time
 	last       string // id of the newest DoSay
+	counts     counted
 	out        strings.Builder
 }
 
+// counted is what schedules counted, by word.
+type counted map[string]int
+
+func (c counted) add(word string, n int) { c[word] += n }
+
 func playSchedule(t *testing.T, script string) string {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := &schedulePlayer{schedule: New(handoff.LevelMilestones, handoff.AskAgainAfter, ""), start: start, now: start}
+	p := &schedulePlayer{counts: counted{}, start: start, now: start}
+	p.schedule = New(handoff.LevelMilestones, handoff.AskAgainAfter, "", p.counts.add)
 	for line := range strings.Lines(script) {
 		line = strings.TrimRight(line, "\n")
 		switch {
@@ -104,9 +111,9 @@ func (p *schedulePlayer) passTo(end time.Time) {
 }
 
 func (p *schedulePlayer) give(e Event) {
-	stale := p.schedule.Counts.Stale
+	stale := p.counts["stale"]
 	effects := p.schedule.Step(p.now, e)
-	if n := p.schedule.Counts.Stale - stale; n > 0 {
+	if n := p.counts["stale"] - stale; n > 0 {
 		fmt.Fprintf(&p.out, "\t%s drop %d\n", p.clock(p.now), n)
 	}
 	for _, x := range effects {
@@ -277,7 +284,8 @@ func TestHeartbeats(t *testing.T) {
 // TestScheduleBounds holds that nothing grows without end, and that no outcome is lost to a bound.
 func TestScheduleBounds(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := New(handoff.LevelChatty, handoff.AskAgainAfter, "")
+	counts := counted{}
+	s := New(handoff.LevelChatty, handoff.AskAgainAfter, "", counts.add)
 	said := map[string]int{}
 	give := func(e Event) {
 		for _, x := range s.Step(now, e) {
@@ -302,9 +310,9 @@ func TestScheduleBounds(t *testing.T) {
 		t.Errorf("%d notes", s.works[0].notes)
 	}
 	if len(s.works) != maxPaced || len(s.lookups) != maxLookups || len(s.questions) != maxOpenQuestions ||
-		s.Counts.Overflow == 0 {
+		counts["full"] == 0 {
 		t.Errorf("%d works, %d lookups, %d questions, %d refused", len(s.works), len(s.lookups), len(s.questions),
-			s.Counts.Overflow)
+			counts["full"])
 	}
 	for _, w := range s.works {
 		if len(w.remarks) > maxHeldRemarks {

@@ -22,7 +22,7 @@ type Backend struct {
 	Giver     Giver            // for a [Direct] without Wait
 	Handoffs  handoff.Handoffs // for a [Direct] with Wait
 	Decisions Decisions        // for any [Direct]
-	Levels    Levels           // for any [Direct]
+	Levels    Levels           // for a call
 	WorkIDs   bool             // [Status] has the ids of work, for a front with a tool that takes one
 }
 
@@ -73,7 +73,7 @@ type Decisions interface {
 	Reply(ctx context.Context, g handoff.Grant, id handoff.QuestionID, reply handoff.Reply) error
 }
 
-// Levels stores the speech levels of callers.
+// Levels sets the speech levels of callers. After an error the level holds only until the process ends.
 type Levels interface {
 	SetLevel(ctx context.Context, c handoff.Caller, level handoff.SpeechLevel) error
 }
@@ -85,8 +85,6 @@ type Front interface {
 	Give(ctx context.Context, g handoff.Grant, req handoff.Request) (Result, error)
 	// Answer answers an open question of an agent.
 	Answer(ctx context.Context, g handoff.Grant, q handoff.OpenQuestion, a AnswerArguments) (Result, error)
-	// SetLevel sets the speech level of the caller.
-	SetLevel(ctx context.Context, g handoff.Grant, level handoff.SpeechLevel) error
 }
 
 // Direct is the [Front] of a program that waits for its answer.
@@ -191,9 +189,4 @@ func (d Direct) Answer(
 		return nil, err
 	}
 	return Answer{d.Backend.Language.DecidedAnswer(q.Shown, decision)}, nil
-}
-
-// SetLevel implements [Front].
-func (d Direct) SetLevel(ctx context.Context, g handoff.Grant, level handoff.SpeechLevel) error {
-	return d.Backend.Levels.SetLevel(ctx, g.Caller, level)
 }

@@ -39,26 +39,12 @@ type Tool struct {
 	Plain  bool // its output has no words of agents beyond names and titles, see [handoff.Utterance]
 	Limit  int  // of its output, in bytes of JSON
 
-	arguments []property                          // Set once
-	parse     func(raw string) (Arguments, error) // Set once
+	parse func(raw string) (Arguments, error) // Set once
 }
 
 // Parse parses the arguments that a model wrote. An error has [handoff.CodeMalformed] or [handoff.CodeTooLarge], and
 // says what is wrong, so that the model can correct it.
 func (t Tool) Parse(raw string) (Arguments, error) { return t.parse(raw) }
-
-// Signature returns the tool's name and arguments for people: "read_session(server, thread_id, limit?)".
-func (t Tool) Signature() string {
-	var arguments []string
-	for _, p := range t.arguments {
-		name := p.Name
-		if !p.Required {
-			name += "?"
-		}
-		arguments = append(arguments, name)
-	}
-	return t.Name + "(" + strings.Join(arguments, ", ") + ")"
-}
 
 // Bounded returns the result within the tool's limit. Its JSON stays valid: whole entries are left out, and "more" is
 // their number.
@@ -142,7 +128,7 @@ func row[A Arguments, P interface {
 	*A
 	Check() error
 }](t Tool, properties ...property) Tool {
-	t.arguments, t.Parameters = properties, schema(properties)
+	t.Parameters = schema(properties)
 	var known []string
 	for _, p := range properties {
 		known = append(known, p.Name)
@@ -339,7 +325,7 @@ func controlTools() []Tool {
 				string(handoff.DecisionAccept), string(handoff.DecisionDecline), string(handoff.DecisionStop)),
 			text("text", "The caller's answer in their words."),
 		),
-		row[UpdatesArguments](Tool{InCall: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+		row[UpdatesArguments](Tool{InCall: true, Slow: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name: SetUpdates,
 			Description: "Set how much the caller hears while work runs: quiet (questions and results), milestones (also a " +
 				"sign of life now and then), chatty (also what agents report on the way).",
