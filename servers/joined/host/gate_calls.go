@@ -267,7 +267,9 @@ func (o object) set(name string, value any) { o[name], _ = json.Marshal(value) }
 func (o object) setIn(path []string, value any) {
 	if len(path) > 1 {
 		in := object{}
-		_ = json.Unmarshal(o[path[0]], &in) // what is no object is replaced
+		if _ = json.Unmarshal(o[path[0]], &in); in == nil { // what is no object is replaced
+			in = object{}
+		}
 		in.setIn(path[1:], value)
 		value = in
 	}

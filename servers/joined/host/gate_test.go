@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -354,6 +355,8 @@ const (
 	choose      = `"` + askOption + `","params":{"sessionId":"s","options":[{"optionId":"bypassPermissions","kind":"allow_always"},` +
 		`{"optionId":"default","kind":"allow_once"},{"optionId":"plan","kind":"reject_once"},{"optionId":"*","kind":"reject_always"}]}`
 	elicit = `"` + askElicit + `","params":{"sessionId":"s"}`
+	bare   = `"` + askElicit + `","params":{"sessionId":"s","_meta":null}`
+	empty  = `"` + askOption + `","params":null`
 )
 
 func chosen(option string) string {
@@ -372,6 +375,7 @@ func TestGateOfAnswers(t *testing.T) {
 		command: `{"decision":"decline"}`, files: `{"decision":"decline"}`, below: `{"decision":"decline"}`,
 		permissions: `{"permissions":{},"scope":"turn"}`, input: `{"answers":{}}`, choice: `{"answers":{}}`,
 		form: `{"action":"decline","content":null}`, choose: `{"outcome":{"outcome":"cancelled"}}`, elicit: `{"action":"cancel"}`,
+		bare: `{"action":"cancel"}`, empty: `{"outcome":{"outcome":"cancelled"}}`,
 	}
 	for _, row := range []struct {
 		name, asked, answer string
@@ -413,12 +417,14 @@ func TestGateOfAnswers(t *testing.T) {
 		{"no option", choose, `{"outcome":{"outcome":"cancelled"}}`, 6, ""},
 		{"words for an agent of kind acp", elicit, `{"action":"accept","content":{"x":"y"}}`, 3, ""},
 		{"no words for it", elicit, `{"action":"decline"}`, 6, ""},
+		{"words where a field is null", bare, `{"action":"accept","content":{"x":"y"}}`, 3, ""},
+		{"no option where all is null", empty, `{"outcome":{"outcome":"cancelled"}}`, 6, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			for i, policy := range all {
 				g := codexGate(policy)
-				if row.asked == choose || row.asked == elicit {
+				if slices.Contains([]string{choose, elicit, bare, empty}, row.asked) {
 					g = acpGate(policy, "/")
 				}
 				g.sessions.all["t"] = place{}
