@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
@@ -174,14 +175,47 @@ func TestUnsureSteer(t *testing.T) {
 	}
 }
 
+// TestStoreAway: a running turn waits for a store that is away. What its tools did is not lost, and not done again.
+func TestStoreAway(t *testing.T) {
+	store := &refusingStore{lossyStore{Store: threads.NewMemory()}}
+	l := newLookout(t, store)
+	store.lose(3*forGood, func(s threads.Step) bool { a, ok := s.(threads.Append); return ok && len(a.Items) > 0 })
+	l.goOn()
+	if _, end := l.end(l.turn); end.Status != handoff.TurnCompleted || end.Text != "done: second" {
+		t.Errorf("%+v", end)
+	}
+	requests := l.rig.fake.Requests()
+	if got := words(requests[len(requests)-1].Input); len(requests) != 2 || got != "o:call_1 u:first u:second" {
+		t.Errorf("%d requests, the last has %s", len(requests), got)
+	}
+}
+
+// away has the store lose all answers to steps of a kind, and returns a function that waits until it has lost many.
+func (l *lossyStore) away(t *testing.T, steps func(threads.Step) bool) (many func()) {
+	const all = 1 << 20
+	l.lose(all, steps)
+	return func() {
+		for lost := 0; lost <= forGood; time.Sleep(time.Millisecond) {
+			if t.Context().Err() != nil {
+				t.Fatal("it does not wait for the store")
+			}
+			l.mu.Lock()
+			lost = all - l.left
+			l.mu.Unlock()
+		}
+	}
+}
+
 // TestUnsureHearing: words that are in the thread are not returned as undelivered, even if their write was uncertain
-// for a while.
+// until the turn was stopped.
 func TestUnsureHearing(t *testing.T) {
 	l, store := lossy(t)
-	store.lose(forGood, hears)
+	lost := store.away(t, hears)
 	l.goOn()
+	lost()
+	l.interrupt()
 	for _, when := range []string{"as it ended", "as it is kept"} {
-		if _, end := l.end(l.turn); end.Status != handoff.TurnFailed || len(end.Undelivered) > 0 {
+		if _, end := l.end(l.turn); end.Status != handoff.TurnInterrupted || len(end.Undelivered) > 0 {
 			t.Errorf("%s: %+v", when, end)
 		}
 	}
@@ -197,9 +231,11 @@ func TestUnsureHearing(t *testing.T) {
 func TestUnwrittenHearing(t *testing.T) {
 	store := &refusingStore{lossyStore{Store: threads.NewMemory()}}
 	l := newLookout(t, store)
-	store.lose(forGood, hears)
+	lost := store.away(t, hears)
 	l.goOn()
-	l.handedBack(handoff.TurnFailed, "o:call_1 u:go on")
+	lost()
+	l.interrupt()
+	l.handedBack(handoff.TurnInterrupted, "o:call_1 u:go on")
 }
 
 // A refusingStore does not make the steps whose answers it loses.

@@ -23,6 +23,8 @@ const (
 	writeTime = 5 * time.Second
 	// stepTries is how often a step is tried while it is uncertain whether it was written.
 	stepTries = 3
+	// awayFor is how long a running turn waits for the store.
+	awayFor = 10 * time.Minute
 	// maxUnsure bounds the starts that wait to be reconciled. Turns of further ones count as lost once their lease
 	// expires.
 	maxUnsure = 1024
@@ -240,10 +242,22 @@ func (r *run) keep(ctx context.Context, items []threads.Item, anchor *threads.An
 	return cmp.Or(r.write(ctx, step), context.Cause(ctx))
 }
 
-// write makes a step of the loop.
+// write makes a step of the loop. While the store is away the turn waits for it, until ctx ends or for awayFor: what it
+// has done must be known before it goes on.
 func (r *run) write(ctx context.Context, step threads.Append) error {
-	if _, err := r.server.advance(context.WithoutCancel(ctx), step); err != nil {
-		return err
+	for try, began := 1, time.Now(); ; try++ {
+		_, err := r.server.advance(context.WithoutCancel(ctx), step)
+		if err == nil {
+			break
+		}
+		if !unsure(err) || time.Since(began) > awayFor {
+			return err
+		}
+		select {
+		case <-time.After(stepPauses.Pause(try)):
+		case <-ctx.Done():
+			return err
+		}
 	}
 	r.items = append(r.items, step.Items...)
 	if step.Anchor != nil {

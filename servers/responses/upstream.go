@@ -104,10 +104,11 @@ func (u *upstream) stream(ctx context.Context, body []byte, r *reader) (opened b
 	}
 	events := ssestream.NewDecoder(res)
 	for !r.done && events.Next() {
-		timeout.Reset(silence)
+		timeout.Stop() // what is stored may wait for the store
 		if err := r.take(events.Event().Data); err != nil {
 			return true, err
 		}
+		timeout.Reset(silence)
 	}
 	switch {
 	case r.done:
