@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 )
@@ -146,14 +147,22 @@ func (b *broker) reply(client uint64, f frame) {
 	}
 }
 
-// note handles a notification of a client. What is a request otherwise would work without an outcome: it is dropped.
+// note handles a notification of a client. What is a request otherwise would work without an outcome: it is dropped. A
+// prompt that the agent has not got is stopped here.
 func (b *broker) note(r *request, f frame, s *session) {
-	request := slices.Contains([]string{doInitialize, doPrompt, doLoad, doResume}, f.Method)
-	if request || s.heardElsewhere(r.client) {
+	asks := slices.Contains([]string{doInitialize, doPrompt, doLoad, doResume}, f.Method)
+	if asks || s.heardElsewhere(r.client) {
 		return
 	}
 	if f.Method == doCancel && s != nil && s.turn.runs() {
 		s.turn.stopped = true
+		waits := func(q *request) bool { return q.method == doPrompt && q.session == r.session }
+		if i := slices.IndexFunc(b.queue, waits); i >= 0 {
+			id := strconv.AppendInt(nil, b.queue[i].agentID, 10)
+			b.queue = slices.Delete(b.queue, i, i+1)
+			b.response(frame{ID: id, Result: json.RawMessage(`{"stopReason":"cancelled"}`)})
+			return
+		}
 	}
 	if r.line = f.line(); b.ready || len(b.queue) > 0 { // else there is nothing that it could be about
 		b.pass(r)

@@ -188,6 +188,26 @@ func TestPromptAmidLoad(t *testing.T) {
 	p.has(t, 2)
 }
 
+// TestStopAmidLoad: a stop does not overtake the prompt that waits for the end of a history, or for the agent to start.
+// Everybody is told that the prompt was cancelled, and the agent never gets it.
+func TestStopAmidLoad(t *testing.T) {
+	t.Parallel()
+	for _, starts := range []bool{false, true} {
+		p := opened(t).says(1, doLoad, "s").loads(2).beside(2, doLoad, "s").answers(3)
+		if starts {
+			p = &page{broker: newBroker(maxRecorded), told: map[uint64][]string{}}
+			p.attach(2)
+		}
+		p.agent = nil
+		p.beside(1, doPrompt, "s").beside(2, doAdopt, "s").told = map[uint64][]string{}
+		p.fromClient(1, []byte(`{"method":"session/cancel","params":{"sessionId":"s"}}`))
+		p.sent().has(t, 1, `"result":{"stopReason":"cancelled"}`)
+		if p.has(t, 2, `"cancelled"`); len(p.agent)+len(p.queue) > 0 || p.works() || p.owesOutcome() {
+			t.Errorf("the agent was told %q, and %d wait", p.agent, len(p.queue))
+		}
+	}
+}
+
 // TestPromptAfterLoad: a prompt of the client that has loaded the session ends the history: further messages are of the
 // prompt.
 func TestPromptAfterLoad(t *testing.T) {
