@@ -23,6 +23,9 @@ const (
 	endWithin  = 5 * time.Second // from the end of its input to SIGTERM, 2 s before SIGKILL
 )
 
+// acceptAgain is the pause after a client could not be taken.
+const acceptAgain = 100 * time.Millisecond
+
 // maxClients bounds the connections. One more ends the oldest.
 const maxClients = 16
 
@@ -75,7 +78,7 @@ type agent struct {
 	died string // Guarded by mux.mu: how it ended by itself; "": it did not, or without an error
 }
 
-// Serve runs a mux until ctx ends, its listener fails, or nobody has used it for a day and clients know the outcomes
+// Serve runs a mux until ctx ends, its listener is closed, or nobody has used it for a day and clients know the outcomes
 // of all prompts. Then it tells its agent to stop all prompts and to end, and returns when the agent has ended.
 func Serve(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
@@ -96,13 +99,23 @@ func Serve(ctx context.Context, cfg Config) error {
 	return err
 }
 
+// accept takes clients until the listener is closed. What cannot be taken for a moment, as without free files, it tries
+// again.
 func (m *mux) accept() error {
-	for {
+	for failed := false; ; {
 		conn, err := m.cfg.Listener.Accept()
-		if err != nil {
+		switch {
+		case err == nil:
+			m.handle(func() { m.connect(conn) })
+		case errors.Is(err, net.ErrClosed):
 			return err
+		default:
+			if !failed {
+				m.cfg.Log.Warn("clients cannot be taken", zap.Error(err))
+			}
+			time.Sleep(acceptAgain)
 		}
-		m.handle(func() { m.connect(conn) })
+		failed = err != nil
 	}
 }
 

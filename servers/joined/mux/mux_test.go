@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,7 +50,11 @@ func (a *attached) greet(instance string) *attached {
 
 // inBubble runs a mux in a bubble, with clients in memory. It returns a function that attaches one, and the end.
 func (k *kept) inBubble(unused time.Duration) (attach func() *attached, over <-chan error) {
-	clients, ended := make(pipes), make(chan error, 1)
+	return k.attached(make(pipes), unused)
+}
+
+func (k *kept) attached(clients pipes, unused time.Duration) (attach func() *attached, over <-chan error) {
+	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(k.t.Context())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -236,6 +241,25 @@ func (a *attached) about(session, method string) {
 	_, _ = fmt.Fprintf(a.conn, `{"id":2,"method":%q,"params":{"sessionId":%q,"prompt":[]}}`+"\n", method, session)
 }
 
+// TestNoFilesLeft: connections that cannot be taken for a while end nothing.
+func TestNoFilesLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := &kept{t: t}
+		clients := make(pipes)
+		attach, over := k.attached(clients, time.Hour)
+		attach().greet("")
+		clients <- nil
+		clients <- nil
+		if synctest.Wait(); len(over) > 0 {
+			t.Fatalf("it is over: %v", <-over)
+		}
+		if attach().greet(""); k.starts.Load() != 1 {
+			t.Errorf("%d starts", k.starts.Load())
+		}
+	})
+}
+
 // TestStartsLaterAndLater: an agent that cannot be started is tried again once, and then later and later. Clients get
 // the reason.
 func TestStartsLaterAndLater(t *testing.T) {
@@ -279,8 +303,11 @@ type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
 	conn, ok := <-p
-	if !ok {
+	switch {
+	case !ok:
 		return nil, net.ErrClosed
+	case conn == nil:
+		return nil, syscall.EMFILE
 	}
 	return conn, nil
 }
