@@ -215,11 +215,12 @@ var envACP = []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG", "OPE
 // readsGrace is how long an agent that only reads may take to end.
 const readsGrace = 10 * time.Second
 
-// process returns the process of an agent. The agent need not run.
+// process returns the process of an agent. The agent need not run. Without a command in its setting, it is the one that
+// is known: its program may be missing for a moment.
 func (a *agents) process(s Setting) (*process, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if p := a.procs[s.Name]; p != nil && slices.Equal(p.setting.Command, s.Command) {
+	if p := a.procs[s.Name]; p != nil && (s.Command == nil || slices.Equal(p.setting.Command, s.Command)) {
 		return p, nil
 	}
 	socket := filepath.Join(a.cfg.Dir, s.Name+".sock")

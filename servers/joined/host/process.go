@@ -136,11 +136,8 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	defer free()
-	if conn, err := connect(ctx, p.socket); err == nil {
-		return conn, nil
-	}
-	if ctx.Err() != nil { // the agent may listen all the same
-		return nil, context.Cause(ctx)
+	if conn, err := p.await(ctx, nil); conn != nil || err != nil {
+		return conn, err
 	}
 	if err := p.starts.Next(p.setting.Name); err != nil {
 		return nil, ended(fmt.Sprintf("%v, and %s tells more", err, p.logPath()))
@@ -150,11 +147,10 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 		return nil, ended(fmt.Sprintf("%s cannot be started: %v", p.setting.Name, err))
 	}
 	conn, err := p.await(ctx, exited)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		p.log.Info("agent started", zap.String("agent", p.setting.Name))
 	}
-	p.log.Info("agent started", zap.String("agent", p.setting.Name))
-	return conn, nil
+	return conn, err
 }
 
 // ended returns the error for an agent that does not come up.
@@ -192,7 +188,11 @@ func (p *process) launch() (exited <-chan error, err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the child, which may outlive us
 	record := processRecord{cmd.Process.Pid, p.setting.Kind, beganAt(cmd.Process.Pid)}
-	return ended, writeJSON(p.dir, p.setting.Name+processFile, record)
+	err = writeJSON(p.dir, p.setting.Name+processFile, record)
+	if err != nil { // nobody could end it
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	return ended, err
 }
 
 // command returns the command that makes the agent listen on its socket: its own, or that of a mux around it.
@@ -204,15 +204,22 @@ func (p *process) command() ([]string, error) {
 	return mux.Command(own, p.socket, p.setting.Command), err
 }
 
-// await waits until the agent takes connections.
+// await waits until the agent takes connections. exited gets how the agent ended that was just started. nil: it may have
+// been started before, and then need long, or be ending; if it does not run, await returns nothing.
 func (p *process) await(ctx context.Context, exited <-chan error) (net.Conn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for was := readRecord(p.dir, p.setting.Name); ; {
 		if conn, err := connect(ctx, p.socket); err == nil {
 			return conn, nil
+		}
+		if exited == nil && !was.lives() {
+			return nil, context.Cause(ctx) // where its time is over, the agent may listen all the same
 		}
 		select {
 		case <-tick.C:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -300,6 +301,63 @@ func TestAgentThatEnds(t *testing.T) {
 	}
 	if _, err := a.reach(t.Context(), joined.Opening{Agent: "/etc/passwd"}); err == nil {
 		t.Error("something was reached that is no agent")
+	}
+}
+
+// TestSlowAgent: an agent that needs longer than whoever wants it waits is not started a second time by the next one.
+func TestSlowAgent(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("CODEX_HOME", dir)
+	own, err := os.Executable()
+	must(t, err)
+	a := installed(t, dir, `echo started; cd `+dir+`; while [ ! -e ready ]; do sleep 0.02; done; `+agentEnv+`=1 exec `+own+` "$@"`)
+	t.Cleanup(func() { a.end() })
+	for range 2 {
+		brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if _, err := a.all()[0].dial(brief); err == nil {
+			t.Error("it listens already")
+		}
+		cancel()
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "ready"), nil, 0o600))
+	asked(t, a)
+	if log, err := os.ReadFile(filepath.Join(dir, "codex.log")); err != nil || strings.Count(string(log), "started") != 1 {
+		t.Errorf("the log has %q, %v", log, err)
+	}
+}
+
+// TestUnrecordedAgent: an agent does not go on if its process could not be noted, since nobody could end it.
+func TestUnrecordedAgent(t *testing.T) {
+	_, p := playing(t)
+	must(t, os.Mkdir(filepath.Join(p.dir, "codex"+processFile), 0o700))
+	if _, err := p.dial(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be started") {
+		t.Errorf("told %v", err)
+	}
+	for {
+		all, err := exec.Command("ps", "-A", "-o", "args").Output()
+		must(t, err)
+		if !strings.Contains(string(all), p.socket) {
+			return
+		}
+		if p.listens() {
+			must(t, exec.Command("pkill", "-f", p.socket).Run())
+			t.Fatal("it goes on")
+		}
+	}
+}
+
+// TestMissingForAMoment: what is known of an agent is kept while its program is missing.
+func TestMissingForAMoment(t *testing.T) {
+	a, p := playing(t)
+	asked(t, a)
+	bin := p.setting.Command[0]
+	must(t, os.Rename(bin, bin+".new"))
+	if all := a.all(); len(all) != 1 || all[0] != p {
+		t.Error("it is taken for another one while its program is missing")
+	}
+	must(t, os.Rename(bin+".new", bin))
+	if all := a.all(); len(all) != 1 || all[0] != p {
+		t.Error("it is taken for another one")
 	}
 }
 
