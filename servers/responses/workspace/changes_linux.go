@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -89,7 +90,11 @@ func (t *taking) dir(name string) error {
 		return err
 	}
 	if len(entries) > 0 && t.links == nil {
-		t.links = t.Workspace.links()
+		ctx, cancel := context.WithTimeout(context.Background(), maxTime) // also after a stop: it changed something
+		t.links, err = t.Workspace.links(ctx)
+		if cancel(); err != nil {
+			return err
+		}
 	}
 	if replaces && name != "." {
 		t.scratch.Forget(name)

@@ -265,7 +265,8 @@ func TestLinks(t *testing.T) {
 	for _, dir := range []string{"rules", "wf", "node/x", "node/y", "y"} {
 		must(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o755))
 	}
-	all := w.links()
+	all, err := w.links(t.Context())
+	must(t, err)
 	want := map[string]bool{"rules/all.md": false, "rules/other.md": true, "wf/ci.md": false, "flow/deep/a.md": false,
 		"flow/a.md": true, "vars/later.txt": false, "vars/other.txt": true, "a.txt": true, "y/a.md": false,
 		"packages/core/src/x.go": true}
@@ -279,7 +280,7 @@ func TestLinks(t *testing.T) {
 	for i := range maxNames {
 		must(t, os.Symlink("../packages/core", filepath.Join(w.dir, "wf", fmt.Sprint("l", i))))
 	}
-	if w.isPlain(w.links(), "packages/core/a.txt") {
+	if all, err = w.links(t.Context()); err != nil || w.isPlain(all, "packages/core/a.txt") {
 		t.Error("a file of more names than are looked at is plain")
 	}
 	p := &person{}
@@ -304,6 +305,7 @@ func BenchmarkLinks(b *testing.B) {
 	must(b, err)
 	b.Cleanup(func() { _ = w.Close() })
 	for b.Loop() {
-		w.links()
+		_, err := w.links(b.Context())
+		must(b, err)
 	}
 }

@@ -150,7 +150,11 @@ func (w *Workspace) change(ctx context.Context, call Call, changes []change) (Re
 		_, _ = io.WriteString(call.Out, diff)
 		did = append(did, verb+" "+c.path)
 	}
-	if err := w.allowed(ctx, call, w.aboutEdit(w.links(), changes)); err != nil {
+	l, err := w.links(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := w.allowed(ctx, call, w.aboutEdit(l, changes)); err != nil {
 		return Result{}, err
 	}
 	if err := w.begin(ctx); err != nil {

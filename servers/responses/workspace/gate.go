@@ -127,11 +127,14 @@ func about(name, args string) string {
 // links are the symbolic links of a workspace, by the paths that they lead to.
 type links map[string][]string
 
-// links returns the links of the workspace, as far as its directories can be read. Those in node_modules do not count:
+// links returns the links of the workspace, as far as its directories can be read. It fails once ctx ends. Those in node_modules do not count:
 // they lead to packages of the workspace itself.
-func (w *Workspace) links() links {
+func (w *Workspace) links(ctx context.Context) (links, error) {
 	all := links{}
-	_ = filepath.WalkDir(w.dir, func(full string, e fs.DirEntry, err error) error {
+	return all, filepath.WalkDir(w.dir, func(full string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err == nil && e.IsDir() && e.Name() == "node_modules" {
 			return fs.SkipDir
 		}
@@ -151,7 +154,6 @@ func (w *Workspace) links() links {
 		}
 		return nil
 	})
-	return all
 }
 
 // maxNames is how many paths a plain file may have.

@@ -74,7 +74,7 @@ func (w *Workspace) open(name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-func readFile(_ context.Context, w *Workspace, args struct {
+func readFile(ctx context.Context, w *Workspace, args struct {
 	Path   string `json:"path"`
 	Offset *int   `json:"offset"`
 	Limit  *int   `json:"limit"`
@@ -96,7 +96,7 @@ func readFile(_ context.Context, w *Workspace, args struct {
 	case bytes.IndexByte(start[:n], 0) >= 0:
 		return Result{}, fmt.Errorf("%s is not text (%s, %d bytes)", args.Path, kind, size)
 	}
-	return readLines(io.MultiReader(bytes.NewReader(start[:n]), f), max(value(args.Offset), 1), value(args.Limit))
+	return readLines(ctx, io.MultiReader(bytes.NewReader(start[:n]), f), max(value(args.Offset), 1), value(args.Limit))
 }
 
 func picture(f io.Reader, size int64, kind string, start []byte) (Result, error) {
@@ -112,12 +112,12 @@ func picture(f io.Reader, size int64, kind string, start []byte) (Result, error)
 		nil
 }
 
-// readLines returns lines, from number first on, at most limit (0 for all) and as many as fit.
-func readLines(r io.Reader, first, limit int) (Result, error) {
+// readLines returns lines, from number first on, at most limit (0 for all) and as many as fit, unless ctx ends.
+func readLines(ctx context.Context, r io.Reader, first, limit int) (Result, error) {
 	var b strings.Builder
 	in := bufio.NewReaderSize(r, sniff)
 	for n := 1; ; n++ {
-		line, err := longLine(in, maxRead)
+		line, err := longLine(ctx, in, maxRead)
 		if err == io.EOF && line == "" {
 			if n <= first && first > 1 {
 				return Result{}, fmt.Errorf("it has only %d lines", n-1)
@@ -138,10 +138,13 @@ func readLines(r io.Reader, first, limit int) (Result, error) {
 	}
 }
 
-// longLine reads a line with its line end, cut at limit bytes.
-func longLine(in *bufio.Reader, limit int) (string, error) {
+// longLine reads a line with its line end, cut at limit bytes. It fails once ctx ends.
+func longLine(ctx context.Context, in *bufio.Reader, limit int) (string, error) {
 	var line []byte
 	for {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
 		part, err := in.ReadSlice('\n')
 		if room := limit - len(line); room > 0 {
 			line = append(line, part[:min(len(part), room)]...)

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -67,6 +68,25 @@ func give(t *testing.T, dir string) {
 func use(t *testing.T, w *Workspace, name, args string) Result {
 	t.Helper()
 	return w.Run(t.Context(), name, json.RawMessage(args), Call{Out: io.Discard})
+}
+
+// TestStopCutsShort: neither a large file nor a large workspace holds up a stop, and an edit that was stopped before its
+// links were known is not made.
+func TestStopCutsShort(t *testing.T) {
+	w := place(t, true)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for range 10 {
+		for tool, args := range map[string]string{"read_file": `{"path":"long.txt"}`, "grep": `{"pattern":"x"}`,
+			"write_file": `{"path":"a.go","content":"x"}`} {
+			if got := w.Run(stopped, tool, json.RawMessage(args), Call{Out: io.Discard}); !got.Failed {
+				t.Fatalf("%s goes on: %.100s", tool, got.Text)
+			}
+		}
+	}
+	if all, err := w.links(stopped); err == nil {
+		t.Errorf("it looked for links: %v", all)
+	}
 }
 
 func TestReading(t *testing.T) {
