@@ -138,7 +138,7 @@ func OverSocket(
 			if err != nil {
 				return nil, err
 			}
-			tcp, _ = conn.(*net.TCPConn)
+			tcp = below(conn)
 			handshake = &handoff.Handshake{Conn: quickAck(conn)}
 			return handshake, nil
 		},
@@ -151,6 +151,15 @@ func OverSocket(
 	s := &socket{conn, tcp, make([]byte, 32<<10)}
 	conn.SetPongHandler(func(string) error { return s.alive() })
 	return s, s.alive()
+}
+
+// below returns the TCP connection that a connection is, or goes over; nil: there is none.
+func below(conn net.Conn) *net.TCPConn {
+	if over, is := conn.(interface{ NetConn() net.Conn }); is {
+		return below(over.NetConn())
+	}
+	tcp, _ := conn.(*net.TCPConn)
+	return tcp
 }
 
 // dialFault returns the error of a handshake: whether the server refused it or did not answer.

@@ -23,19 +23,32 @@ func TestLostSendsNoMore(t *testing.T) {
 		ended <- echo(w, r)
 	}))
 	defer server.Close()
-	wire, err := OverSocket(t.Context(), "bigpc", "ws"+strings.TrimPrefix(server.URL, "http"), nil, new(net.Dialer).DialContext)
-	must(t, err)
-	must(t, wire.Write([]byte("hello")))
-	if frame, err := wire.Read(); err != nil || string(frame) != "hello" {
-		t.Errorf("read %q %v", frame, err)
-	}
-	must(t, wire.(*socket).conn.SetReadDeadline(time.Now()))
-	_, err = wire.Read()
-	_ = wire.Close()
-	if got := <-ended; err == nil || !errors.Is(got, syscall.ECONNRESET) {
-		t.Errorf("lost with %v, and the far end heard of it as %v", err, got)
+	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
+		"TCP": new(net.Dialer).DialContext,
+		"a connection over it": func(ctx context.Context, network, to string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, to)
+			return over{conn}, err
+		},
+	} {
+		wire, err := OverSocket(t.Context(), "bigpc", "ws"+strings.TrimPrefix(server.URL, "http"), nil, dial)
+		must(t, err)
+		must(t, wire.Write([]byte("hello")))
+		if frame, err := wire.Read(); err != nil || string(frame) != "hello" {
+			t.Errorf("%s: read %q %v", name, frame, err)
+		}
+		must(t, wire.(*socket).conn.SetReadDeadline(time.Now()))
+		_, err = wire.Read()
+		_ = wire.Close()
+		if got := <-ended; err == nil || !errors.Is(got, syscall.ECONNRESET) {
+			t.Errorf("%s: lost with %v, and the far end heard of it as %v", name, err, got)
+		}
 	}
 }
+
+// over is a connection over another one, as of TLS.
+type over struct{ net.Conn }
+
+func (o over) NetConn() net.Conn { return o.Conn }
 
 // TestLongHandshake: the answer to a handshake is read up to a limit.
 func TestLongHandshake(t *testing.T) {

@@ -112,6 +112,9 @@ type lineConn struct {
 	first *bufio.Reader
 }
 
+// NetConn returns the connection, as that of TLS does, so that what is unsent when it is lost can be dropped.
+func (c lineConn) NetConn() net.Conn { return c.Conn }
+
 // Read reads the buffered bytes first.
 func (c lineConn) Read(b []byte) (int, error) { return c.first.Read(b) }
 

@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -44,6 +45,9 @@ func TestDialLine(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		conn, err := a.DialLine(t.Context(), "mini", apart)
 		must(t, err)
+		if _, tcp := conn.(lineConn).NetConn().(*tls.Conn).NetConn().(*net.TCPConn); !tcp {
+			t.Error("its TCP connection cannot be found")
+		}
 		_, err = io.WriteString(conn, "hello")
 		must(t, err)
 		want := map[bool]string{false: "mini: hello", true: "mini apart: hello"}[apart]

@@ -204,8 +204,8 @@ func (p *process) command() ([]string, error) {
 	return mux.Command(own, p.socket, p.setting.Command), err
 }
 
-// await waits until the agent takes connections. exited gets how the agent ended that was just started. nil: it may have
-// been started before, and then need long, or be ending; if it does not run, await returns nothing.
+// await waits until the agent takes connections. exited gets how the agent ended that was just started. nil: it may
+// have been started before, and then need long, or be ending; if it does not run, await returns nothing.
 func (p *process) await(ctx context.Context, exited <-chan error) (net.Conn, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

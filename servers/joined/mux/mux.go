@@ -23,9 +23,6 @@ const (
 	endWithin  = 5 * time.Second // from the end of its input to SIGTERM, 2 s before SIGKILL
 )
 
-// acceptAgain is the pause after a client could not be taken.
-const acceptAgain = 100 * time.Millisecond
-
 // maxClients bounds the connections. One more ends the oldest.
 const maxClients = 16
 
@@ -78,8 +75,8 @@ type agent struct {
 	died string // Guarded by mux.mu: how it ended by itself; "": it did not, or without an error
 }
 
-// Serve runs a mux until ctx ends, its listener is closed, or nobody has used it for a day and clients know the outcomes
-// of all prompts. Then it tells its agent to stop all prompts and to end, and returns when the agent has ended.
+// Serve runs a mux until ctx ends, its listener is closed, or nobody has used it for a day and clients know the
+// outcomes of all prompts. Then it tells its agent to stop all prompts and to end, and returns when the agent has ended.
 func Serve(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	m := &mux{
@@ -99,10 +96,9 @@ func Serve(ctx context.Context, cfg Config) error {
 	return err
 }
 
-// accept takes clients until the listener is closed. What cannot be taken for a moment, as without free files, it tries
-// again.
+// accept takes clients until the listener is closed. It goes on when one cannot be taken, as without free files.
 func (m *mux) accept() error {
-	for failed := false; ; {
+	for {
 		conn, err := m.cfg.Listener.Accept()
 		switch {
 		case err == nil:
@@ -110,12 +106,9 @@ func (m *mux) accept() error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default:
-			if !failed {
-				m.cfg.Log.Warn("clients cannot be taken", zap.Error(err))
-			}
-			time.Sleep(acceptAgain)
+			m.cfg.Log.Warn("a client cannot be taken", zap.Error(err))
+			time.Sleep(time.Second)
 		}
-		failed = err != nil
 	}
 }
 

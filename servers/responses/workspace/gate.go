@@ -127,8 +127,8 @@ func about(name, args string) string {
 // links are the symbolic links of a workspace, by the paths that they lead to.
 type links map[string][]string
 
-// links returns the links of the workspace, as far as its directories can be read. It fails once ctx ends. Those in node_modules do not count:
-// they lead to packages of the workspace itself.
+// links returns the links of the workspace, as far as its directories can be read, unless ctx ends. Those in
+// node_modules do not count: they lead to packages of the workspace itself.
 func (w *Workspace) links(ctx context.Context) (links, error) {
 	all := links{}
 	return all, filepath.WalkDir(w.dir, func(full string, e fs.DirEntry, err error) error {

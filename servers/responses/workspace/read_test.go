@@ -70,8 +70,8 @@ func use(t *testing.T, w *Workspace, name, args string) Result {
 	return w.Run(t.Context(), name, json.RawMessage(args), Call{Out: io.Discard})
 }
 
-// TestStopCutsShort: neither a large file nor a large workspace holds up a stop, and an edit that was stopped before its
-// links were known is not made.
+// TestStopCutsShort: neither a large file nor a large workspace holds up a stop, and an edit that was stopped before
+// its links were known is not made.
 func TestStopCutsShort(t *testing.T) {
 	w := place(t, true)
 	stopped, stop := context.WithCancel(t.Context())
