@@ -76,7 +76,8 @@ type agent struct {
 }
 
 // Serve runs a mux until ctx ends, its listener is closed, or nobody has used it for a day and clients know the
-// outcomes of all prompts. Then it tells its agent to stop all prompts and to end, and returns when the agent has ended.
+// outcomes of all prompts. Then it tells its agent to stop all prompts and to end, and returns when the agent has
+// ended.
 func Serve(ctx context.Context, cfg Config) error {
 	cfg.Unused = cmp.Or(cfg.Unused, unusedFor)
 	m := &mux{
