@@ -51,6 +51,7 @@ type Facts struct {
 	Asker     string        // the program that asked, by its own name; "": a person
 	Parent    handoff.ID    // the work whose agent asked; "": none
 	Instead   handoff.ID    `json:",omitempty"` // the paused work in whose place it was begun; "": none
+	Stopping  bool          `json:",omitempty"` // it is open, and its turn is to be interrupted
 	Unkept    bool          // only the key, the ids and the outcome are kept, for [KeyFor], and no words
 }
 

@@ -36,6 +36,7 @@ func (s *store) loses(batches int) {
 func (w *world) loses(batches int) {
 	w.store.loses(batches)
 	w.lost, w.losses = true, w.losses+1
+	clear(w.stopped) // a life that knows of a stop writes it again
 	w.forgets(w.newest())
 }
 

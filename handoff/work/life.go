@@ -18,6 +18,9 @@ func (s *State) apply(h *Handoff, f phase.Fact, fault *handoff.Error) {
 	}
 	next, acts := before.Step(f)
 	h.state = next
+	if next.Stopping && !before.Stopping && h.doc.known && !h.doc.closed { // the next life stops it, if this one cannot
+		s.mark(h)
+	}
 	if next.Outcome != "" && before.Outcome == "" {
 		s.finish(h, fault)
 	}

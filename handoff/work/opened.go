@@ -93,12 +93,13 @@ func (s *State) restore(e ledger.Entry, body ledger.Body) {
 	}
 	h.state = phase.State{
 		Phase: phase.Reconciling, Noted: true, Due: true, Inherited: true, Merged: e.Why == handoff.WhyMerged,
+		Stopping: e.Stopping,
 	}
 	h.run.Gate.Thread = e.Target // so that the gate is freed, which the earlier life may hold
 	s.add(h)
 	switch {
 	case e.Why == handoff.WhyWatched && e.Turn == "": // nothing was begun for it
-		h.state.Phase, h.state.Inherited, h.Waits = phase.Waiting, false, "theirs"
+		h.state, h.Waits = phase.State{Phase: phase.Waiting, Noted: true, Due: true}, "theirs"
 		s.act(h, phase.ActAwait)
 		h.offered = true
 		s.handOver()

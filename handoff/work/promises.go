@@ -26,6 +26,8 @@ var Promises = []Promise{
 		[]string{"TestProofWaitingWords", "TestProofPaused"}},
 	{"in order", "Words for one session are begun one after another, in the order in which they came.",
 		[]string{"TestQueuesAreTakenInOrder", "TestQueueOrder"}},
+	{"stopped", "Work that the caller stopped is stopped, also by the next life of a process that could not.",
+		[]string{"stop-and-restart", "TestExplored"}},
 
 	// Work ends once, and is told.
 	{"one outcome", "Each accepted request has exactly one outcome.",

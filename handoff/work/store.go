@@ -339,7 +339,7 @@ func (s *State) entry(h *Handoff) ledger.Entry {
 		Facts: ledger.Facts{
 			Print: d.print, ClientID: h.ID, Target: s.target(h), Watermark: h.run.Before, Turn: h.run.Turn, Prompt: h.Prompt,
 			Title: h.Title, Why: h.Why, Giver: h.Key, Asker: h.Client, Parent: h.Parent, Unkept: h.Unkept,
-			Instead: h.run.Request.Instead,
+			Instead: h.run.Request.Instead, Stopping: h.state.Stopping && !d.over(),
 		},
 	}
 	if d.over() {

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type world struct {
 	began    map[string]int    // turns, by the key of the words
 	promised map[string]string // keys, by id
 	heard    map[string]bool   // by id
+	stopped  map[string]bool   // ids of work of which the store has that it was stopped
 	lost     bool              // the store has lost something that was not written again
 	amnesia  bool              // and then another life opened the caller
 	losses   int
@@ -39,7 +41,7 @@ var thread = handoff.Target{Server: "s", Thread: "t"}
 func newWorld() *world {
 	w := &world{
 		now: time.Unix(1_000_000, 0).UTC(), store: newStore(), began: map[string]int{}, promised: map[string]string{},
-		heard: map[string]bool{},
+		heard: map[string]bool{}, stopped: map[string]bool{},
 	}
 	w.life()
 	return w
@@ -124,7 +126,8 @@ type life struct {
 func (w *world) life() *life {
 	l := &life{
 		w: w, n: len(w.lives), came: len(w.lives) > 0, jobs: map[string]Job{}, has: map[string]ledger.Entry{},
-		tried: map[string]string{}, stopped: map[string]bool{}, former: map[string]bool{}, endings: map[string]int{}, outcome: map[string]handoff.Outcome{},
+		tried: map[string]string{}, stopped: map[string]bool{}, former: map[string]bool{}, endings: map[string]int{},
+		outcome: map[string]handoff.Outcome{},
 	}
 	l.State = New(Config{
 		Caller: owner.Caller, Threads: &lines{}, Counter: nothing{}, Pages: new(handoff.Feed), Stored: true, Forks: true,
@@ -170,6 +173,9 @@ func (l *life) step(e Event) {
 				l.w.wrong("%s ends twice", f.Last.Record.ID)
 			}
 		}
+	}
+	if !l.over && l.stored() && l.n == l.w.store.life && l.keep.version == l.w.store.Version {
+		maps.Copy(l.w.stopped, l.stopped)
 	}
 	l.check()
 }
@@ -264,6 +270,7 @@ func (l *life) read(err error) {
 	o := &Opened{Err: err}
 	if err == nil {
 		l.w.store.life = l.n
+		maps.Copy(l.stopped, l.w.stopped)
 		o.State, o.Bodies = l.w.store.State, map[string]ledger.Body{}
 		for _, e := range ledger.Entries(o.State.Documents, l.Config().Bad) {
 			o.Bodies[e.Key] = ledger.BodyOf(l.w.store.Texts[e.Key])

@@ -220,6 +220,9 @@ func (l Held) Commit(ctx context.Context, _ handoff.Caller, b ledger.Batch) (led
 	}
 	tell("")
 	for _, e := range all {
+		if e.Stopping { // if the turn ends at once, it may go with that
+			continue
+		}
 		what := strings.TrimSpace(string(e.Status) + " " + string(e.Outcome))
 		if e.Status == handoff.StatusDelivered {
 			what = string(e.Status)
