@@ -9,8 +9,6 @@ import (
 
 // Bounds of handoffs that are over.
 const (
-	// MaxUnheard bounds the outcomes of one caller that wait to be heard; older ones become history.
-	MaxUnheard = 1000
 	// MaxHistoryPage bounds the handoffs in one page of history.
 	MaxHistoryPage = 100
 	// MaxBody bounds each text of a [Body] but the request, in bytes.
@@ -20,15 +18,6 @@ const (
 	// KeyFor is how long the key of a handoff is kept at least, even if nothing else of it is.
 	KeyFor = 24 * time.Hour
 )
-
-// Waits returns how many outcomes may wait for a caller until they are heard. It is 0 for a nameless caller, who can
-// hear outcomes only in their call: then outcomes are history at once.
-func Waits(c handoff.Caller) int {
-	if c.Nameless() {
-		return 0
-	}
-	return MaxUnheard
-}
 
 // Bounds of the texts in an entry that is history, in bytes; the body has the whole texts. With names and ids, such an
 // entry has about a kilobyte.
@@ -54,9 +43,9 @@ func BodyOf(parts map[string]string) Body {
 	return Body{Prompt: parts[PartPrompt], Text: parts[PartText], Did: parts[PartDid], Request: parts[PartRequest]}
 }
 
-// A History has the handoffs of callers that are over. A handoff becomes history when its outcome was heard, or if more
-// than [Waits] outcomes wait and it is the oldest. A store deletes history after some time. Pages leave out handoffs of
-// which no words are kept.
+// A History has the handoffs of callers that are over. A handoff becomes history when its outcome was heard, or unheard:
+// when it ends, if its caller is nameless, or when too many wait and it is the oldest. A store deletes history after
+// some time. Pages leave out handoffs of which no words are kept.
 type History interface {
 	// History returns a page, in which the handoff whose outcome was heard last comes first.
 	History(ctx context.Context, c handoff.Caller, q HistoryQuery) (HistoryPage, error)

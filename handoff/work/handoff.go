@@ -10,7 +10,8 @@ import (
 )
 
 // Bounds of a caller's handoffs. When there are too many, the oldest whose outcome was heard is removed. Those whose
-// outcome was not heard, or whose asker has no answer, have a bound of their own; beyond it the oldest is removed.
+// outcome was not heard, or whose asker has no answer, have a bound of their own; beyond it the oldest is removed, and
+// becomes history unheard.
 const (
 	maxKept    = 100
 	maxUnheard = 1000
@@ -105,6 +106,10 @@ func (s *State) add(h *Handoff) {
 			i = slices.IndexFunc(s.all, func(o *Handoff) bool { return o.Outcome != "" && !o.open })
 		}
 		if i >= 0 {
+			if o := s.all[i]; o.doc.waits() {
+				o.doc.passed = true
+				s.mark(o)
+			}
 			s.remove(i)
 		}
 	}

@@ -61,6 +61,28 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
+// TestUnheardBecomesHistory: an outcome that nobody heard, and that is too much, is in the history and nowhere else.
+func TestUnheardBecomesHistory(t *testing.T) {
+	var all []handoff.Record
+	for i := range maxUnheard {
+		all = append(all, over(strconv.Itoa(i), handoff.StatusCompleted))
+	}
+	l := with(all...)
+	for _, h := range l.all {
+		h.unheard = true
+		h.doc = document{known: true, sent: true, status: handoff.StatusCompleted}
+		l.w.store.Documents[ledger.HandoffDoc+h.key] = "kept"
+	}
+	l.keep.open, l.keep.docs, l.keep.version, l.w.store.Version = true, map[string]bool{}, "1", "1"
+	l.asks("one more", handoff.ModeNow)
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	if old := "0"; !l.w.store.over(old) || l.w.store.Documents[ledger.HandoffDoc+old] != "" || l.find(old) != nil {
+		t.Errorf("its row is there: %v; its document: %q", l.w.store.over(old), l.w.store.Documents[ledger.HandoffDoc+old])
+	}
+}
+
 // TestItems: an item grows by its deltas, is replaced when it is done, and goes when it is withdrawn, unless it is a
 // command. What is gone is not brought back by the end of its text, and a record has no more items than it may.
 func TestItems(t *testing.T) {

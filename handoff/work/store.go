@@ -124,7 +124,7 @@ func (s *State) write(h *Handoff, to handoff.Status) bool {
 	}
 	if to == handoff.StatusCompleted {
 		d.code = codeOf(h.Fault)
-		s.pass(h)
+		d.passed = s.cfg.Caller.Nameless() // they can hear it in their call alone
 	}
 	s.mark(h)
 	if to != handoff.StatusStarted && to != handoff.StatusDelivered { // somebody waits: try at once
@@ -145,29 +145,6 @@ func (s *State) unwrite(h *Handoff) {
 	if d := &h.doc; !d.sent {
 		d.known, d.seq = false, d.acked
 		s.keep.dirty = slices.DeleteFunc(s.keep.dirty, func(o *Handoff) bool { return o == h })
-	}
-}
-
-// pass makes outcomes history that nobody heard, if too many wait.
-func (s *State) pass(now *Handoff) {
-	most := ledger.Waits(s.cfg.Caller)
-	if most == 0 {
-		now.doc.passed = true
-		return
-	}
-	var wait []*Handoff
-	for _, h := range s.all {
-		if h.doc.known && !h.doc.passed && h.doc.status == handoff.StatusCompleted && !h.doc.closed {
-			wait = append(wait, h)
-		}
-	}
-	if len(wait) <= most {
-		return
-	}
-	slices.SortFunc(wait, func(x, y *Handoff) int { return x.EndedAt.Compare(*y.EndedAt) })
-	for _, h := range wait[:len(wait)-most] {
-		h.doc.passed = true
-		s.mark(h)
 	}
 }
 
