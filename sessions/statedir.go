@@ -165,8 +165,11 @@ var mayWrite = func(dir string) error {
 // leastRoom is how many bytes of the disk must be free: a piece of work begins with a write of more than a few bytes.
 const leastRoom = 1 << 20
 
-// roomOf returns how many bytes of a directory's disk are free for us. Set once, except by tests.
-var roomOf = func(dir string) (uint64, error) {
+// roomOf is [RoomOf]. Set once, except by tests.
+var roomOf = RoomOf
+
+// RoomOf returns how many bytes of a directory's disk are free for us.
+func RoomOf(dir string) (uint64, error) {
 	var disk syscall.Statfs_t
 	err := syscall.Statfs(dir, &disk)
 	return uint64(disk.Bavail) * uint64(disk.Bsize), err

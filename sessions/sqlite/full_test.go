@@ -129,6 +129,33 @@ func TestDiskGivesNothing(t *testing.T) {
 	}
 }
 
+// The copy of the day is not begun on a disk that has no room for it. After a failure, the next try is made an hour
+// later, and the upkeep counts as failing until then.
+func TestNoRoomForACopy(t *testing.T) {
+	core, said := observer.New(zap.InfoLevel)
+	s, err := Open(t.Context(), Config{Dir: t.TempDir(), Log: zap.New(core)})
+	must(t, err)
+	defer func() { _ = s.Close() }()
+	about, err := os.Stat(s.path)
+	must(t, err)
+	must(t, os.Truncate(s.path, 1<<42)) // it has holes
+	err = s.copyDaily(t.Context())
+	must(t, os.Truncate(s.path, about.Size()))
+	if err == nil || !strings.Contains(err.Error(), "no room") {
+		t.Fatalf("it is copied: %v", err)
+	}
+	must(t, s.tick(t.Context()))
+	must(t, s.tick(t.Context()))
+	if said.Len() != 1 || len(s.copies()) != 0 {
+		t.Errorf("the copies are %q, and it says %v", s.copies(), said.All())
+	}
+	s.copyAt = time.Now()
+	must(t, s.tick(t.Context()))
+	if said.Len() != 2 || len(s.copies()) != 1 {
+		t.Errorf("an hour later, the copies are %q, and it says %v", s.copies(), said.All())
+	}
+}
+
 // refusal returns the error of SQLite for a change.
 func (s *Store) refusal(t *testing.T) error {
 	if _, err := s.begin.ExecContext(t.Context()); err != nil {

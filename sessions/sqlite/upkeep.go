@@ -23,6 +23,7 @@ const (
 	copyTemp               = fileName + ".copying"
 	copiesKept             = 3
 
+	copyPause  = time.Hour // after a copy that failed: each try writes until the disk is full, if that is why
 	sweepEvery = time.Minute
 	// clockJump is how far the wall clock may go ahead between two looks without being doubted, and doubtFor how long
 	// nothing is deleted then: a clock that is wrong may be set back, but what was deleted is gone.
@@ -38,8 +39,10 @@ type upkeep struct {
 	threadsFor time.Duration // Set once; how long threads are kept
 	swept      time.Time     // when a sweep last found nothing more to delete
 	clock      clock
-	copied     string // the day of the last copy
-	failing    bool   // the last tick had an error, which was logged
+	copied     string    // the day of the last copy
+	copyAt     time.Time // when the copy is tried again, after copyErr
+	copyErr    error     // of the last try
+	failing    bool      // the last tick had an error, which was logged
 }
 
 // tick does the upkeep that is due. An error, such as of a full disk, is logged once, and the upkeep is tried again.
@@ -180,8 +183,12 @@ func (s *upkeep) copyDaily(ctx context.Context) error {
 		s.copied = day
 		return nil
 	}
+	if time.Now().Before(s.copyAt) {
+		return s.copyErr
+	}
 	if err := s.copyTo(ctx, name); err != nil {
-		return fmt.Errorf("copy %s: %w", s.path, err)
+		s.copyAt, s.copyErr = time.Now().Add(copyPause), fmt.Errorf("copy %s: %w", s.path, err)
+		return s.copyErr
 	}
 	s.copied = day
 	s.counts.copies.Add(1)
@@ -201,6 +208,13 @@ func copyOf(day string) string { return copyPrefix + day + copySuffix }
 
 // copyTo writes a copy to a file name, whole or not at all.
 func (f *file) copyTo(ctx context.Context, name string) error {
+	about, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	if room, err := sessions.RoomOf(f.dir.Path); err == nil && room < uint64(about.Size()) {
+		return fmt.Errorf("no room on the disk: %d bytes are free", room)
+	}
 	root := f.dir.Root()
 	temp, err := root.OpenFile(copyTemp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode) // VACUUM INTO accepts an empty file
 	if err != nil {
