@@ -105,6 +105,7 @@ type walk struct {
 	writes             int
 	touched            bool // a turn of somebody else was stopped
 	taken              bool // somebody else owns the work
+	noting             bool // it was asked that the words are noted
 	hollow             bool // something was promised or asked without an entry in the ledger
 }
 
@@ -115,6 +116,8 @@ func (n walk) take(f Fact) walk {
 		return n
 	}
 	switch f {
+	case FactUnnoted:
+		n.noting = false
 	case FactTakenOver:
 		n.taken = true
 	case FactMoved:
@@ -129,6 +132,8 @@ func (n walk) take(f Fact) walk {
 	n.s = next
 	for _, a := range acts {
 		switch a {
+		case ActNote:
+			n.noting = true
 		case ActPromise:
 			n.promises++
 			n.hollow = n.hollow || !next.Noted
@@ -185,6 +190,9 @@ func checkWalk(t *testing.T, name string, n, m walk) {
 	}
 	if m.hollow {
 		t.Fatalf("%s: promised although a crash would forget it", name)
+	}
+	if m.s.Due && !m.s.Noted && m.s.Phase < Starting && !m.noting {
+		t.Fatalf("%s: a promise is due, and nothing is noted", name)
 	}
 	if m.touched {
 		t.Fatalf("%s: a turn of somebody else is stopped", name)

@@ -42,10 +42,8 @@ func (s State) Step(f Fact) (State, []Action) {
 		return s.attaching(f)
 	case Offering:
 		return s.offering(f)
-	case Starting:
-		return s.starting(f)
-	case Steering:
-		return s.steering(f)
+	case Starting, Steering:
+		return s.sending(f)
 	case Reconciling:
 		return s.reconciling(f)
 	case Reconnecting:
@@ -100,6 +98,20 @@ func (s State) joining(f Fact) (State, []Action) {
 		return s, []Action{ActResolve}
 	}
 	return s, nil
+}
+
+// sending: a promise that came due meanwhile waits for the ledger step before the words are sent. If they are not, it
+// is noted by itself.
+func (s State) sending(f Fact) (State, []Action) {
+	step := s.starting
+	if s.Phase == Steering {
+		step = s.steering
+	}
+	next, acts := step(f)
+	if s.Due && !s.Noted && next.Phase < Starting {
+		acts = append(acts, ActNote)
+	}
+	return next, acts
 }
 
 // steering: words that were refused may be sent again.
@@ -162,14 +174,10 @@ func (s State) attaching(f Fact) (State, []Action) {
 // offer asks the caller whether to copy: the voice model alone cannot decide that. The question comes once the words
 // are noted.
 func (s State) offer() (State, []Action) {
-	wasDue := s.Due
 	s.Phase, s.Sticky, s.Fresh = Offering, false, false
 	next, acts := s.due()
-	switch {
-	case next.Noted:
+	if next.Noted {
 		acts = append(acts, ActOffer)
-	case wasDue:
-		acts = append(acts, ActNote)
 	}
 	return next, acts
 }
