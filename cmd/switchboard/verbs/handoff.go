@@ -112,17 +112,22 @@ func Handoff(dial Dialer, stdin io.Reader) *cli.Verb {
 	})
 }
 
-// outcome returns the error for the end of work: an [Outcome] if it has no result. Work that was refused was not begun.
+// outcome returns the error for the end of work: an [Outcome] if it has no result.
 func (t *Terminal) outcome(o handoff.Outcome, err error) error {
-	fault, refused := errors.AsType[*Fault](err)
-	switch {
-	case refused && fault.Code.Unbegun():
-		_, _ = fmt.Fprintln(t.Err, "switchboard:", Plain(fault.Error())) // for people
-		return Outcome(handoff.OutcomeCancelled)
-	case err == nil && o != handoff.OutcomeResult:
+	if err == nil && o != handoff.OutcomeResult {
 		return Outcome(o)
 	}
 	return err
+}
+
+// ends prints an error, and returns the outcome of the work that it leaves. It returns an error that is an outcome
+// already, and any after the end of ctx, as it is.
+func (t *Terminal) ends(ctx context.Context, err error, o handoff.Outcome) error {
+	if _, ended := errors.AsType[Outcome](err); err == nil || ended || ctx.Err() != nil {
+		return err
+	}
+	_, _ = fmt.Fprintln(t.Err, "switchboard:", Plain(err.Error())) // for people
+	return Outcome(o)
 }
 
 // promptOf returns the prompt, as it was typed, or read from standard input where it is "-".
@@ -180,65 +185,76 @@ type order struct {
 // ctx. If it is unknown whether the work began, it prints the idempotency key with which the work can be given again.
 func (t *Terminal) give(ctx context.Context, o order) (handoff.Outcome, error) {
 	o.Mode, o.Key = cmp.Or(o.Mode, "now"), cmp.Or(o.Key, rand.Text())
-	text, err := t.promise(ctx, o)
-	var given handoff.Record
-	if err := decode(text, err, &given); err != nil {
-		if !refused(err) {
-			_, _ = fmt.Fprintf(t.Err,
-				"\nNobody knows whether the work began. Run the same command again with --idempotency-key %s, and it begins "+
-					"once.\n", o.Key)
-		}
-		return "", err
+	id, refused, err := t.promise(ctx, o)
+	switch {
+	case err == nil:
+		last, err := t.follow(ctx, id)
+		return last, t.ends(ctx, err, handoff.OutcomeUnknown)
+	case refused:
+		return "", t.ends(ctx, err, handoff.OutcomeCancelled)
 	}
-	return t.follow(ctx, given.ID)
+	err = t.ends(ctx, err, handoff.OutcomeUnknown)
+	_, _ = fmt.Fprintf(t.Err,
+		"\nNobody knows whether the work began. Run the same command again with --idempotency-key %s, and it begins once.\n",
+		o.Key)
+	return "", err
 }
 
-// promise sends the request for work until the service answers, at most triesToGive times.
-func (t *Terminal) promise(ctx context.Context, o order) (text []byte, err error) {
+// promise sends the request for work until the service answers, at most triesToGive times. refused says that no work
+// began. After an answer that was lost, a refusal is no sign of that.
+func (t *Terminal) promise(ctx context.Context, o order) (id string, refused bool, err error) {
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {o.Key}}
 	for try := 1; ; try++ {
-		text, err = t.call(ctx, http.MethodPost, "/fleet/handoffs", o, header)
-		if err == nil || refused(err) || ctx.Err() != nil || try == triesToGive {
-			return text, err
+		text, err := t.call(ctx, http.MethodPost, "/fleet/handoffs", o, header)
+		if answered := isRefusal(err); err == nil || answered || ctx.Err() != nil || try == triesToGive {
+			var given handoff.Record
+			err = decode(text, err, &given)
+			return given.ID, answered && try == 1, err
 		}
 		select {
 		case <-time.After(againAfter):
 		case <-ctx.Done():
-			return nil, err
+			return "", false, err
 		}
 	}
 }
 
-// refused reports whether an error means that no work began: the service itself refused it, or a proxy before it did.
-func refused(err error) bool {
+// isRefusal reports whether an error means that this request began no work: the service itself refused it, or a proxy
+// before it did. Other errors of the service can also mean that it ended, or was lost, while it read the request.
+func isRefusal(err error) bool {
 	f, answered := errors.AsType[*Fault](err)
-	return answered && (f.Code != "" || f.Status < http.StatusInternalServerError)
+	return answered && (f.Code.Unbegun() || f.Status < http.StatusInternalServerError)
+}
+
+func isNotFound(err error) bool {
+	f, answered := errors.AsType[*Fault](err)
+	return answered && f.Code == handoff.CodeNotFound
 }
 
 // follow prints work from its beginning to its outcome. If the words of the work went into other work, it goes on with
 // that; if the work watches a session, it goes on until the watch is over, and returns the outcome of its last turn.
-// Work that failed before it began counts as cancelled.
+// Work that failed before it began counts as cancelled. The outcome of work that cannot be followed is unknown, because
+// it goes on.
 func (t *Terminal) follow(ctx context.Context, id string) (last handoff.Outcome, err error) {
 	for {
 		record, into, err := t.followOne(ctx, id)
-		if fault, answered := errors.AsType[*Fault](err); answered && fault.Code == handoff.CodeNotFound {
-			whole, lookErr := t.workID(ctx, id)
-			if lookErr == nil && whole != id {
-				id = whole
-				continue
-			}
-			err = cmp.Or(lookErr, err)
-		}
 		switch {
 		case err != nil && ctx.Err() != nil:
 			_, _ = fmt.Fprintf(t.Err,
 				"\nThe work goes on. See it again with `%[1]s handoff --follow %[2]s`, end it with `%[1]s handoff --stop %[2]s`.\n", t.Name, id)
 			return "", context.Cause(ctx)
+		case isNotFound(err):
+			whole, lookErr := t.workID(ctx, id)
+			if lookErr != nil || whole == id {
+				return "", cmp.Or(lookErr, err)
+			}
+			id = whole
+			continue
 		case err != nil:
-			return "", err
+			return "", t.ends(ctx, err, handoff.OutcomeUnknown)
 		case into == "" && record.Why == handoff.WhyWatched:
 			if id, err = t.nextWatched(ctx, record); err != nil {
-				return "", err
+				return "", t.ends(ctx, err, handoff.OutcomeUnknown)
 			}
 			if last == "" || record.Outcome != handoff.OutcomeCancelled { // else no turn came any more
 				last = record.Outcome
@@ -274,9 +290,8 @@ func (t *Terminal) followOne(ctx context.Context, id string) (record handoff.Rec
 	away := func(err error) { shown.note("(%v; trying again)", err) }
 	path := "/fleet/handoffs/" + url.PathEscape(id)
 	for data, err := range t.events(ctx, path+"/events", away) {
-		fault, answered := errors.AsType[*Fault](err)
 		// There are no events for work of an earlier process of the service; its record is read below.
-		if err != nil && (!answered || fault.Code != handoff.CodeNotFound) {
+		if err != nil && !isNotFound(err) {
 			return record, "", err
 		}
 		var e runLine
