@@ -18,7 +18,6 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/wording"
 	"switchboard/sessions"
-	"switchboard/sessions/redis"
 	"switchboard/web"
 )
 
@@ -186,20 +185,14 @@ func (d *doctor) keys(ctx context.Context) {
 	}
 }
 
-// made returns the made keys: those of the file, and with peers those of the shared Redis. It does not move the former
-// to the latter, as the service does, because the doctor writes nothing.
+// made returns the made keys.
 func (d *doctor) made(ctx context.Context) ([]madeKey, error) {
-	own, err := keysFile(d.state).read(ctx)
-	if !d.s.Peers.set() {
-		return own, err
-	}
-	records, done, err := redis.OpenRecords(ctx, redis.Config{URL: d.s.Redis.Reveal()})
-	if err != nil {
-		return own, nil // the check of the store reports it
+	keys, done, err := openMadeKeys(ctx, d.s, d.state)
+	if err != nil { // the check of the store reports it
+		keys, done = keysFile(d.state), func() {}
 	}
 	defer done()
-	shared, err := keyRecords{records}.read(ctx)
-	return append(own, shared...), err
+	return keys.read(ctx)
 }
 
 // whatMay describes what the holder of a key may do, for people.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -163,19 +164,37 @@ func (s keyRecords) drop(ctx context.Context, k madeKey) error {
 	return err
 }
 
+// unmovedKeys are the made keys of several instances, and those of a file: the next start moves them to the others. Until
+// then a service may run that reads the file.
+type unmovedKeys struct {
+	keyRecords
+	file keysFile
+}
+
+func (u unmovedKeys) read(ctx context.Context) ([]madeKey, error) {
+	own, err := u.file.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := u.keyRecords.read(ctx)
+	return append(own, shared...), err
+}
+
+func (u unmovedKeys) drop(ctx context.Context, k madeKey) error {
+	own, err := u.file.read(ctx)
+	if slices.Contains(own, k) {
+		err = u.file.drop(ctx, k)
+	}
+	return cmp.Or(err, u.keyRecords.drop(ctx, k))
+}
+
 // openMadeKeys opens the made keys for a verb, whether a service runs or not.
 func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys, done func(), err error) {
 	if !s.Peers.set() {
 		return keysFile(state), func() {}, nil
 	}
 	records, done, err := redis.OpenRecords(ctx, redis.Config{URL: s.Redis.Reveal()})
-	if err != nil {
-		return nil, nil, err
-	}
-	if keys, err = sharedKeys(ctx, records, state); err != nil {
-		done()
-	}
-	return keys, done, err
+	return unmovedKeys{keyRecords{records}, keysFile(state)}, done, err
 }
 
 // letIn opens the made keys, and returns all keys of the settings, those that were made, and the owner's.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -34,5 +35,27 @@ func TestKeysFileIsChangedOnce(t *testing.T) {
 	must(t, err)
 	if len(left) != many || slices.ContainsFunc(left, func(k madeKey) bool { return k.principal[:4] == "old-" }) {
 		t.Errorf("%d keys are left: %v", len(left), left)
+	}
+}
+
+// TestKeysBeforeTheMove: while a service runs with its keys in a file, a key that is made with peers in the settings
+// leaves that file as it is: the service reads it again. A key of the file is revoked there, so that the next start
+// does not bring it back.
+func TestKeysBeforeTheMove(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	_, err := makeKey(t.Context(), keysFile(state), "guest")
+	must(t, err)
+	s := &settings{Redis: newSecret(startRedis(t)), Peers: peerSettings{Listen: "127.0.0.1:0"}}
+	var out bytes.Buffer
+	must(t, changeKeys(t.Context(), s, state, "robot", false, &out))
+	if left, err := keysFile(state).read(t.Context()); err != nil || len(left) != 1 || left[0].principal != "guest" {
+		t.Errorf("the file has %v, %v", left, err)
+	}
+	out.Reset()
+	must(t, changeKeys(t.Context(), s, state, "guest", true, &out))
+	left, err := keysFile(state).read(t.Context())
+	if err != nil || len(left) != 0 || out.String() != "the made key of guest is revoked\n" {
+		t.Errorf("%q: the file has %v, %v", out.String(), left, err)
 	}
 }
