@@ -242,7 +242,8 @@ func (s *service) orderStages(context.Context) error {
 	s.peers.leave = []func(handoff.Caller){s.front.Leave, s.edge.Leave}
 	s.drain = func(ctx context.Context) { s.peers.drain(ctx, s.edge, s.front.Busy) }
 	absent := newAbsenceWatch(s.plan.Gone, s.fleet.Known, s.handoffs.Waiting, s.notices.Notify)
-	watches := &watchAll{fleet: s.fleet, runs: s.handoffs, held: s.queues.Held, tried: map[string]time.Time{}}
+	watches := &watchAll{self: s.peers.self.ID, fleet: s.fleet, runs: s.handoffs, held: s.queues.Held,
+		log: s.log.Named("watch"), tried: map[string]time.Time{}}
 	s.stages = slices.Concat(
 		[]stage{
 			{"control", func(ctx context.Context) error {

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"switchboard/handoff"
+	"switchboard/handoff/homes"
 	decided "switchboard/handoff/work"
 )
 
@@ -19,10 +23,13 @@ const (
 // watch is the one that the owner could have asked for, and is stopped as that one: it is not begun again while it
 // would have lasted. It is owned by the goroutine that calls look.
 type watchAll struct {
-	fleet watchedFleet                     // Set once
-	runs  watchedRuns                      // Set once
-	held  func(server, thread string) bool // Set once: whether work of somebody here uses a session
-	tried map[string]time.Time             // by server and thread: when a watch was asked for
+	self   string                           // Set once: the id of this instance; "": there is one
+	fleet  watchedFleet                     // Set once
+	runs   watchedRuns                      // Set once
+	held   func(server, thread string) bool // Set once: whether work of somebody here uses a session
+	log    *zap.Logger                      // Set once
+	tried  map[string]time.Time             // by server and thread: when a watch was asked for
+	failed bool                             // the last look failed
 }
 
 // watchedFleet knows the machines and their sessions.
@@ -33,6 +40,7 @@ type watchedFleet interface {
 
 // watchedRuns has the owner's work.
 type watchedRuns interface {
+	Where(ctx context.Context, c handoff.Caller) (homes.Instance, error)
 	Handoffs(g handoff.Grant) ([]handoff.Record, error)
 	Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error)
 }
@@ -53,14 +61,29 @@ func (w *watchAll) run(ctx context.Context) error {
 
 // look asks for the watches that are lacking. What cannot be asked for now is asked for at another look.
 func (w *watchAll) look(ctx context.Context, now time.Time) {
+	err := w.ask(ctx, now)
+	if err != nil && !w.failed && ctx.Err() == nil {
+		w.log.Info("sessions of others not watched yet", zap.Error(err))
+	}
+	w.failed = err != nil
+}
+
+// ask asks for the watches that are lacking, if the owner's home is here or can be taken. It returns the first error.
+func (w *watchAll) ask(ctx context.Context, now time.Time) error {
 	g := handoff.Grant{Caller: handoff.Caller{Principal: ownerName}}
 	found := w.begun(ctx, g, now)
 	if len(found) == 0 {
-		return
+		return nil
+	}
+	ctx, leave := context.WithCancel(ctx) // until then the home stays here
+	defer leave()
+	at, err := w.runs.Where(ctx, g.Caller)
+	if err != nil || at.ID != w.self {
+		return err
 	}
 	all, err := w.runs.Handoffs(g)
 	if err != nil {
-		return
+		return err
 	}
 	open := 0
 	for _, rec := range all {
@@ -68,9 +91,10 @@ func (w *watchAll) look(ctx context.Context, now time.Time) {
 			open++
 		}
 	}
+	var failed error
 	for _, s := range found {
 		if open >= watchAllMost {
-			return
+			break
 		}
 		if slices.ContainsFunc(all, func(rec handoff.Record) bool { return covers(rec, s, now) }) {
 			continue
@@ -83,7 +107,9 @@ func (w *watchAll) look(ctx context.Context, now time.Time) {
 			w.tried[s.Server+" "+s.ID] = now
 			open++
 		}
+		failed = cmp.Or(failed, err)
 	}
+	return failed
 }
 
 // begun returns the sessions of machines with watch: all in which a turn runs that nobody here gave, and for which no

@@ -7,7 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"switchboard/handoff"
+	"switchboard/handoff/homes"
 )
 
 // A deskWorld is machines at which others begin work, and the owner's work.
@@ -15,8 +19,10 @@ type deskWorld struct {
 	servers  []handoff.ServerInfo
 	sessions []handoff.SessionInfo
 	records  []handoff.Record
-	held     string // a session that work of somebody here uses
-	down     error  // of the store
+	held     string          // a session that work of somebody here uses
+	down     error           // of the store
+	home     string          // the instance that has the owner
+	visit    context.Context // of the newest request in the owner's home here
 	watched  []string
 }
 
@@ -31,7 +37,19 @@ func (d *deskWorld) Sessions(_ context.Context, _ handoff.Grant, q handoff.Sessi
 	return list, nil
 }
 
-func (d *deskWorld) Handoffs(handoff.Grant) ([]handoff.Record, error) { return d.records, nil }
+func (d *deskWorld) Where(ctx context.Context, c handoff.Caller) (homes.Instance, error) {
+	if c.Principal == ownerName {
+		d.visit = ctx
+	}
+	return homes.Instance{ID: d.home}, d.down
+}
+
+func (d *deskWorld) Handoffs(handoff.Grant) ([]handoff.Record, error) {
+	if d.visit == nil || d.visit.Err() != nil || d.home != "here" {
+		return nil, handoff.Fault(handoff.CodeStoreDown, "", "the owner has no home here")
+	}
+	return d.records, nil
+}
 
 func (d *deskWorld) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error) {
 	if g.Caller.Principal != ownerName || req.Mode != handoff.ModeWatch || len(req.Input) > 0 || req.Target.Thread == "" {
@@ -86,12 +104,25 @@ func TestWatchAll(t *testing.T) {
 	} {
 		d := &deskWorld{servers: []handoff.ServerInfo{c.server}, sessions: c.sessions, records: c.records, held: c.held,
 			down: handoff.Fault(handoff.CodeStoreDown, "", "")}
-		w := &watchAll{fleet: d, runs: d, tried: map[string]time.Time{},
+		log, logged := observer.New(zap.InfoLevel)
+		w := &watchAll{self: "here", fleet: d, runs: d, tried: map[string]time.Time{}, log: zap.New(log),
 			held: func(server, thread string) bool { return server+" "+thread == d.held }}
-		w.look(t.Context(), now)
-		d.down = nil
+		for range 2 {
+			w.look(t.Context(), now)
+		}
+		d.down, d.home = nil, "there"
+		if w.look(t.Context(), now); len(d.watched) > 0 {
+			t.Errorf("%s: begun while another instance has the owner", what)
+		}
+		if c.want > 0 && logged.Len() != 1 {
+			t.Errorf("%s: %d failures are logged", what, logged.Len())
+		}
+		d.home = "here"
 		w.look(t.Context(), now) // now the store is back
 		begun := slices.Clone(d.watched)
+		if d.visit != nil && d.visit.Err() == nil {
+			t.Errorf("%s: the visit goes on after the look", what)
+		}
 		if len(c.records) == 0 && len(c.sessions) == 1 {
 			d.records = nil // it has failed: it is not asked for again and again
 		}
