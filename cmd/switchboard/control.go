@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -74,10 +73,7 @@ func (c control) handler() http.Handler {
 	mux.HandleFunc("POST /machines/{server}/test", c.testMachine)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		var name, link string
-		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
-		if json.Unmarshal(text, &name) != nil { // older programs send the name itself
-			name = string(text)
-		}
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControl)).Decode(&name)
 		if err == nil {
 			link, err = c.link(r.Context(), name)
 		}

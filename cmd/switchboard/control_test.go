@@ -156,15 +156,6 @@ func TestControlSocket(t *testing.T) {
 	if link, err := here.Login(t.Context(), "me"); link != "to me" || err != nil {
 		t.Errorf("got %q, %v", link, err)
 	}
-	for _, name := range []string{"me", ""} { // as older programs ask, which may stay behind a service that was updated
-		resp, err := here.HTTP.Post(here.Base+"/login", "", strings.NewReader(name))
-		must(t, err)
-		text, _ := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if want := `{"link":"to ` + name + `"}`; strings.TrimSpace(string(text)) != want {
-			t.Errorf("an older program asks for %q: got %s, want %s", name, text, want)
-		}
-	}
 	if err := here.ReadKeys(t.Context()); err == nil || err.Error() != "no keys" {
 		t.Errorf("got %v", err)
 	}

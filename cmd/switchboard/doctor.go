@@ -60,7 +60,7 @@ func (d *doctor) all(ctx context.Context, o *options) error {
 		d.certificate(time.Now())
 		d.store(ctx)
 		d.instances(ctx)
-		d.programs()
+		d.codex()
 		d.voice(ctx)
 		d.voiceEnds(time.Now())
 		d.language()

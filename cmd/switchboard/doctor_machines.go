@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,19 +23,10 @@ import (
 	"switchboard/servers/responses"
 )
 
-// programs checks that the programs that the settings run on this machine are installed.
-func (d *doctor) programs() {
-	missing := false
-	for _, s := range d.s.Servers {
-		if d.missing(s) {
-			missing = true
-			d.mend("program", fmt.Sprintf("there is no program %q for %s", s.Program, s.Name),
-				"install it (npm install -g @openai/codex), or name its path in servers.command")
-		}
-	}
+// codex prints where a Codex on this machine is, or that none is needed.
+func (d *doctor) codex() {
 	at, err := d.look(codex.Program)
 	switch {
-	case missing:
 	case err == nil && len(d.s.Servers) == 0:
 		d.ok("codex", "%s is there; `switchboard --codex` uses it", at)
 	case err == nil:
@@ -46,13 +36,21 @@ func (d *doctor) programs() {
 	}
 }
 
-// machines checks each server: whether it is reached, lets us in, and is new enough.
+// machines checks each machine: whether it is reached, lets us in, is new enough, and can work. Those that are in no
+// settings joined, or are of the flags that the service was started with: only a running service knows them.
 func (d *doctor) machines(ctx context.Context) {
-	others, known := d.others(ctx)
-	if len(d.s.Servers) == 0 && len(others) == 0 {
-		if !known {
+	var others map[string]bool // whether it joined
+	if d.here != nil {
+		var err error
+		if others, err = d.here.Machines(ctx); err != nil {
+			d.mendError("machines", err, "")
 			return
 		}
+	}
+	for _, s := range d.s.Servers {
+		delete(others, s.Name)
+	}
+	if len(d.s.Servers) == 0 && len(others) == 0 {
 		about := "simulated; name yours in " + defaultFile
 		if _, err := os.Stat(filepath.Join(d.state, machinesKey)); err == nil && d.here == nil {
 			about = "none in the settings; those that joined are looked at while Switchboard runs"
@@ -74,28 +72,6 @@ func (d *doctor) machines(ctx context.Context) {
 	}
 }
 
-// others returns the real machines that are not in the settings, and whether each joined; others are of the flags that
-// the service was started with. Only a running service knows them. It returns false after an error of that service,
-// which it prints.
-func (d *doctor) others(ctx context.Context) (joined map[string]bool, known bool) {
-	if d.here == nil {
-		return nil, true
-	}
-	joined, err := d.here.Machines(ctx)
-	if f, is := errors.AsType[*verbs.Fault](err); is && f.Status == http.StatusNotFound {
-		d.mend("machines", "the Switchboard that runs is older than this program, and does not say which joined", "restart it")
-		return nil, false
-	}
-	if err != nil {
-		d.mendError("machines", err, "")
-		return nil, false
-	}
-	for _, s := range d.s.Servers {
-		delete(joined, s.Name)
-	}
-	return joined, true
-}
-
 // configured checks each server of the settings.
 func (d *doctor) configured(ctx context.Context) {
 	if len(d.s.Servers) == 0 {
@@ -112,40 +88,18 @@ func (d *doctor) configured(ctx context.Context) {
 		test = testHere
 	}
 	for _, s := range d.s.Servers {
-		if d.missing(s) {
-			continue // the check of the programs reported it
-		}
-		if s.Credential.Read != nil {
-			if _, err := s.Credential.Read(); err != nil {
-				d.mend(s.Name, "what lets us in cannot be read: "+err.Error(),
-					"make it readable, or correct the settings of "+s.Name)
-				continue
-			}
+		if s.Joined && d.here == nil {
+			d.ok(s.Name, "joins, and is looked at while Switchboard runs")
+			continue
 		}
 		about, err := test(ctx, s)
-		if api, ok := s.Own.(reacher); ok && err == nil {
-			if err = api.Reach(ctx, s.Name); err != nil {
-				err = s.Explain(servers.DialFault(s.Name, err), time.Time{})
-			}
-		}
 		if err != nil {
 			d.mendError(s.Name, err, remedy(err))
 			continue
 		}
 		d.ok(s.Name, "%s", about)
 		d.directories(s)
-		if own, ok := s.Own.(interface{ Lacks() error }); ok { // what the agent cannot do here, such as run commands
-			if err := own.Lacks(); err != nil {
-				d.mend(s.Name, err.Error(), "")
-			}
-		}
 	}
-}
-
-// A reacher is implemented by the settings of a server that depends on an API elsewhere, which can be down while the
-// server itself is up.
-type reacher interface {
-	Reach(ctx context.Context, server string) error
 }
 
 // errOtherMachine says that the service knows a different machine by this name.
@@ -161,15 +115,6 @@ func remedy(err error) string {
 		return "the Switchboard that runs read its settings when it started: start it again"
 	}
 	return ""
-}
-
-// missing reports whether a server is a child process whose program is not installed.
-func (d *doctor) missing(s servers.Spec) bool {
-	if s.Program == "" {
-		return false
-	}
-	_, err := d.look(s.Program)
-	return err != nil
 }
 
 // testByService has the running service test a server.
@@ -189,7 +134,7 @@ func (d *doctor) dialAll(
 	agents := responses.NewAgents(threads.NewMemory(), nil)
 	var specs []servers.Spec
 	for _, s := range d.s.Servers {
-		if kind, ok := kindNamed(kinds(agents, nil), s.Kind); ok && !d.missing(s) {
+		if kind, ok := kindNamed(kinds(agents, nil), s.Kind); ok {
 			s.Dial, _ = kind.Dial(s, zap.NewNop())
 			specs = append(specs, s)
 		}

@@ -63,9 +63,12 @@ func TestDoctorWithoutService(t *testing.T) {
 	sh.visit("model: {url: ws://"+dead+"/v1/realtime, name: m}\n", []string{"The voice model at 127.0.0.1"}, "--listen", free)
 	sh.visit("notify: {webhook: http://"+dead+"/secret}\n", []string{"nobody answers at " + dead + " ("}, "--listen", free)
 	sh.visit("servers:\n  - {name: down, kind: codex, url: ws://"+dead+"}\n  - {name: child, kind: codex, command: [no-such-codex, app-server]}\n",
-		[]string{`no program "no-such-codex" for child`, "Start the tunnel, or its agent server there: codex app-server --listen ws://"}, "--listen", free)
+		[]string{"its program no-such-codex is not on this computer", "Start the tunnel, or its agent server there: codex app-server --listen ws://"}, "--listen", free)
 	sh.visit("servers:\n  - {name: bigpc, kind: codex, url: ws://"+dead+", token_file: no-such-file}\n",
-		[]string{"what lets us in cannot be read: open "}, "--listen", free)
+		[]string{"its token cannot be read"}, "--listen", free)
+	if out := sh.visit("servers:\n  - {name: mini, kind: codex, joined: true}\n", nil, "--listen", free); !strings.Contains(out, "ok    mini ") {
+		t.Errorf("it does not say what becomes of a machine that joins:\n%s", out)
+	}
 	helper := "servers:\n  - {name: helper, kind: responses, url: %s/v1, model: m, workspace: " + t.TempDir() + "}\n"
 	sh.visit(fmt.Sprintf(helper, api.URL), []string{"it did not accept Switchboard's key"}, "--listen", free)
 	sh.visit(fmt.Sprintf(helper, "http://"+dead), []string{"nothing is listening there (Get "}, "--listen", free)
@@ -171,6 +174,7 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 			return []handoff.Machine{
 				{Name: "bigpc"}, // simulated
 				{Name: "local", Address: "codex app-server"}, // of the flag --codex
+				{Name: "api", Address: "http://127.0.0.1:1"}, {Name: "far", Address: "ws://127.0.0.1:1"},
 				{Name: "loft", Address: "joined", Machine: "loft", Joined: time.Now()},
 				{Name: "mini", Address: "joined", Machine: "mini", Joined: time.Now()},
 			}
@@ -187,6 +191,9 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 	for _, settings := range []string{
 		"",
 		"servers:\n  - {name: mini, kind: codex, joined: true}\n", // an entry adds settings
+		// The service has what these variables name, and reaches that API.
+		"servers:\n  - {name: far, kind: codex, url: 'ws://127.0.0.1:1', token_env: THEIRS}\n" +
+			"  - {name: api, kind: responses, url: 'http://127.0.0.1:1/v1', key_env: THEIRS, model: m, workspace: " + dir + "}\n",
 	} {
 		file := config(t, settings)
 		s, err := loadSettings(&options{config: cli.Text{Text: file, From: "--config"}}, func(string) string { return "" }, nil)
@@ -203,24 +210,6 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 			!strings.Contains(text, "not signed in") || strings.Contains(text, "simulated") || strings.Contains(text, "bigpc") {
 			t.Errorf("with %q it says:\n%s", settings, text)
 		}
-	}
-}
-
-// TestDoctorBesideAnOlderService: a service that does not tell which machines joined is older, and nothing is said of
-// machines that nobody knows.
-func TestDoctorBesideAnOlderService(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	l, err := listenControl(dir)
-	must(t, err)
-	served := &http.Server{Handler: http.NotFoundHandler()}
-	go func() { _ = served.Serve(l) }()
-	defer func() { _ = served.Close() }()
-	var out strings.Builder
-	d := &doctor{out: &out, look: exec.LookPath, s: new(settings), here: hereClient(dir, "")}
-	d.machines(t.Context())
-	if text := out.String(); d.wrong != 1 || !strings.Contains(text, "is older than this program") || strings.Contains(text, "simulated") {
-		t.Errorf("it says:\n%s", text)
 	}
 }
 

@@ -113,16 +113,24 @@ func (a *Agents) dial(spec servers.Spec, log *zap.Logger) (servers.Dial, iter.Se
 	if s.Trusted {
 		log.Info("a workspace is trusted", zap.String("note", w.About()))
 	}
-	return func(ctx context.Context) (*servers.Link, error) {
-		if s.Key != nil {
-			if _, err := s.Key(); err != nil {
-				return nil, &handoff.Error{
-					Code: handoff.CodeUnreachable, Subject: spec.Name, Detail: "read key: " + err.Error(),
-					Reason: handoff.ReasonTokenUnread,
-				}
-			}
+	check := func(ctx context.Context) error {
+		if err := s.reach(ctx, spec.Name); err != nil {
+			return err
 		}
-		return server.Dial(ctx)
+		if err := w.CanRun(); err != nil {
+			return handoff.Fault(handoff.CodeRefused, spec.Name, "it runs no commands: "+err.Error())
+		}
+		return nil
+	}
+	return func(ctx context.Context) (*servers.Link, error) {
+		if _, err := s.readKey(spec.Name); err != nil {
+			return nil, err
+		}
+		link, err := server.Dial(ctx)
+		if err == nil {
+			link.Check = check
+		}
+		return link, err
 	}, server.Metrics
 }
 

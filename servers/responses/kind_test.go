@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,11 +204,25 @@ func TestAsRoot(t *testing.T) {
 		slices.Contains(w.Allowed(), "exec") || agents.servers[0].cfg.Note != w.About() {
 		t.Error(w.About())
 	}
-	if err := s.Lacks(); err == nil || !strings.Contains(err.Error(), "in the setting user") {
+	api := httptest.NewServer(http.NotFoundHandler())
+	defer api.Close()
+	s.URL = api.URL
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer end()
+	running.Go(func() { _ = agents.Run(ctx) })
+	check := func() error {
+		dial, _ := agents.Kind().Dial(servers.Spec{Name: "helper", Own: &s}, zaptest.NewLogger(t))
+		link, err := dial(ctx)
+		must(t, err)
+		return link.Check(ctx)
+	}
+	if err := check(); err == nil || !strings.Contains(err.Error(), "in the setting user") {
 		t.Error(err)
 	}
 	s.User = as
-	must(t, s.Lacks())
+	must(t, check())
 }
 
 // TestHidden: no command of an agent sees hidden directories, even without a sandbox.

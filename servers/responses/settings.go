@@ -2,7 +2,6 @@ package responses
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -155,23 +154,38 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// readKey returns the key for the API, or "" if there is none. server is the name in errors.
+func (s *Settings) readKey(server string) (string, error) {
+	if s.Key == nil {
+		return "", nil
+	}
+	key, err := s.Key()
+	if err != nil {
+		return "", &handoff.Error{
+			Code: handoff.CodeUnreachable, Subject: server, Detail: "read key: " + err.Error(),
+			Reason: handoff.ReasonTokenUnread,
+		}
+	}
+	return key, nil
+}
+
 // reachWithin is how long an API may take to list its models.
 const reachWithin = 3 * time.Second
 
-// Reach requests the list of models, which costs nothing, to see whether the API answers. server is the name in
+// reach requests the list of models, which costs nothing, to see whether the API answers. server is the name in
 // errors.
-func (s *Settings) Reach(ctx context.Context, server string) error {
+func (s *Settings) reach(ctx context.Context, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.URL, "/")+"/models", http.NoBody)
 	if err != nil {
 		return err
 	}
-	if s.Key != nil {
-		key, err := s.Key()
-		if err != nil {
-			return err
-		}
+	key, err := s.readKey(server)
+	if err != nil {
+		return err
+	}
+	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
 	resp, err := HTTP.Do(r)
@@ -181,22 +195,6 @@ func (s *Settings) Reach(ctx context.Context, server string) error {
 	_ = resp.Body.Close()
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
 		return handoff.Fault(handoff.CodeTokenRefused, server, "its API answered "+resp.Status)
-	}
-	return nil
-}
-
-// Lacks returns why an agent with these settings could run no commands, although it is trusted; nil if it could, or is
-// not trusted.
-func (s *Settings) Lacks() error {
-	if !s.Trusted {
-		return nil
-	}
-	w, err := NewAgents(nil, nil).open(s)
-	if err == nil {
-		err = errors.Join(w.CanRun(), w.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("it runs no commands: %w", err)
 	}
 	return nil
 }

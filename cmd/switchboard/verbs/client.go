@@ -192,23 +192,15 @@ func (c *Client) Here(ctx context.Context) (answer Here, err error) {
 
 // Login returns a link that logs a principal in to the service that runs here; "" means the owner.
 func (c *Client) Login(ctx context.Context, principal string) (string, error) {
-	return c.own(ctx, "/login", principal)
+	var answer struct{ Link string }
+	_, err := c.post(ctx, "/login", principal, &answer)
+	return answer.Link, err
 }
 
 // ReadKeys has the service that runs here read the made keys again.
 func (c *Client) ReadKeys(ctx context.Context) error {
-	_, err := c.own(ctx, "/keys", struct{}{})
+	_, err := c.call(ctx, http.MethodPost, "/keys", nil, nil)
 	return err
-}
-
-// own sends a request that only the socket of the service has, for verbs of the same version.
-func (c *Client) own(ctx context.Context, path string, body any) (link string, err error) {
-	var answer struct{ Link, Error string }
-	_, err = c.post(ctx, path, body, &answer)
-	if err == nil && answer.Error != "" { // an older service sent errors like this, with status 200
-		err = fmt.Errorf("the Switchboard that runs is older than this program: restart it (%s)", Plain(answer.Error))
-	}
-	return answer.Link, err
 }
 
 // Machines returns the machines of the service that runs here that are not simulated, by name, and whether each joined;
