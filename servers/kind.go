@@ -122,7 +122,7 @@ type Credential struct {
 // server as a whole.
 type Report interface {
 	Bad(row, format string, args ...any)
-	// OneOf reports a word that is not one of the known ones, with the one that was probably meant.
+	// OneOf reports a word that is not one of the known ones, with the one that was probably meant; "" is no word.
 	OneOf(row, word string, known ...string)
 	// IsSet reports whether the configuration has the row, also with a wrong value.
 	IsSet(row string) bool

@@ -34,7 +34,7 @@ func (s *settings) check(r report) {
 	s.Model.check(r.in("model"))
 	s.checkMoney(r)
 	r.OneOf("speech.updates", s.Speech.Updates, "milestones", "chatty", "quiet")
-	r.oneOf("speech.language", s.Speech.Language, wording.Languages()...)
+	r.OneOf("speech.language", s.Speech.Language, wording.Languages()...)
 	s.Approvals.check(r.in("approvals"))
 	if s.History.Keep < minHistory {
 		r.Bad("history.keep", "%s is too short: at least %s, because until then a request may come again", s.History.Keep,

@@ -52,8 +52,8 @@ func (m *modelSettings) check(r report) {
 			r.Bad("aliases", "needs a name, and the model that it means")
 		}
 	}
-	r.oneOf("media", m.Media, mediaDirect, mediaThrough)
-	r.oneOf("reasoning.effort", m.Reasoning.Effort, "minimal", "low", "medium", "high", "xhigh")
+	r.OneOf("media", m.Media, mediaDirect, mediaThrough)
+	r.OneOf("reasoning.effort", m.Reasoning.Effort, "minimal", "low", "medium", "high", "xhigh")
 	if read, row := r.secret("key", "", m.KeyEnv); read != nil {
 		text, err := read()
 		if err != nil {

@@ -109,20 +109,10 @@ func (r report) Bad(row, format string, args ...any) {
 	r.found = append(r.found, problem{at, text})
 }
 
-// OneOf checks that a word is one of the known ones.
+// OneOf checks that a word, if there is one, is one of the known ones.
 func (r report) OneOf(row, word string, known ...string) {
-	switch {
-	case word == "":
-		r.Bad(row, "is missing; there is %s", strings.Join(known, ", "))
-	case !slices.Contains(known, word):
+	if word != "" && !slices.Contains(known, word) {
 		r.Bad(row, "%q is unknown%s", word, suggest(word, known))
-	}
-}
-
-// oneOf is OneOf for a word that may be missing.
-func (r report) oneOf(row, word string, known ...string) {
-	if word != "" {
-		r.OneOf(row, word, known...)
 	}
 }
 
@@ -132,7 +122,9 @@ func (r report) someOf(row string, words, known []string) {
 		r.Bad(row, "names nothing; leave it out for all")
 	}
 	for i, word := range words {
-		r.OneOf(elem(row, i), word, known...)
+		if r.OneOf(elem(row, i), word, known...); word == "" {
+			r.Bad(elem(row, i), "is missing; there is %s", strings.Join(known, ", "))
+		}
 	}
 }
 

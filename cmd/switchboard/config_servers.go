@@ -49,8 +49,8 @@ func (r report) server(s *servers.Spec, principals []string) {
 			r.Bad(elem("aliases", i), "has a slash, which stands between a machine and a project")
 		}
 	}
-	r.oneOf("voice_approvals", s.VoiceApprovals, "none", "low", "medium")
-	r.oneOf("watch", s.Watch, "none", "named", "all")
+	r.OneOf("voice_approvals", s.VoiceApprovals, "none", "low", "medium")
+	r.OneOf("watch", s.Watch, "none", "named", "all")
 	if s.Watch == "all" && len(s.For) > 0 && !slices.Contains(s.For, ownerName) {
 		r.Bad("watch", "all is watched for the owner, for whom this machine is not")
 	}
@@ -58,6 +58,9 @@ func (r report) server(s *servers.Spec, principals []string) {
 	var known []string
 	for _, k := range r.kinds {
 		known = append(known, k.Name)
+	}
+	if s.Kind == "" {
+		r.Bad("kind", "is missing; there is %s", strings.Join(known, ", "))
 	}
 	r.OneOf("kind", s.Kind, known...)
 	if s.Own != nil {

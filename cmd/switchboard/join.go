@@ -133,7 +133,7 @@ func readPolicy(path string) (host.Policy, error) {
 		case a.Mode != "" && a.Kind == codex.Name:
 			r.Bad(at, "a mode goes with agents of kind acp; for Codex the ceiling says what may run")
 		}
-		r.oneOf(at+".kind", a.Kind, host.Kinds...)
+		r.OneOf(at+".kind", a.Kind, host.Kinds...)
 	}
 	for i, dir := range file.Directories {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
@@ -148,7 +148,7 @@ func readPolicy(path string) (host.Policy, error) {
 		}
 		p.Dirs = append(p.Dirs, dir)
 	}
-	r.oneOf("ceiling", file.Ceiling, host.Ceilings...)
+	r.OneOf("ceiling", file.Ceiling, host.Ceilings...)
 	p.Ceiling, p.Answers = file.Ceiling, !file.NoAnswers
 	if len(r.found) > 0 {
 		return p, r.found.sorted()

@@ -84,9 +84,7 @@ func (cfg *Config) Rows() []any { return append([]any{cfg}, cfg.ways.Rows()...) 
 
 // Check implements [servers.Settings].
 func (cfg *Config) Check(to servers.Report, files servers.Files) {
-	if cfg.Approval != "" {
-		to.OneOf("approval", cfg.Approval, "untrusted", "on-request", "never")
-	}
+	to.OneOf("approval", cfg.Approval, "untrusted", "on-request", "never")
 	if cfg.Approval != "" && cfg.Mode != "" {
 		to.Bad("mode", "goes without approval, which chooses one")
 	}

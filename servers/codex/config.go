@@ -88,18 +88,9 @@ var strictFirst = []string{"read-only", "workspace-write", "danger-full-access"}
 
 // Check implements [servers.Settings].
 func (cfg *Config) Check(to servers.Report, files servers.Files) {
-	for _, word := range []struct {
-		row, value string
-		known      []string
-	}{
-		{"sandbox", cfg.Sandbox, strictFirst},
-		{"approval", cfg.Approval, []string{"untrusted", "on-request", "never"}},
-		{"ceiling", cfg.Ceiling, strictFirst},
-	} {
-		if word.value != "" {
-			to.OneOf(word.row, word.value, word.known...)
-		}
-	}
+	to.OneOf("sandbox", cfg.Sandbox, strictFirst...)
+	to.OneOf("approval", cfg.Approval, "untrusted", "on-request", "never")
+	to.OneOf("ceiling", cfg.Ceiling, strictFirst...)
 	if cfg.sandboxAbove(cfg.Ceiling) {
 		to.Bad("sandbox", "%s is looser than the ceiling %s, so no new session could run", cfg.Sandbox, cfg.Ceiling)
 	}

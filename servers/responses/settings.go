@@ -82,21 +82,12 @@ func (s *Settings) Check(to servers.Report, files servers.Files) {
 	if s.Model == "" {
 		to.Bad("model", "is missing: the name of a model of that API")
 	}
-	for _, word := range []struct {
-		row, value string
-		known      []string
-	}{
-		{"continuation", s.Continuation, []string{Replay, ResponseIDs}},
-		{"reasoning.effort", s.Reasoning.Effort, []string{"none", "minimal", "low", "medium", "high", "xhigh"}},
-		{"reasoning.summary", s.Reasoning.Summary, []string{"auto", "concise", "detailed"}},
-		{"verbosity", s.Verbosity, []string{"low", "medium", "high"}},
-		{"sandbox", s.Sandbox, []string{string(sandbox.ReadOnly), string(sandbox.WorkspaceWrite), string(sandbox.Full)}},
-		{"approval", s.Approval, []string{workspace.Untrusted, workspace.OnRequest, workspace.Never}},
-	} {
-		if word.value != "" {
-			to.OneOf(word.row, word.value, word.known...)
-		}
-	}
+	to.OneOf("continuation", s.Continuation, Replay, ResponseIDs)
+	to.OneOf("reasoning.effort", s.Reasoning.Effort, "none", "minimal", "low", "medium", "high", "xhigh")
+	to.OneOf("reasoning.summary", s.Reasoning.Summary, "auto", "concise", "detailed")
+	to.OneOf("verbosity", s.Verbosity, "low", "medium", "high")
+	to.OneOf("sandbox", s.Sandbox, string(sandbox.ReadOnly), string(sandbox.WorkspaceWrite), string(sandbox.Full))
+	to.OneOf("approval", s.Approval, workspace.Untrusted, workspace.OnRequest, workspace.Never)
 	stored := !s.Reasoning.Encrypted // without store: encrypted reasoning is for responses that are not stored
 	if s.Store != nil {
 		stored = *s.Store

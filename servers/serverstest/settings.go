@@ -27,7 +27,7 @@ func (r *report) Bad(row, format string, args ...any) {
 }
 
 func (r *report) OneOf(row, word string, known ...string) {
-	if !slices.Contains(known, word) {
+	if word != "" && !slices.Contains(known, word) {
 		r.Bad(row, "%q is unknown", word)
 	}
 }
