@@ -19,9 +19,8 @@ type Link struct {
 	Done    <-chan struct{} // closed when the connection is lost or closed
 	Version string          // of the server; "": not known
 	Note    string          // a sentence about what its agents can or cannot do; ""
-	// Check finds out whether the agent can work: the error [handoff.CodeNotSignedIn] says that it cannot use its
-	// model, and [handoff.CodeRefused] that it refuses every session, or lacks what its settings promise. nil: it
-	// cannot be checked.
+	// Check finds out whether the agent can work: [handoff.CodeNotSignedIn] says that it cannot use its model, and
+	// [handoff.CodeRefused] that it refuses every session or runs no commands. nil: it cannot be checked.
 	Check func(context.Context) error
 	// Unfit returns why the agent refuses every new session, as far as somebody has tried. nil: it is not known to.
 	Unfit func() *handoff.Error

@@ -30,12 +30,12 @@ var rooms = []room{
 	{"servers/codex", 4954, 5686, "Codex app-servers"},
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6211, 3768, "machines that join: their keys, their gate, what shares their agents"},
-	{"servers/responses", 6476, 4923, "our own agent: its loop, its edits, its walls"},
+	{"servers/responses", 6476, 4939, "our own agent: its loop, its edits, its walls"},
 	{"servers", 9344, 5446, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3898, 2882, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9681, 14434, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10775, 19654, "verbs, settings, doctor, and the tests of the whole service"},
+	{"cmd/switchboard", 10775, 19712, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.
