@@ -168,6 +168,33 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// TestCancelRefused: a response whose work cannot be stopped goes on, and its outcome is not heard yet. Work that has
+// ended needs no stop.
+func TestCancelRefused(t *testing.T) {
+	for code, want := range map[handoff.Code]string{
+		handoff.CodeJoined: completed, handoff.CodeNoConsent: completed, handoff.CodeStoreDown: completed,
+		handoff.CodeWorkEnded: cancelled,
+	} {
+		inWorld(t, func(w *world) {
+			w.begun(backgroundPost)
+			w.mu.Lock()
+			w.goesOn = handoff.Fault(code, "bigpc", "")
+			w.mu.Unlock()
+			status, got := w.ask(http.MethodPost, "/v1/responses/resp_r1/cancel", "")
+			if want == completed && w.refusal(status, got) != string(code) || want == cancelled && got["status"] != cancelled {
+				t.Errorf("%s: %d %v", code, status, got)
+			}
+			w.ends(1, handoff.OutcomeResult, "hello")
+			if heard := w.isHeard(1); heard != (want == cancelled) {
+				t.Errorf("%s: heard is %t", code, heard)
+			}
+			if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != want {
+				t.Errorf("%s: afterwards it is %v", code, got)
+			}
+		})
+	}
+}
+
 // TestDelete: an open response cannot be deleted; a deleted one stays deleted.
 func TestDelete(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ type world struct {
 	begins  time.Duration                // Set before begin: how long the API takes to run
 	life    *life                        // Guarded by mu: of the newest API
 	stopped []string                     // Guarded by mu
+	goesOn  error                        // Guarded by mu: why nothing is stopped; nil: it is
 	heard   []handoff.ID                 // Guarded by mu
 	left    int                          // Guarded by mu: how many listeners have left
 }
@@ -285,10 +287,18 @@ func (w *world) Handoff(g handoff.Grant, id string) (handoff.Record, error) {
 func (w *world) Stop(_ context.Context, g handoff.Grant, id string, _ handoff.StopOf) error {
 	n, _ := w.find(g.Caller, id)
 	w.mu.Lock()
-	w.stopped = append(w.stopped, id)
+	err := w.goesOn
+	if err == nil {
+		w.stopped = append(w.stopped, id)
+	}
 	w.mu.Unlock()
-	w.ends(n, handoff.OutcomeInterrupted, "")
-	return nil
+	if err == nil {
+		w.ends(n, handoff.OutcomeInterrupted, "")
+		for range 100 { // its end is read at once
+			runtime.Gosched()
+		}
+	}
+	return err
 }
 
 func (w *world) Questions(handoff.Grant) []handoff.RecordQuestion {

@@ -254,10 +254,32 @@ func (l *liveResponse) ask() {
 // it is shown, unless the response was handed over: then a later process, or another instance, follows the handoff.
 func (l *liveResponse) apply(to phase, step func(*emitter)) {
 	l.applying.Lock()
-	events, ends := l.step(to, step)
-	l.show(to, events, ends, ends && to != phaseHandedOver && l.kept && l.store())
+	l.applyLocked(to, step)
 	l.applying.Unlock()
 	l.report()
+}
+
+func (l *liveResponse) applyLocked(to phase, step func(*emitter)) {
+	events, ends := l.step(to, step)
+	l.show(to, events, ends, ends && to != phaseHandedOver && l.kept && l.store())
+}
+
+// cancel stops the handoff, and then ends the response at its client's request. The end of the handoff, which may come
+// at once, waits until then.
+func (l *liveResponse) cancel(ctx context.Context, g handoff.Grant) *fault {
+	l.applying.Lock()
+	defer l.report()
+	defer l.applying.Unlock()
+	doc := l.now()
+	if ended(doc.Response.Status) {
+		return nil
+	}
+	err := l.api.cfg.Work.Stop(ctx, g, string(doc.Run), handoff.StopOurs)
+	if err != nil && handoff.CodeOf(err) != handoff.CodeWorkEnded {
+		return faultOf(err)
+	}
+	l.applyLocked(phaseFollowing, (*emitter).cancel)
+	return nil
 }
 
 func (l *liveResponse) step(to phase, step func(*emitter)) (events []event, ends bool) {

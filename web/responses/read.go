@@ -101,9 +101,10 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, g handoff.Grant, id
 	case !doc.Response.Background:
 		return bad("", "", "Cannot cancel a synchronous response.")
 	}
-	if l != nil && !ended(doc.Response.Status) {
-		l.apply(phaseFollowing, (*emitter).cancel)
-		l.stop()
+	if l != nil {
+		if f := l.cancel(r.Context(), g); f != nil {
+			return f
+		}
 		doc = l.now()
 	}
 	if doc.Response.Status != cancelled { // it may have ended just before
