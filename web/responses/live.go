@@ -148,6 +148,9 @@ func (l *liveResponse) neverBegan(e handoff.Event) bool {
 		rec.Fault.Code == handoff.CodeStoreDown
 }
 
+// wantedLocked reports whether the response goes on: it was neither cancelled, nor given up by its readers.
+func (l *liveResponse) wantedLocked() bool { return l.ended.IsZero() && !l.audience.gaveUp }
+
 // beginAgain begins the handoff again under its key, and reports whether that was possible.
 func (l *liveResponse) beginAgain(ctx context.Context) bool {
 	again, was := *l.request, l.now().Run
@@ -158,14 +161,25 @@ func (l *liveResponse) beginAgain(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		}
+		l.mu.Lock()
+		wanted := l.wantedLocked()
+		l.mu.Unlock()
+		if !wanted {
+			return false
+		}
 		id, err := l.api.cfg.Handoffs.Start(ctx, l.grant, again)
 		if err != nil {
 			continue
 		}
+		l.applying.Lock() // so that who cancels the response now stops this handoff
 		l.mu.Lock()
-		l.doc.Run = id
+		l.doc.Run, wanted = id, l.wantedLocked()
 		doc := l.documentLocked()
 		l.mu.Unlock()
+		l.applying.Unlock()
+		if !wanted {
+			l.stop()
+		}
 		if l.kept {
 			l.api.documents.put(l.grant.Caller, doc)
 		}

@@ -199,6 +199,44 @@ func TestStoreHesitates(t *testing.T) {
 	})
 }
 
+// TestNotWantedAnyMore: a promised handoff is not begun again if its response was cancelled meanwhile, or its reader is
+// gone for good.
+func TestNotWantedAnyMore(t *testing.T) {
+	for _, cancels := range []bool{true, false} {
+		inWorld(t, func(w *world) {
+			w.hold = true
+			body := backgroundStream
+			if !cancels {
+				body = `{"model":"bigpc","input":"hi","stream":true}`
+			}
+			a := w.asks(http.MethodPost, "/v1/responses", body, "Idempotency-Key", "k")
+			if !cancels {
+				a.leave(nil)
+				time.Sleep(abandoned - beginsAfter/2)
+			}
+			w.does(1, handoff.EventNoted{})
+			r := w.run(1)
+			w.mu.Lock()
+			r.log[0].Noted = true
+			r.rec.Outcome, r.rec.Fault = handoff.OutcomeFailed, handoff.Fault(handoff.CodeStoreDown, "", "")
+			r.log = append(r.log, handoff.Event{ID: "r1", Seq: 2, Record: r.rec, Noted: true, Kind: handoff.EventEnded{}})
+			close(r.changed)
+			r.changed, w.hold, w.goesOn = make(chan struct{}), false, handoff.Fault(handoff.CodeWorkEnded, "", "")
+			w.mu.Unlock()
+			synctest.Wait()
+			if cancels {
+				if status, got := w.ask(http.MethodPost, "/v1/responses/resp_r1/cancel", ""); got["status"] != cancelled {
+					t.Errorf("%d %v", status, got)
+				}
+			}
+			time.Sleep(time.Minute)
+			if n := w.count(); n != 1 {
+				t.Errorf("cancelled %t: %d handoffs were begun", cancels, n)
+			}
+		})
+	}
+}
+
 // TestRefusedIsNotBegunLater: a handoff that ended before it was promised, because the store did not answer, is
 // refused, and not begun behind the back of its client, who sends the request again.
 func TestRefusedIsNotBegunLater(t *testing.T) {
