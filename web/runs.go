@@ -139,7 +139,7 @@ func (wk work) accepted(w http.ResponseWriter, r *http.Request, g handoff.Grant,
 		return err
 	}
 	if handoff.Written(w, r) {
-		wk.router.Answered(g, handoff.ID(record.ID))
+		wk.router.Answered(g, handoff.ID(record.ID), 0)
 	}
 	return nil
 }

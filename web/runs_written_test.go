@@ -6,12 +6,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/tools"
 )
 
-func (w *world) Answered(_ handoff.Grant, id handoff.ID) {
+func (w *world) Answered(_ handoff.Grant, id handoff.ID, _ time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answered = append(w.answered, id)

@@ -27,7 +27,7 @@ type Work interface {
 // for work has the answer to that request.
 type Outbox interface {
 	HeardForGood(ctx context.Context, g handoff.Grant, id handoff.ID) error
-	Answered(g handoff.Grant, id handoff.ID)
+	Answered(g handoff.Grant, id handoff.ID, lost time.Duration)
 }
 
 // Past has a caller's work from before a restart. After Recall, [Work] lists it, too.

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ type Entry struct {
 
 // Facts are the details of an entry.
 type Facts struct {
-	// Print is the print of the request (see [handoff.Request]); "": it has none. [Answered] replaces it.
+	// Print is the print of the request (see [handoff.Request]), as [Printed] reads it; "": it has none.
 	Print     string
 	ClientID  string // the [handoff.Turn.ID] that the start carries
 	Target    handoff.Target
@@ -55,8 +56,21 @@ type Facts struct {
 	Unkept    bool          // only the key, the ids and the outcome are kept, for [KeyFor], and no words
 }
 
-// Answered is the [Facts].Print of work whose asker has the answer: the same request is new work then.
-const Answered = "-"
+// Answered returns the [Facts].Print of work whose asker has the answer: the same request is new work then, unless it
+// certainly repeats this one, and comes before a time.
+func Answered(print string, until time.Time) string {
+	return fmt.Sprintf("- %d %s", until.UnixMilli(), print)
+}
+
+// Printed returns the print of a request, and the time of [Answered]; zero: who asked has no answer.
+func Printed(stored string) (print string, until time.Time) {
+	if rest, answered := strings.CutPrefix(stored, "-"); answered {
+		millis, print, _ := strings.Cut(strings.TrimPrefix(rest, " "), " ")
+		n, _ := strconv.ParseInt(millis, 10, 64) // earlier versions wrote none
+		return print, time.UnixMilli(n)
+	}
+	return stored, time.Time{}
+}
 
 // Key returns the key of a handoff: 20 letters and digits [a-z2-7], the same in every life of the router. A call_id is
 // unique only in its session.

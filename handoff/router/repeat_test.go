@@ -68,7 +68,7 @@ func TestRepeatedRequest(t *testing.T) {
 					case "told":
 						err = r.Told(t.Context(), ladderGrant, first)
 					case "answered":
-						r.Answered(ladderGrant, first)
+						r.Answered(ladderGrant, first, 0)
 					}
 					if err != nil {
 						t.Fatalf("%s: %v", act, err)
@@ -84,6 +84,97 @@ func TestRepeatedRequest(t *testing.T) {
 				all.Wait()
 				if (ids[0] == first) != tc.want || ids[0] == "" || ids[1] != ids[0] || ids[2] != ids[0] {
 					t.Errorf("asked again: %q, the first was %s", ids, first)
+				}
+				end()
+			})
+		})
+	}
+}
+
+// TestSurelyRepeated: a request that certainly repeats another is the same work also while that seems to be waited for,
+// and for a time after its answer. One that is certainly the first is not, but may be repeated. What is not kept is
+// remembered without its words.
+func TestSurelyRepeated(t *testing.T) {
+	const same, other, lost = true, false, 10 * time.Minute
+	again, first := handoff.Request{Again: true}, handoff.Request{First: true}
+	for _, tc := range []struct {
+		name    string
+		request handoff.Request // how it is asked for
+		acts    string
+		repeats handoff.Request
+		want    bool
+	}{
+		{"the first one", handoff.Request{}, "", first, other},
+		{"a repetition of the first one", first, "", again, same},
+		{"an equal one at the same time", handoff.Request{Waits: true}, "", handoff.Request{}, other},
+		{"a repetition at the same time", handoff.Request{Waits: true}, "", again, same},
+		{"an equal one of a client that had left before", handoff.Request{Waits: true}, "left", handoff.Request{}, same},
+		{"an equal one after the answer", handoff.Request{}, "end told", handoff.Request{}, other},
+		{"a repetition after the answer", handoff.Request{}, "end told", again, same},
+		{"a repetition after the answer and a restart", handoff.Request{}, "end told restart", again, same},
+		{"an equal one after an early answer and a kill", handoff.Request{}, "answered restart", handoff.Request{}, other},
+		{"a repetition after an early answer and a kill", handoff.Request{}, "answered restart", again, same},
+		{"a repetition long after the answer", handoff.Request{}, "end told wait", again, other},
+		{"a repetition long after the answer and a restart", handoff.Request{}, "end told restart wait", again, other},
+		{"not kept", handoff.Request{Unkept: true}, "end heard", again, same},
+		{"not kept, after the answer", handoff.Request{Unkept: true}, "end told", again, same},
+		{"not kept, long after the answer", handoff.Request{Unkept: true}, "end told wait", again, other},
+		{"not kept, after a kill", handoff.Request{Unkept: true}, "restart", again, same},
+		{"not kept, after two kills", handoff.Request{Unkept: true}, "restart restart", handoff.Request{}, same},
+		{"not kept, after two kills and its answer", handoff.Request{Unkept: true}, "restart restart told", handoff.Request{}, other},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fleet, kept := newCopier(), shelved()
+				var r *Router
+				end := func() {}
+				life := func() {
+					r = idle(Config{Fleet: fleet, Store: kept})
+					end()
+					end = begin(t, r)
+				}
+				life()
+				synctest.Wait()
+				ask := func(ctx context.Context, how handoff.Request) handoff.ID {
+					how.Print, how.Target = handoff.PrintOf("go"), handoff.Target{Server: "s", Thread: "t"}
+					how.Input = handoff.TextInput("go on")
+					known, err := r.Repeats(ctx, ladderGrant, how)
+					id, failed := r.Start(ctx, ladderGrant, how)
+					if err != nil || failed != nil || known != "" && known != id {
+						t.Fatalf("%s, then %s: %v, %v", known, id, err, failed)
+					}
+					synctest.Wait()
+					return id
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				if strings.Contains(tc.acts, "left") {
+					leave()
+				}
+				id := ask(ctx, tc.request)
+				for act := range strings.FieldsSeq(tc.acts) {
+					switch act {
+					case "wait":
+						time.Sleep(lost)
+					case "end":
+						close(fleet.let)
+					case "restart":
+						life()
+					case "told", "answered":
+						if r.Answered(ladderGrant, id, lost); act == "told" {
+							_ = r.Heard(t.Context(), ladderGrant, id)
+						}
+					case "heard":
+						_ = r.Heard(t.Context(), ladderGrant, id)
+					}
+					time.Sleep(time.Second)
+					synctest.Wait()
+				}
+				if rec, _ := r.Handoff(ladderGrant, string(id)); rec.State == handoff.StatusDelivered && rec.Unkept && rec.Prompt+rec.Text != "" {
+					t.Errorf("it has the words %q", rec.Prompt+rec.Text)
+				}
+				if next := ask(t.Context(), tc.repeats); (next == id) != tc.want {
+					t.Errorf("asked again: %s, the first was %s", next, id)
 				}
 				end()
 			})
@@ -141,14 +232,14 @@ func TestRepeatedPromise(t *testing.T) {
 		if first == second {
 			t.Error("two requests at the same time are one")
 		}
-		r.Answered(ladderGrant, handoff.ID(second))
+		r.Answered(ladderGrant, handoff.ID(second), 0)
 		secondLeaves()
 		firstLeaves() // its connection broke
 		again, leave := give()
 		if again != first {
 			t.Errorf("repeated it is %s, want %s", again, first)
 		}
-		r.Answered(ladderGrant, handoff.ID(again))
+		r.Answered(ladderGrant, handoff.ID(again), 0)
 		leave()
 		if next, leave := give(); next == first || next == second {
 			t.Errorf("given once more it is %s", next)

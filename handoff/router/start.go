@@ -19,14 +19,23 @@ func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request
 		return "", err
 	}
 	defer done()
-	return r.startAs(ctx, g, req, work.ArgsOf(req), false)
+	return r.startAs(ctx, g, req, work.ArgsOf(req))
 }
 
-// startAs is Start; args is the hash of the request's arguments. waits says that the request is under way until ctx
-// ends: until then, an equal one is other work.
-func (r *Router) startAs(
-	ctx context.Context, g handoff.Grant, req handoff.Request, args string, waits bool,
-) (handoff.ID, error) {
+// Repeats returns the handoff that Start would return for a request because it is one that is known; "": Start would
+// begin one. Who has to look at other things before Start asks it first, since those may have changed since.
+func (v Service) Repeats(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error) {
+	r, done, err := v.giver(g)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	same, _, err := r.findAsked(ctx, req, work.ArgsOf(req))
+	return handoff.ID(same), err
+}
+
+// startAs is Start; args is the hash of the request's arguments.
+func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Request, args string) (handoff.ID, error) {
 	if g.Caller != r.cfg.Caller {
 		return "", handoff.Fault(handoff.CodeInternal, "", "the router of another caller was asked")
 	}
@@ -34,13 +43,14 @@ func (r *Router) startAs(
 	if same != "" || err != nil {
 		return handoff.ID(same), err
 	}
-	a := &work.Asked{Grant: g, Request: req, Args: args, Waits: waits, Former: former}
+	req.Waits = req.Waits && ctx.Err() == nil
+	a := &work.Asked{Grant: g, Request: req, Args: args, Former: former}
 	a.Span = handoff.SpanOf(ctx).Begin("handoff")
 	if ask(r, a); !a.New {
 		a.Span.End(handoff.CodeOf(a.Err))
 		return a.ID, a.Err
 	}
-	if waits && req.Print != "" {
+	if req.Waits && req.Print != "" {
 		context.AfterFunc(ctx, func() { ask(r, &work.Gone{ID: string(a.ID)}) })
 	}
 	return a.ID, nil
@@ -51,7 +61,7 @@ func (r *Router) startAs(
 func (r *Router) findAsked(
 	ctx context.Context, req handoff.Request, args string,
 ) (same string, former *ledger.Entry, err error) {
-	if !req.Again && req.Print == "" {
+	if !req.Again && (req.Print == "" || req.First) {
 		return "", nil, nil
 	}
 	if err := r.Recovered(ctx, work.StoreTakes); err != nil {
@@ -65,14 +75,14 @@ func (r *Router) findAsked(
 	if err := r.open(ctx); err != nil {
 		return "", nil, err
 	}
-	known := &work.Repeats{Args: args, Print: req.Print}
-	if req.Again {
+	known := &work.Repeats{Args: args, Print: req.Print, Surely: req.Again}
+	if req.Again && req.Key != "" {
 		known.Key = work.KeyOf(r.cfg.Caller, req.Key)
 	}
 	if ask(r, known); known.ID != "" || known.Err != nil {
 		return known.ID, nil, asError(known.Err)
 	}
-	if !req.Again || r.past == nil {
+	if known.Key == "" || r.past == nil {
 		return "", nil, nil
 	}
 	return r.findPast(ctx, known.Key, args)
@@ -118,7 +128,8 @@ func (v Service) Give(ctx context.Context, g handoff.Grant, req handoff.Request)
 func (r *Router) giveAs(
 	ctx context.Context, g handoff.Grant, req handoff.Request, args string,
 ) (handoff.Record, error) {
-	id, err := r.startAs(ctx, g, req, args, true)
+	req.Waits = true
+	id, err := r.startAs(ctx, g, req, args)
 	if err != nil {
 		return handoff.Record{}, err
 	}
@@ -224,14 +235,15 @@ func (v Service) Follow(
 	}
 }
 
-// Answered notes that who asked for work has the answer, whatever that is: the same request is new work then.
-func (v Service) Answered(g handoff.Grant, id handoff.ID) {
-	ask(v.of(g.Caller), &work.Answered{ID: string(id)})
+// Answered notes that who asked for work has the answer, whatever that is, or wants none: the same request is new work
+// then. For the time lost, while the answer may be lost on its way, one with [handoff.Request.Again] is the same work.
+func (v Service) Answered(g handoff.Grant, id handoff.ID, lost time.Duration) {
+	ask(v.of(g.Caller), &work.Answered{ID: string(id), Lost: lost})
 }
 
 // Told is Answered and Heard: who asked was told the outcome.
 func (v Service) Told(ctx context.Context, g handoff.Grant, id handoff.ID) error {
-	v.Answered(g, id)
+	v.Answered(g, id, 0)
 	return v.Heard(ctx, g, id)
 }
 

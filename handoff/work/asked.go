@@ -20,6 +20,9 @@ const (
 
 // ArgsOf returns the hash of what a request asks for: two requests with one key must have the same.
 func ArgsOf(req handoff.Request) string {
+	if req.Args != "" {
+		return req.Args
+	}
 	if req.Instead != "" {
 		return ledger.Hash(handoff.Encode([]any{"begin", req.Instead}))
 	}
@@ -45,7 +48,6 @@ type Asked struct {
 	Grant   handoff.Grant
 	Request handoff.Request
 	Args    string        // from [ArgsOf]
-	Waits   bool          // whoever asks waits for an answer: until [Gone], an equal request is other work
 	Former  *ledger.Entry // the past entry of its key, which is free; nil: there is none
 	Span    handoff.Span
 
@@ -85,9 +87,9 @@ func (s *State) asked(a *Asked) *handoff.Error {
 	}
 	key := KeyOf(s.cfg.Caller, req.Key)
 	same, e := s.same(key, a.Args)
-	if same == "" && e == nil {
+	if same == "" && e == nil && !req.First {
 		var unbegun string
-		if same, unbegun = s.repeated(req.Print); unbegun != "" {
+		if same, unbegun = s.repeated(req.Print, req.Again); unbegun != "" {
 			req.Instead = handoff.ID(unbegun)
 		}
 	}
@@ -108,9 +110,10 @@ func (s *State) asked(a *Asked) *handoff.Error {
 			Unkept: req.Unkept, CreatedAt: s.now, Key: g.Key, Client: req.Origin.Client, Parent: parent,
 		},
 		open: true, run: Run{Grant: g, Request: req, AskedAt: s.now}, span: a.Span,
-		key: key, args: a.Args, print: req.Print, asking: a.Waits,
+		key: key, args: a.Args, print: req.Print, asking: req.Waits,
 	}
-	h.doc = document{never: !s.cfg.Stored || req.Unkept && req.Key == id, print: req.Print, free: true}
+	never := !s.cfg.Stored || req.Unkept && req.Key == id && req.Print == "" // nothing could ask for it again
+	h.doc = document{never: never, print: req.Print, free: true}
 	if a.Former != nil {
 		h.doc.clear, h.doc.free = true, false
 	}
@@ -244,10 +247,10 @@ func (s *State) same(key, args string) (string, *handoff.Error) {
 
 // repeated returns the id of the newest handoff with a print, or the one that was begun in its place. If such a handoff
 // was not begun, and may be begun by a repetition, repeated returns its id as unbegun. Both are "" if there is none.
-func (s *State) repeated(print string) (same, unbegun string) {
+func (s *State) repeated(print string, surely bool) (same, unbegun string) {
 	for _, h := range slices.Backward(s.all) {
 		switch {
-		case print == "" || h.print != print || !s.repeatable(h):
+		case print == "" || h.print != print || !s.repeatable(h, surely):
 			continue
 		case !h.free():
 			return cmp.Or(h.begunAs, h.ID), ""
@@ -259,14 +262,17 @@ func (s *State) repeated(print string) (same, unbegun string) {
 	return "", ""
 }
 
-// repeatable reports whether the request of a handoff can be repeated by its print.
-func (s *State) repeatable(h *Handoff) bool {
-	return h.print != "" && !h.asking && s.now.Sub(h.CreatedAt) < ledger.KeyFor
+// repeatable reports whether the request of a handoff can be repeated by its print. surely is for an equal request that
+// is known to repeat one.
+func (s *State) repeatable(h *Handoff, surely bool) bool {
+	may := h.until.IsZero() && !h.asking || surely && (h.until.IsZero() || s.now.Before(h.until))
+	return may && h.print != "" && s.now.Sub(h.CreatedAt) < ledger.KeyFor
 }
 
 // Repeats asks whether a request is one that is known, by its key or its print. ID and Err are results.
 type Repeats struct {
 	Key, Args, Print string // Key is from [KeyOf]; "": the request has no key of its own
+	Surely           bool   // it repeats a request, if there is one with its print
 	ID               string
 	Err              *handoff.Error
 }
@@ -276,7 +282,7 @@ func (r *Repeats) apply(s *State) {
 		r.ID, r.Err = s.same(r.Key, r.Args)
 	}
 	if r.ID == "" && r.Err == nil {
-		r.ID, _ = s.repeated(r.Print)
+		r.ID, _ = s.repeated(r.Print, r.Surely)
 	}
 }
 
@@ -289,12 +295,22 @@ func (g *Gone) apply(s *State) {
 	}
 }
 
-// Answered says that who asked for work has the answer, whatever that is: the same request is new work then.
-type Answered struct{ ID string }
+// Answered says that who asked for work has the answer, whatever that is, or wants none: the same request is new work
+// then. The answer may be lost on its way: for a time, a request that certainly repeats this one is the same work.
+type Answered struct {
+	ID   string
+	Lost time.Duration
+}
 
 func (a *Answered) apply(s *State) {
-	if h := s.find(a.ID); h != nil && h.print != "" {
-		h.print, h.doc.print = "", ledger.Answered
+	h := s.find(a.ID)
+	if h == nil || h.print == "" || !h.until.IsZero() {
+		return
+	}
+	h.until = s.now.Add(a.Lost)
+	h.doc.print = ledger.Answered(h.print, h.until)
+	if h.doc.known && !h.doc.closed && h.doc.status != handoff.StatusDelivered {
+		s.mark(h)
 	}
 }
 

@@ -38,11 +38,13 @@ type Handoff struct {
 
 	key     string // of its document
 	args    string // the hash of what was asked
-	print   string // of its request, until who asked has the answer; "": none
+	print   string // of its request; "": none
 	asking  bool   // who asked still waits for an answer, so that an equal request is another one
 	begunAs string // the handoff that was begun in its place; "": none
 	request string // the whole request while it waits or is paused; ""
 	doc     document
+
+	until time.Time // who asked has the answer, and until then it may be lost; zero: they have none
 
 	offered  bool        // it may be given to a listener
 	listener *Attendance // gets its events; nil: none
@@ -101,7 +103,7 @@ func (s *State) find(id string) *Handoff {
 // heard, or else the oldest that has an outcome.
 func (s *State) add(h *Handoff) {
 	if len(s.all) >= maxKept {
-		i := slices.IndexFunc(s.all, func(o *Handoff) bool { return o.heard() && !s.repeatable(o) && o.doc.clean() })
+		i := slices.IndexFunc(s.all, func(o *Handoff) bool { return o.heard() && !s.repeatable(o, true) && o.doc.clean() })
 		if i < 0 && len(s.all) >= maxUnheard {
 			i = slices.IndexFunc(s.all, func(o *Handoff) bool { return o.Outcome != "" && !o.open })
 		}
@@ -130,9 +132,21 @@ func (s *State) remove(i int) {
 	s.all = slices.Delete(s.all, i, i+1)
 }
 
-// forget removes a handoff, which was heard, if it is not to be kept.
+// forget removes a handoff, which was heard, if it is not to be kept. Of one that may be repeated, it leaves what a
+// repetition needs, without words.
 func (s *State) forget(h *Handoff) {
-	if i := slices.Index(s.all, h); i >= 0 && h.Unkept && h.doc.clean() {
+	i := slices.Index(s.all, h)
+	switch {
+	case i < 0 || !h.Unkept || !h.doc.clean():
+	case s.repeatable(h, true):
+		rec := handoff.Record{
+			ID: h.ID, Server: h.Server, ThreadID: h.ThreadID, TurnID: h.TurnID, Why: h.Why, State: h.State, Outcome: h.Outcome,
+			Error: h.Error, Unkept: true, CreatedAt: h.CreatedAt, EndedAt: h.EndedAt, Key: h.Key, Client: h.Client,
+		}
+		s.all[i] = &Handoff{
+			Record: rec, span: h.span, key: h.key, args: h.args, attempt: h.attempt, print: h.print, until: h.until,
+		}
+	default:
 		s.remove(i)
 	}
 }

@@ -123,7 +123,7 @@ func (s *State) restore(e ledger.Entry, body ledger.Body) {
 // restored makes a handoff of its document.
 func (s *State) restored(e ledger.Entry, body ledger.Body) *Handoff {
 	h := &Handoff{
-		Record: recordOf(e, cmp.Or(e.ClientID, s.cfg.NextID()), s.cfg.Registered), key: e.Key, args: e.Args, print: e.Print,
+		Record: recordOf(e, cmp.Or(e.ClientID, s.cfg.NextID()), s.cfg.Registered), key: e.Key, args: e.Args,
 		request: body.Request, span: handoff.SpanOf(context.Background()),
 		run:     Run{Target: e.Target, Before: e.Watermark, Turn: e.Turn},
 		attempt: attempt{number: e.Attempt, target: e.Target},
@@ -131,9 +131,7 @@ func (s *State) restored(e ledger.Entry, body ledger.Body) *Handoff {
 			known: true, sent: true, status: e.Status, turn: e.Turn, code: e.Code, print: e.Print, accepted: e.Accepted,
 		},
 	}
-	if e.Print == ledger.Answered {
-		h.print = ""
-	}
+	h.print, h.until = ledger.Printed(e.Print)
 	for part, text := range map[string]string{ledger.PartPrompt: body.Prompt, ledger.PartText: body.Text,
 		ledger.PartDid: body.Did, ledger.PartRequest: body.Request} {
 		if text != "" {
@@ -147,7 +145,8 @@ func (s *State) restored(e ledger.Entry, body ledger.Body) *Handoff {
 }
 
 // closeUnkept ends a handoff of which no words are kept. Its turn is not looked for, and no outcome is told. If the
-// words were never sent, a new handoff may have the key.
+// words were never sent, a new handoff may have the key. One that may be repeated by its print does not become history,
+// which is found by a key alone.
 func (s *State) closeUnkept(h *Handoff) {
 	delete(s.byKey, h.key)
 	if h.Outcome == "" {
@@ -157,7 +156,11 @@ func (s *State) closeUnkept(h *Handoff) {
 		}
 		h.EndedAt = new(s.now)
 	}
-	h.doc.status = handoff.StatusDelivered
+	h.doc.status, h.State = handoff.StatusDelivered, handoff.StatusDelivered
+	if s.repeatable(h, true) {
+		h.doc.status = handoff.StatusCompleted
+		s.add(h)
+	}
 	s.mark(h)
 }
 
@@ -176,9 +179,7 @@ func (r *Recalled) apply(s *State) {
 	for i, rec := range r.Records {
 		if len(s.all) < maxKept && s.find(rec.ID) == nil {
 			h := &Handoff{Record: rec, span: handoff.SpanOf(context.Background())}
-			if r.Prints[i] != ledger.Answered {
-				h.print = r.Prints[i]
-			}
+			h.print, h.until = ledger.Printed(r.Prints[i])
 			s.all = append(s.all, h)
 		}
 	}
@@ -208,9 +209,8 @@ func (p *Past) apply(s *State) {
 		s.add(h)
 	}
 	h.key, h.args, h.attempt.number = p.Entry.Key, p.Entry.Args, p.Entry.Attempt
-	if h.log.noted = true; p.Entry.Print != ledger.Answered {
-		h.print = p.Entry.Print
-	}
+	h.log.noted = true
+	h.print, h.until = ledger.Printed(p.Entry.Print)
 	s.byKey[h.key] = h.ID
 	p.ID, p.Err = s.same(h.key, p.Args)
 }

@@ -68,7 +68,7 @@ type document struct {
 	turn     handoff.TurnID // the newest that was written
 	code     handoff.Code   // of the fault of the outcome
 	spoken   string         // the sentence about what became of paused work; "": that about the outcome
-	print    string         // of the request, or [ledger.Answered]
+	print    string         // as it is to stand there; see [ledger.Printed]
 	accepted time.Time      // when the document was made
 	past     time.Time      // when it became history
 
