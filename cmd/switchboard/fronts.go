@@ -43,8 +43,8 @@ func (s *service) makeFronts(context.Context) (err error) {
 	}
 	s.closers = append(s.closers, s.front.Close)
 	if s.api, err = webresponses.New(webresponses.Config{
-		Handoffs: s.handoffs, Attending: s.handoffs, Work: s.handoffs, Questions: s.handoffs, Directory: s.fleet,
-		Store: s.store, Log: s.log.Named("responses"),
+		Handoffs: s.handoffs, Attending: s.handoffs, Work: s.handoffs, Requests: s.handoffs, Questions: s.handoffs,
+		Directory: s.fleet, Store: s.store, Log: s.log.Named("responses"),
 	}); err != nil {
 		return err
 	}

@@ -72,6 +72,50 @@ func (d slowDirectory) Servers(ctx context.Context, g handoff.Grant) []handoff.S
 	return d.world.Servers(ctx, g)
 }
 
+// TestSentAgainWhileItIsMade: a request that is repeated before its work has begun runs once, whether its client says
+// so, or its connection has broken. Another one at the same time is a new request.
+func TestSentAgainWhileItIsMade(t *testing.T) {
+	for _, talks := range []bool{false, true} {
+		for _, tc := range []struct {
+			first, again string // the header of SDKs; "": none
+			broken       bool
+			want         int
+		}{
+			{"", "", true, 1}, {"", "1", false, 1}, {"0", "1", false, 1}, {"0", "0", true, 2}, {"", "", false, 2},
+		} {
+			inWorld(t, func(w *world) {
+				body := `{"model":"bigpc","input":"hi"}`
+				if talks && tc.want == 1 {
+					_, talk := w.ask(http.MethodPost, "/v1/conversations", "")
+					body = fmt.Sprintf(`{"model":"bigpc","input":"hi","conversation":%q}`, talk["id"])
+				}
+				w.api.cfg.Directory = slowDirectory{w}
+				send := func(mark string) *answer {
+					if mark == "" {
+						return w.begun(body)
+					}
+					return w.asks(http.MethodPost, "/v1/responses", body, "X-Stainless-Retry-Count", mark)
+				}
+				first := send(tc.first)
+				time.Sleep(time.Second / 2)
+				if tc.broken {
+					first.leave(nil)
+				}
+				send(tc.again)
+				again := send("2")
+				time.Sleep(2 * time.Second)
+				if w.count() != tc.want || len(w.stops()) > 0 {
+					t.Errorf("%+v, in a conversation %t: %d runs, stopped are %v", tc, talks, w.count(), w.stops())
+				}
+				w.ends(tc.want, handoff.OutcomeResult, "hello")
+				if got := again.object(); got["id"] != fmt.Sprint("resp_r", tc.want) || got["status"] != completed {
+					t.Errorf("%+v, in a conversation %t: %v", tc, talks, got)
+				}
+			})
+		}
+	}
+}
+
 // TestUnkeptSentAgain: each repetition of a request whose work has ended, and is not kept, is told just that, also one
 // that comes while another is being answered.
 func TestUnkeptSentAgain(t *testing.T) {
@@ -118,8 +162,8 @@ func TestSentAgainInAConversation(t *testing.T) {
 				}
 				w.ends(n, handoff.OutcomeResult, "hello")
 				for round := range 2 {
-					if w.begin(); round > 0 && key[0] == "Idempotency-Key" { // which counts as long as the response is kept
-						time.Sleep(2 * retriedFor)
+					if w.begin(); round > 0 && key[0] == "Idempotency-Key" { // which counts for a day
+						time.Sleep(retriedFor - time.Minute)
 					}
 					again := w.asks(http.MethodPost, "/v1/responses", body, key...)
 					if got := again.object(); got["id"] != fmt.Sprint("resp_r", n) || got["status"] != completed || w.count() != n {
@@ -179,7 +223,8 @@ func TestApprovalSentAgain(t *testing.T) {
 					t.Errorf("%v: sent again it is %d %v", key, again.Code, got)
 				}
 			}
-			if status, got := w.ask(http.MethodPost, "/v1/responses", body); w.refusal(status, got) != "response_in_use" {
+			other := strings.Replace(body, "true", "false", 1)
+			if status, got := w.ask(http.MethodPost, "/v1/responses", other); w.refusal(status, got) != "response_in_use" {
 				t.Errorf("another answer: %d %v", status, got)
 			}
 		})
@@ -219,7 +264,7 @@ func TestDecisionFails(t *testing.T) {
 }
 
 // TestSentAgainBeforeItBegan: an earlier process promised the work and did not begin it. When the request is repeated,
-// the work runs once.
+// the work runs once, as another response.
 func TestSentAgainBeforeItBegan(t *testing.T) {
 	for _, talks := range []bool{false, true} {
 		inWorld(t, func(w *world) { sentAgainBeforeItBegan(w, talks, "X-Stainless-Retry-Count", "1") })
@@ -253,18 +298,20 @@ func sentAgainBeforeItBegan(w *world, talks bool, headers ...string) {
 	w.begin()
 	for range 2 {
 		status, got := w.ask(http.MethodPost, "/v1/responses", body, headers...)
-		if status != http.StatusOK || got["id"] != "resp_r1" || w.count() != 2 { // the id that its client may have been told
+		if status != http.StatusOK || got["id"] != "resp_r2" || w.count() != 2 {
 			w.t.Errorf("%s: sent again: %d %v, %d runs", headers[0], status, got, w.count())
 		}
 		if w.begin(); keyed { // nor after another restart, for as long as a key counts
-			time.Sleep(2 * retriedFor)
+			time.Sleep(retriedFor - time.Minute)
 		}
 	}
 	w.ends(2, handoff.OutcomeResult, "hello")
-	w.ask(http.MethodGet, "/v1/responses/resp_r1", "") // follows it again
-	synctest.Wait()
-	if _, got := w.ask(http.MethodGet, "/v1/responses/resp_r1", ""); got["status"] != completed {
-		w.t.Errorf("read then it is %v", got)
+	for id, want := range map[string]string{"resp_r1": incomplete, "resp_r2": completed} {
+		w.ask(http.MethodGet, "/v1/responses/"+id, "") // follows it again
+		synctest.Wait()
+		if _, got := w.ask(http.MethodGet, "/v1/responses/"+id, ""); got["status"] != want {
+			w.t.Errorf("read then %s is %v", id, got)
+		}
 	}
 }
 

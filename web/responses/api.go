@@ -28,8 +28,8 @@ const (
 const (
 	maxLive     = 1024                // responses in memory; when none of them has ended, no more are begun
 	keptFor     = 30 * 24 * time.Hour // how long responses and conversations are stored
-	retriedFor  = 24 * time.Hour      // how long a repeated request gets the response of the first one
-	lostFor     = 10 * time.Minute    // the same for one whose answer was written, but may be lost
+	retriedFor  = 24 * time.Hour      // how long a request that surely repeats another gets the response of that one
+	lostFor     = 10 * time.Minute    // the same if the answer to that was written, but may be lost
 	sweepEvery  = time.Minute
 	storeWithin = 5 * time.Second
 	recovering  = 5 * time.Second // how long after the start the router may not know earlier work yet
@@ -51,6 +51,14 @@ type Work interface {
 	HeardForGood(ctx context.Context, g handoff.Grant, id handoff.ID) error
 }
 
+// Requests knows which requests began which handoffs.
+type Requests interface {
+	// Repeats returns the handoff that an equal request has begun; "": there is none.
+	Repeats(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error)
+	// Answered notes that who asked for work has the answer, which may be lost on its way for a time.
+	Answered(g handoff.Grant, id handoff.ID, lost time.Duration)
+}
+
 // Questions has the open questions of agents.
 type Questions interface {
 	Questions(g handoff.Grant) []handoff.RecordQuestion
@@ -63,6 +71,7 @@ type Config struct {
 	Handoffs  handoff.Handoffs
 	Attending Attending
 	Work      Work
+	Requests  Requests
 	Questions Questions
 	Directory handoff.Directory
 	Store     sessions.Documents
@@ -75,10 +84,10 @@ type API struct {
 	began     time.Time     // Set once
 	life      string        // Set once: a random name of this process, for documents
 	documents *documents    // Set once
-	attempts  attempts      // safe for concurrent use
+	making    makings       // safe for concurrent use
 	live      liveResponses // safe for concurrent use
 	taken     sync.Map      // by [liveKey]: the conversations in which something is done at this moment
-	making    chan struct{} // holds one while the document of made sessions changes
+	listing   chan struct{} // holds one while the document of made sessions changes
 
 	closing chan struct{} // closed by Close; ends the streams
 	once    sync.Once     // closes it
@@ -88,16 +97,15 @@ type API struct {
 
 // New returns an API. It needs [API.Run], which may begin a little after the first request.
 func New(cfg Config) (*API, error) {
-	if cfg.Handoffs == nil || cfg.Attending == nil || cfg.Work == nil || cfg.Questions == nil || cfg.Directory == nil ||
-		cfg.Store == nil {
+	if cfg.Handoffs == nil || cfg.Attending == nil || cfg.Work == nil || cfg.Requests == nil || cfg.Questions == nil ||
+		cfg.Directory == nil || cfg.Store == nil {
 		return nil, errors.New("responses: a part of the configuration is missing")
 	}
 	cfg.Log = cmp.Or(cfg.Log, zap.NewNop())
 	a := &API{
 		cfg: cfg, began: time.Now(), life: rand.Text()[:8], documents: &documents{Documents: cfg.Store, log: cfg.Log},
-		making: make(chan struct{}, 1), closing: make(chan struct{}),
+		listing: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
-	a.attempts.documents, a.attempts.live, a.attempts.all = a.documents, &a.live, map[string]*attempt{}
 	a.live.most, a.live.all = maxLive, map[liveKey]*liveResponse{}
 	a.live.following, a.live.leave = context.WithCancel(context.Background())
 	return a, nil
@@ -112,7 +120,6 @@ func (a *API) Run(ctx context.Context) error {
 		select {
 		case <-tick.C:
 			a.live.sweep()
-			a.attempts.sweep()
 		case <-ctx.Done():
 		}
 	}
@@ -172,6 +179,8 @@ func (a *API) stored(ctx context.Context, g handoff.Grant, id string) (doc docum
 		return doc, false, nil
 	case string(d.Body) == deleted || decode(d.Body, &doc) != nil || !g.AllowsServer(doc.Server):
 		return doc, false, missing(id)
+	case doc.Response.ID != id: // its handoff was begun again
+		return a.stored(ctx, g, doc.Response.ID)
 	}
 	return doc, true, nil
 }
@@ -221,13 +230,8 @@ func (a *API) resume(g handoff.Grant, doc document) (document, *liveResponse, *f
 	if f != nil {
 		return document{}, nil, f
 	}
-	f = a.live.start(l)
+	l = a.live.start(l)
 	release()
-	if f != nil {
-		if l = a.live.get(g.Caller, l.id); l == nil { // else another request was faster
-			return document{}, nil, f
-		}
-	}
 	shown := l.placed
 	if rec.Outcome != "" { // a handoff that has ended is shown as ended
 		shown = l.over
@@ -239,11 +243,11 @@ func (a *API) resume(g handoff.Grant, doc document) (document, *liveResponse, *f
 	return l.now(), l, nil
 }
 
-// known returns a handoff. Shortly after the start it waits, because the router may still be reading earlier work.
+// known returns a handoff. Shortly after the start it waits while the router is still reading earlier work.
 func (a *API) known(g handoff.Grant, id handoff.ID) (handoff.Record, error) {
 	for {
 		rec, err := a.cfg.Work.Handoff(g, string(id))
-		if err == nil || time.Since(a.began) > recovering {
+		if handoff.CodeOf(err) != handoff.CodeStoreDown || time.Since(a.began) > recovering {
 			return rec, err
 		}
 		time.Sleep(50 * time.Millisecond)

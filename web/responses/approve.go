@@ -58,7 +58,7 @@ func (a *API) openQuestions(g handoff.Grant, doc document) []handoff.RecordQuest
 
 // answerApprovals answers the questions that a response ended with, and continues its handoff in another response.
 // Questions that were answered elsewhere meanwhile, such as on the page, keep those answers.
-func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*liveResponse, *fault) {
+func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request) (*liveResponse, *fault) {
 	if req.Previous == nil {
 		return nil, noApproval(req.input.approvals[0], "")
 	}
@@ -70,28 +70,34 @@ func (a *API) answerApprovals(ctx context.Context, g handoff.Grant, req *request
 	if f := matched(req.input.approvals, doc, open); f != nil {
 		return nil, f
 	}
-	next := doc
-	next.Part++
-	name := responsePrefix + string(doc.Run) + "_" + strconv.Itoa(next.Part)
-	switch l, f := a.existing(ctx, g, name); {
-	case l != nil:
-		return nil, busy("response_in_use", "That response was gone on from already, by "+name+".")
-	case f != nil:
-		return nil, f
+	name := responsePrefix + string(doc.Run) + "_" + strconv.Itoa(doc.Part+1)
+	l, f := a.existing(ctx, g, name)
+	if l == nil && f == nil {
+		l, f = a.goOn(ctx, g, req, doc, name, open)
 	}
-	p.keepLong()
-	a.attempts.begins(p, name)
+	if f == nil && l.now().Sum != req.sum {
+		return nil, busy("response_in_use", "That response was gone on from already, by "+name+".")
+	}
+	return l, f
+}
+
+// goOn answers the open questions that a response ended with, and continues its handoff in the next response.
+func (a *API) goOn(
+	ctx context.Context, g handoff.Grant, req *request, doc document, name string, open []handoff.RecordQuestion,
+) (*liveResponse, *fault) {
 	for _, q := range open {
 		if f := a.decide(ctx, g, q, *answerTo(req.input.approvals, doc, q)); f != nil {
 			return nil, f
 		}
 	}
+	next := doc
+	next.Part++
 	next.Response, next.Input, next.Asked = fresh(name, req, time.Now()), req.input.kept(name), nil
-	next.Streamed = req.Stream
+	next.Streamed, next.Sum = req.Stream, req.sum
 	if doc.Life != a.life { // the log of the handoff started again with this process
 		next.Seq = 0
 	}
-	return a.place(ctx, a.newLive(g, next, doc.Response.Store), next, p)
+	return a.place(ctx, a.newLive(g, next, doc.Response.Store), next, req)
 }
 
 func noApproval(p inputItem, where string) *fault {

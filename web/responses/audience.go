@@ -16,16 +16,10 @@ type audience struct {
 	entered  int  // how many readers there were so far
 	told     bool // the end of the response was written to a client
 	gaveUp   bool // no reader came back in time, so its handoff is stopped
+	answered bool // the router knows that who asked has the answer, or has given up
 }
 
 func (a audience) reads() bool { return a.expected || a.readers > 0 }
-
-// unread reports whether the response goes on, or has ended, without anybody who reads it or has it.
-func (l *liveResponse) unread() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.audience.reads() && !l.audience.told && !l.audience.gaveUp
-}
 
 // enter counts a reader of the response.
 func (l *liveResponse) enter() {
@@ -58,7 +52,7 @@ func (l *liveResponse) abandon(entered int) {
 		l.stop()
 	}
 	if gaveUp {
-		l.answered(false)
+		l.answered(retriedFor)
 	}
 }
 
@@ -108,8 +102,8 @@ func (l *liveResponse) wasTold() {
 	l.audience.told = l.audience.told || told
 	l.mu.Unlock()
 	if told {
+		l.answered(lostFor)
 		l.report()
-		l.answered(true)
 	}
 }
 
@@ -122,12 +116,14 @@ func (l *liveResponse) wasRefused(told bool) {
 }
 
 // answered notes that who asked for the response has an answer (the whole response, or the id of one in the
-// background), or else has given up.
-func (l *liveResponse) answered(told bool) {
+// background), or else has given up. lost is how long a request that surely repeats theirs still gets the response: the
+// bytes of the answer may have been lost on their way.
+func (l *liveResponse) answered(lost time.Duration) {
 	l.mu.Lock()
-	p := l.attempt
+	was, run := l.audience.answered, l.doc.Run
+	l.audience.answered = true
 	l.mu.Unlock()
-	if p != nil {
-		l.api.attempts.answered(p, told)
+	if !was {
+		l.api.cfg.Requests.Answered(l.grant, run, lost)
 	}
 }

@@ -106,15 +106,3 @@ func TestRefusedIsNotStored(t *testing.T) {
 		}
 	})
 }
-
-// TestRecordOfEarlierVersion: a repetition is recognised by what an earlier version stored.
-func TestRecordOfEarlierVersion(t *testing.T) {
-	for text, want := range map[string]record{
-		"response k\nsum\nresp_1\ngiven": {"response k", "sum", "resp_1", true}, "response k": {Key: "response k"},
-		handoff.Encode(record{"response k", "sum", "", false}): {"response k", "sum", "", false},
-	} {
-		if got := readRecord([]byte(text)); got != want {
-			t.Errorf("%q is %+v", text, got)
-		}
-	}
-}

@@ -188,7 +188,7 @@ func (a *API) keepSession(ctx context.Context, g handoff.Grant, doc document) *f
 // beginInConversation begins a response in a conversation: in its session, and with what the agent was not told yet.
 // One response runs there at a time.
 func (a *API) beginInConversation(
-	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request,
+	ctx context.Context, g handoff.Grant, req *request, run handoff.Request,
 ) (*liveResponse, *fault) {
 	release, f := a.take(g, req.conversation)
 	if f != nil {
@@ -199,9 +199,6 @@ func (a *API) beginInConversation(
 	if f != nil {
 		f.Param = new("conversation")
 		return nil, f
-	}
-	if c.Open == p.Response { // it never began, and begins now
-		c.Open = ""
 	}
 	if f := a.catchUp(ctx, g, &c); f != nil {
 		return nil, f
@@ -223,7 +220,7 @@ func (a *API) beginInConversation(
 		req.input.instructions = append(before.instructions, req.input.instructions...)
 		run.Context = req.context()
 	}
-	return a.begin(ctx, g, req, p, run, &c)
+	return a.begin(ctx, g, req, run, &c)
 }
 
 // opens notes the newest response of a conversation, so that a later request or process knows it.

@@ -3,6 +3,8 @@ package responses
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -30,52 +32,36 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, g handoff.Grant, _ 
 	if names := req.ignored(); len(names) > 0 {
 		w.Header().Set(ignoredHeader, strings.Join(names, ", "))
 	}
-	p := newAttempt(r.Header, g, req, body)
-	if before := a.attempts.claim(p); before != p {
-		return a.repeat(w, r, g, req, p, before)
-	}
-	var l *liveResponse
-	f = a.attempts.recall(r.Context(), p)
-	if f == nil {
-		l, f = a.make(r.Context(), g, req, p)
-	}
+	sum := sha256.Sum256(body)
+	req.sum = hex.EncodeToString(sum[:])
+	l, f := a.respond(r.Context(), g, req, identify(r.Header, g, req.sum))
 	if f != nil {
-		a.attempts.fail(p)
 		return f
 	}
-	a.attempts.succeed(p, l)
-	a.made.Add(1)
 	return a.answer(w, r, l, req)
 }
 
-// repeat answers a request that repeats one in memory.
-func (a *API) repeat(
-	w http.ResponseWriter, r *http.Request, g handoff.Grant, req *request, p, before *attempt,
-) *fault {
-	select {
-	case <-before.ready:
-	case <-r.Context().Done():
-		return nil
+// respond returns the response to a request: that of the equal one that it repeats, or a new one.
+func (a *API) respond(
+	ctx context.Context, g handoff.Grant, req *request, run handoff.Request,
+) (*liveResponse, *fault) {
+	defer a.making.enter(ctx, run)()
+	if ctx.Err() != nil {
+		return nil, faultOf(context.Cause(ctx))
 	}
-	var l *liveResponse
-	var f *fault
+	id, err := a.cfg.Requests.Repeats(ctx, g, run)
 	switch {
-	case before.Response == "": // it failed
-	case before.Body != p.Body:
-		return reused()
-	case before.outcome != nil:
-		l = before.outcome
-	default:
-		l, f = a.existing(r.Context(), g, before.Response)
+	case err != nil:
+		return nil, faultOf(err)
+	case id != "":
+		a.repeated.Add(1)
+		return a.again(ctx, g, req, id)
 	}
-	switch {
-	case f != nil:
-		return f
-	case l == nil:
-		return busy("request_failed", "The same request has just failed.")
+	l, f := a.make(ctx, g, req, run)
+	if f == nil {
+		a.made.Add(1)
 	}
-	a.repeated.Add(1)
-	return a.answer(w, r, l, req)
+	return l, f
 }
 
 // fresh returns a new response without output.
@@ -103,27 +89,14 @@ func fresh(id string, req *request, at time.Time) response {
 	return resp
 }
 
-// make begins a response, or returns the one that an earlier process began for the same request. After an error,
-// nothing has begun, or it has ended.
-func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attempt) (*liveResponse, *fault) {
-	if p.Response != "" {
-		switch l, f := a.existing(ctx, g, p.Response); {
-		case f != nil:
-			return nil, f
-		case l == nil:
-			p.Response = ""
-		case a.begun(g, l.now().Run):
-			return l, nil
-		default: // an earlier process promised the handoff and never began it, so it begins now
-			a.live.drop(g.Caller, p.Response)
-			p.keepLong() // because the new handoff has another id than the response
-		}
-	}
-	var f *fault
-	if p.release, f = a.live.reserve(); f != nil {
+// make begins a response; run says which request it is. After an error, nothing has begun, or it has ended.
+func (a *API) make(
+	ctx context.Context, g handoff.Grant, req *request, run handoff.Request,
+) (l *liveResponse, f *fault) {
+	if req.release, f = a.live.reserve(); f != nil {
 		return nil, f
 	}
-	defer p.release()
+	defer req.release()
 	target, f := a.findModel(ctx, g, req.Model)
 	if f == nil {
 		f = a.resolveMentions(ctx, g, req)
@@ -135,15 +108,13 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 		return nil, faultOf(
 			handoff.Fault(handoff.CodeNotGranted, "a response in the background needs a caller with a name", ""))
 	}
-	run := handoff.Request{
-		Key: p.Key, Again: p.from == repeated && p.Key != "", Target: target, Input: req.input.parts, Context: req.context(),
-	}
+	run.Target, run.Input, run.Context = target, req.input.parts, req.context()
 	run.Unkept = !req.store() || g.Caller.Nameless()
 	switch {
 	case len(req.input.approvals) > 0:
-		return a.answerApprovals(ctx, g, req, p)
+		return a.answerApprovals(ctx, g, req)
 	case req.conversation != "":
-		return a.beginInConversation(ctx, g, req, p, run)
+		return a.beginInConversation(ctx, g, req, run)
 	case req.Previous != nil:
 		if f := a.continuePrevious(ctx, g, req, &run); f != nil {
 			return nil, f
@@ -154,14 +125,7 @@ func (a *API) make(ctx context.Context, g handoff.Grant, req *request, p *attemp
 	if run.Unkept { // in a copy of the session, or a new one, that is not kept
 		run.Mode = handoff.ModeAside
 	}
-	return a.begin(ctx, g, req, p, run, nil)
-}
-
-// begun reports whether a handoff was begun, or may have been. It is false for one that an earlier process promised and
-// never began.
-func (a *API) begun(g handoff.Grant, id handoff.ID) bool {
-	rec, err := a.cfg.Work.Handoff(g, string(id))
-	return err != nil || rec.Fault == nil || rec.Fault.Code != handoff.CodeNotBegun
+	return a.begin(ctx, g, req, run, nil)
 }
 
 // findModel returns the target for a model: a machine, or one of its projects.
@@ -230,7 +194,7 @@ func (*deaf) Outbox([]handoff.Record) bool { return false }
 
 // begin starts the handoff, and follows it with a live response. talk is its conversation, or nil.
 func (a *API) begin(
-	ctx context.Context, g handoff.Grant, req *request, p *attempt, run handoff.Request, talk *conversation,
+	ctx context.Context, g handoff.Grant, req *request, run handoff.Request, talk *conversation,
 ) (*liveResponse, *fault) {
 	leave := func() {}
 	defer func() { leave() }()
@@ -242,67 +206,67 @@ func (a *API) begin(
 	if err != nil {
 		return nil, faultOf(err)
 	}
-	// p.Response is an id that the client knows already, from a handoff that never began.
-	name := cmp.Or(p.Response, responsePrefix+string(id))
-	if run.Again { // the handoff may have been begun before, under the same key
-		if p.Response == "" {
-			if l, f := a.existing(ctx, g, name); l != nil || f != nil {
-				return l, f
-			}
-		}
-		rec, err := a.cfg.Work.Handoff(g, string(id))
-		if err == nil && rec.Unkept && rec.State == handoff.StatusDelivered {
-			p.outcome = a.unkept(g, req, name, rec)
-			return p.outcome, nil
-		}
+	name := responsePrefix + string(id)
+	if l := a.live.get(g.Caller, name); l != nil { // an equal request was a little faster
+		return l, nil
 	}
-	if talk != nil { // a repetition may find another session in the conversation
-		p.keepLong()
-	}
-	a.attempts.begins(p, name)
-	doc := document{
-		Response: fresh(name, req, time.Now()), Input: req.input.kept(name), Run: id, Part: 1,
-		Streamed: req.Stream, Exact: req.exact(), Server: serverOf(req.Model),
-	}
+	doc := req.document(id, time.Now())
 	l := a.newLive(g, doc, !run.Unkept)
-	if run.Key != "" {
-		l.request = &run
-	}
+	l.request = &run
 	if talk != nil {
 		a.opens(g, talk, l, req.Model)
 	}
 	l.audience.expected = !req.Background // the request is its first reader
 	l.leave, leave = leave, l.leave
-	return a.place(ctx, l, doc, p)
+	return a.place(ctx, l, doc, req)
 }
 
-// unkept returns the response to a repetition of a request with store: false whose handoff has ended: only its outcome
-// is known.
-func (a *API) unkept(g handoff.Grant, req *request, name string, rec handoff.Record) *liveResponse {
-	l := a.newLive(g, document{
-		Response: fresh(name, req, rec.CreatedAt), Run: handoff.ID(rec.ID), Part: 1, Server: rec.Server,
-	}, false)
-	l.apply(phaseLeft, func(m *emitter) {
-		m.fail("response_not_kept", fmt.Sprintf("This request was sent before, and its work ended: %q. "+
-			"With 'store': false its answer is not kept, and it does not run again.", rec.Outcome))
-	})
-	return l
+// document returns the first response of a handoff, which has no output yet.
+func (r *request) document(run handoff.ID, at time.Time) document {
+	name := responsePrefix + string(run)
+	return document{
+		Response: fresh(name, r, at), Input: r.input.kept(name), Run: run, Part: 1,
+		Streamed: r.Stream, Exact: r.exact(), Server: serverOf(r.Model),
+	}
+}
+
+// again returns the response that a repeated request has begun, with its handoff.
+func (a *API) again(ctx context.Context, g handoff.Grant, req *request, id handoff.ID) (*liveResponse, *fault) {
+	if l, f := a.existing(ctx, g, responsePrefix+string(id)); l != nil || f != nil {
+		return l, f
+	}
+	rec, err := a.cfg.Work.Handoff(g, string(id))
+	if err != nil {
+		return nil, faultOf(err)
+	}
+	doc := req.document(id, rec.CreatedAt)
+	l := a.newLive(g, doc, !rec.Unkept)
+	if rec.Unkept && rec.State == handoff.StatusDelivered { // only its outcome is known
+		l.apply(phaseLeft, func(m *emitter) {
+			m.fail("response_not_kept", fmt.Sprintf("This request was sent before, and its work ended: %q. "+
+				"With 'store': false its answer is not kept, and it does not run again.", rec.Outcome))
+		})
+		return l, nil
+	}
+	var f *fault
+	if req.release, f = a.live.reserve(); f != nil {
+		return nil, f
+	}
+	defer req.release()
+	return a.place(ctx, l, doc, req)
 }
 
 // place stores a response, begins to follow its handoff, and waits until the handoff is in the ledger or has failed to
-// begin.
-func (a *API) place(ctx context.Context, l *liveResponse, doc document, p *attempt) (*liveResponse, *fault) {
+// begin. If another request follows it already, its response is returned.
+func (a *API) place(ctx context.Context, l *liveResponse, doc document, req *request) (*liveResponse, *fault) {
 	if l.kept {
 		a.documents.put(l.grant.Caller, doc)
 	}
-	f := a.live.start(l)
-	p.release()
-	if f != nil { // somebody else follows that response
-		if doc.Part == 1 {
-			l.leave()
-			l.stop()
-		}
-		return nil, f
+	is := a.live.start(l)
+	req.release()
+	if is != l {
+		l.leave()
+		return is, nil
 	}
 	select {
 	case <-l.placed:
@@ -317,8 +281,7 @@ func (a *API) place(ctx context.Context, l *liveResponse, doc document, p *attem
 	if l.kept {
 		a.documents.drop(l.grant.Caller, l.id)
 	}
-	a.attempts.newKey(p) // so that a repetition of the request begins another handoff
-	f = faultOf(startFault)
+	f := faultOf(startFault)
 	f.replied = l.wasRefused
 	return nil, f
 }

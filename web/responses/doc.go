@@ -16,6 +16,7 @@
 // Errors before the first byte are HTTP answers with {"error": {…}} and OpenAI's codes; later errors are the event
 // response.failed. The room for a response is reserved before its handoff begins: what is refused began nothing. A
 // response is stored before it is shown, and again when it ends. If the process is killed in between, the response is
-// made of what the ledger knows of its handoff. A repeated request with the same Idempotency-Key gets the same
-// response with the same id, even if its handoff never began and begins only now.
+// made of what the ledger knows of its handoff. Which requests are the same is known by the router: a response has the
+// name of its handoff, so a repeated request gets the same response. Only before the router knows a request, equal ones
+// wait for it here ([makings]).
 package responses

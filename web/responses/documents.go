@@ -29,6 +29,7 @@ type document struct {
 	Shown    []string          `json:"shown,omitempty"` // ids of the agent's items that responses of the handoff have
 	Streamed bool              `json:"streamed,omitempty"`
 	Exact    bool              `json:"exact,omitempty"`
+	Sum      string            `json:"sum,omitempty"` // of its request, if that answered questions
 }
 
 // documents stores responses, conversations and requests.

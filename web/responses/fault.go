@@ -61,6 +61,9 @@ func busy(code, message string) *fault {
 // faultOf returns any error as a fault.
 func faultOf(err error) *fault {
 	e := handoff.AsError(err)
+	if e.Code == handoff.CodeConflict {
+		return bad("idempotency_key_reused", "", "That Idempotency-Key came with another request.")
+	}
 	p := e.Problem()
 	f := &fault{
 		Status: e.Meaning().HTTP, Message: p.Message, Type: p.Type, Param: p.Param, Code: new(string(e.Code)), Retry: e.Retry,

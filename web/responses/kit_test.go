@@ -50,6 +50,9 @@ type scripted struct {
 	rec     handoff.Record
 	log     []handoff.Event
 	changed chan struct{} // closed at the next event
+
+	asking context.Context // whose end is that of who asked; nil: it is over
+	until  time.Time       // who asked has the answer, which may be lost until then; zero: they have none
 }
 
 // inWorld runs a test in a bubble, so that time passes when nothing else happens.
@@ -66,9 +69,12 @@ func (w *world) begin() {
 	now := &life{w}
 	w.mu.Lock()
 	w.life = now
+	for _, r := range w.runs {
+		r.asking = nil
+	}
 	w.mu.Unlock()
 	var err error
-	w.api, err = New(Config{Handoffs: w, Attending: w, Work: w, Questions: w, Directory: w, Store: now})
+	w.api, err = New(Config{Handoffs: w, Attending: w, Work: w, Requests: w, Questions: w, Directory: w, Store: now})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -111,37 +117,6 @@ func (l *life) PutDocument(ctx context.Context, d sessions.Document) error {
 		return nil
 	}
 	return l.world.PutDocument(ctx, d)
-}
-
-func (w *world) Start(_ context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error) {
-	w.mu.Lock()
-	if w.refuse != nil {
-		defer w.mu.Unlock()
-		return "", w.refuse
-	}
-	if i := slices.IndexFunc(w.runs, func(r *scripted) bool {
-		free := r.rec.Fault != nil &&
-			(r.rec.Fault.Code == handoff.CodeNotBegun || r.rec.Fault.Code == handoff.CodeStoreDown)
-		return req.Key != "" && r.req.Key == req.Key && !free
-	}); i >= 0 {
-		defer w.mu.Unlock()
-		if was := w.runs[i].req; was.Target != req.Target || was.After != req.After || was.Mode != req.Mode ||
-			handoff.InputText(was.Input) != handoff.InputText(req.Input) {
-			return "", handoff.Fault(handoff.CodeConflict, "", "")
-		}
-		return handoff.ID(w.runs[i].rec.ID), nil
-	}
-	n := len(w.runs) + 1
-	r := &scripted{owner: g.Caller, req: req, changed: make(chan struct{}), rec: handoff.Record{
-		ID: fmt.Sprint("r", n), Server: serverOf(req.Target.Server), Prompt: handoff.InputText(req.Input), Unkept: req.Unkept,
-	}}
-	w.runs = append(w.runs, r)
-	hold := w.hold
-	w.mu.Unlock()
-	if !hold {
-		w.place(n)
-	}
-	return handoff.ID(r.rec.ID), nil
 }
 
 // place lets the nth run begin in its thread.
@@ -413,6 +388,7 @@ func (w *world) asks(method, path, body string, headers ...string) *answer {
 	a := &answer{ResponseRecorder: httptest.NewRecorder(), t: w.t, leave: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
+		defer cancel(nil) // as a server does
 		w.mux.ServeHTTP(a, r)
 	}()
 	synctest.Wait()

@@ -64,7 +64,6 @@ type liveResponse struct {
 	stored     bool           // Guarded by mu: the store has the response with its end
 	startFault *handoff.Error // Guarded by mu: why the handoff ended before it was in the ledger
 	leave      func()         // Guarded by mu: called once nobody reads the outcome any more
-	attempt    *attempt       // Guarded by mu: the newest request that got the response; nil: none
 }
 
 // frames are the newest events of a response, as they are sent.
@@ -154,7 +153,7 @@ func (l *liveResponse) wantedLocked() bool { return l.ended.IsZero() && !l.audie
 // beginAgain begins the handoff again under its key, and reports whether that was possible.
 func (l *liveResponse) beginAgain(ctx context.Context) bool {
 	again, was := *l.request, l.now().Run
-	again.Again = true
+	again.Again, again.First, again.Waits = again.Key != "", true, false // it equals no request but itself
 	for try := range maxBegins {
 		select {
 		case <-time.After(beginsAfter << try):
@@ -174,14 +173,22 @@ func (l *liveResponse) beginAgain(ctx context.Context) bool {
 		l.applying.Lock() // so that who cancels the response now stops this handoff
 		l.mu.Lock()
 		l.doc.Run, wanted = id, l.wantedLocked()
-		doc := l.documentLocked()
+		doc, answered := l.documentLocked(), l.audience.answered
+		l.audience.answered = false
 		l.mu.Unlock()
 		l.applying.Unlock()
 		if !wanted {
 			l.stop()
 		}
+		if answered {
+			l.answered(lostFor)
+		}
+		name := responsePrefix + string(id) // a repetition of the request finds the handoff
+		l.api.live.alias(l, name)
 		if l.kept {
 			l.api.documents.put(l.grant.Caller, doc)
+			to := document{Response: response{ID: l.id}, Server: doc.Server}
+			_ = l.api.documents.store(l.grant.Caller, name, []byte(handoff.Encode(to)), retriedFor) // it was logged
 		}
 		l.hear(was) // there is nothing to tell of it
 		return true

@@ -49,17 +49,25 @@ func (s *liveResponses) reserve() (release func(), f *fault) {
 	}), nil
 }
 
-// start adds a response for which there is a reservation, and follows its handoff.
-func (s *liveResponses) start(l *liveResponse) *fault {
+// start adds a response for which there is a reservation, and follows its handoff. If the same response is in memory,
+// it returns that one.
+func (s *liveResponses) start(l *liveResponse) *liveResponse {
 	key := liveKey{l.grant.Caller, l.id}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all[key] != nil {
-		return busy("response_in_use", "Another request goes on from that response at this moment.")
+	if is := s.all[key]; is != nil {
+		return is
 	}
 	s.all[key] = l
 	s.jobs.Go(func() { l.drive(s.following) })
-	return nil
+	return l
+}
+
+// alias gives a response another name.
+func (s *liveResponses) alias(l *liveResponse, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[liveKey{l.grant.Caller, name}] = l
 }
 
 // sweep removes the responses that need not stay in memory any more.
@@ -94,11 +102,13 @@ func (s *liveResponses) get(c handoff.Caller, id string) *liveResponse {
 	return nil
 }
 
-// drop removes a response.
+// drop removes a response, with all its names.
 func (s *liveResponses) drop(c handoff.Caller, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, liveKey{c, id})
+	if l := s.all[liveKey{c, id}]; l != nil {
+		maps.DeleteFunc(s.all, func(_ liveKey, other *liveResponse) bool { return other == l })
+	}
 }
 
 // close stops following handoffs, and waits until that has ended.
@@ -114,10 +124,13 @@ func (s *liveResponses) close() {
 func (s *liveResponses) count() (held, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.all {
-		if l.endedAt().IsZero() {
+	for key, l := range s.all {
+		if key.id != l.id {
+			continue
+		}
+		if held++; l.endedAt().IsZero() {
 			open++
 		}
 	}
-	return len(s.all), open
+	return held, open
 }

@@ -37,8 +37,8 @@ func (a *API) makesSession(c handoff.Caller, server, thread string) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWithin)
 	defer cancel()
 	select {
-	case a.making <- struct{}{}:
-		defer func() { <-a.making }()
+	case a.listing <- struct{}{}:
+		defer func() { <-a.listing }()
 	case <-ctx.Done():
 		return
 	}

@@ -53,6 +53,9 @@ type request struct {
 	conversation string      // its id, or ""
 	format       format      // text.format
 	input        parsedInput // the parsed input
+
+	sum     string // the SHA-256 of the body
+	release func() // gives back the room that is reserved for the response
 }
 
 // A piece is a part of a JSON body. Unlike a [json.RawMessage] it is no copy, which saves one of large pictures. So the

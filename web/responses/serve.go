@@ -104,7 +104,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, l *liveResponse, re
 	case told && ended(resp.Status):
 		l.wasTold()
 	case told:
-		l.answered(true)
+		l.answered(lostFor)
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, l *liveResponse, fr
 		case over, control.Flush() != nil:
 			return nil
 		case written && l.background:
-			l.answered(true)
+			l.answered(lostFor)
 		}
 		select {
 		case <-changed:

@@ -196,6 +196,10 @@ func TestStoreHesitates(t *testing.T) {
 			got.Body.String(), `"resp_r1"`) || w.count() != 3 {
 			t.Errorf("sent again: %s, %d runs", got.Body, w.count())
 		}
+		w.ask(http.MethodDelete, "/v1/responses/resp_r1", "")
+		if status, got := w.ask(http.MethodPost, "/v1/responses", backgroundStream, "Idempotency-Key", "k"); status != http.StatusNotFound {
+			t.Errorf("sent again when it was deleted: %d %v", status, got)
+		}
 	})
 }
 
