@@ -279,20 +279,38 @@ func TestPageCopyStaysOutOfTheCall(t *testing.T) {
 	w.mu.Unlock()
 	p.types("Hello there")
 	p.Until(`far.channel?.readyState === "open"`)
-	eval[bool](p, `(() => { // a tab in the background keeps its call
-	  Object.defineProperty(document, "hidden", { get: () => true });
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "typed", id: "n", text: "Not sent" }), true))`)
+	p.Until(`document.querySelectorAll(".line.you").length === 2`)
+	if kept := eval[bool](p, `(() => { // a tab in the background keeps its call, and its words
+	  Object.defineProperty(document, "hidden", { get: () => true, configurable: true });
 	  dispatchEvent(new Event("visibilitychange"));
 	  const some = (locks) => locks.some((l) => l.name.startsWith("switchboard-call"));
 	  window.callLocks = async () => { const { held, pending } = await navigator.locks.query(); return { held: some(held), pending: some(pending) }; };
 	  window.copy = window.open(location.href);
-	  return copy.sessionStorage.getItem("switchboard-call") !== null;
-	})()`)
+	  return ["call", "talk"].every((name) => copy.sessionStorage.getItem("switchboard-" + name) !== null);
+	})()`); !kept {
+		t.Error("a phone that ends the page loses the call, or the words")
+	}
 	p.Until(`copy.document.querySelector("#app:not([hidden]) .machine") && copy.sessionStorage.getItem("switchboard-call") === null`)
 	eval[bool](p, `(async () => { while ((await callLocks()).pending) await new Promise((resolve) => setTimeout(resolve, 20)); return true; })()`)
 	if got := eval[string](p, `copy.document.querySelector("#status-text").textContent + copy.document.querySelectorAll(".toast").length`); got != "Not in a call0" {
 		t.Errorf("the copy says %q", got)
 	}
-	eval[bool](p, `(copy.close(), true)`)
+	p.Until(`copy.document.querySelector(".line.you")`)
+	if lines := eval[string](p, `[...copy.document.querySelectorAll(".line.you .line-text")].map((l) => l.textContent).join()`); lines != "Hello there" {
+		t.Errorf("the copy has the lines %q", lines)
+	}
+	// What goes out while the page is hidden is not sent again by the next page. One that is seen again keeps nothing.
+	eval[bool](p, `reached("store.js").then(({ dispatch }) => (dispatch({ type: "delivery", id: "n", delivery: "sent" }), true))`)
+	p.Until(`JSON.parse(sessionStorage.getItem("switchboard-talk")).entries.find((e) => e.id === "n").delivery === "sent"`)
+	if kept := eval[bool](p, `(() => {
+	  copy.close();
+	  delete document.hidden;
+	  dispatchEvent(new Event("visibilitychange"));
+	  return ["call", "talk"].some((name) => "switchboard-" + name in sessionStorage);
+	})()`); kept {
+		t.Error("a page that is seen again keeps what is for the next one")
+	}
 	p.Status("bigpc and laptop are working")
 	p.Click("Hang up")
 	p.Status("Not in a call")

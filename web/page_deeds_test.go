@@ -156,9 +156,12 @@ func TestPageGivesMoreToWork(t *testing.T) {
 	if len(again) != 2 || again[0] != again[1] {
 		t.Errorf("pressed again it was given as %q", again)
 	}
+	eval[bool](p, `((real) => { window.setTimeout = (f, ms, ...rest) => ms === 15_000 ? (window.stopIsLong = f, 0) : real(f, ms, ...rest); return true; })(window.setTimeout)`)
 	p.pressIn("h1", "Stop")
 	p.Until(cardOf("h1") + `.querySelector(".pill").textContent === "Stopping…"`)
-	w.logged(t, "stop owner h1") // the card says so at once, before the service has heard
+	w.logged(t, "stop owner h1")          // the card says so at once, before the service has heard
+	eval[bool](p, `(stopIsLong(), true)`) // it may not have arrived: it can be pressed again
+	p.Until(cardOf("h1") + `.querySelector(".pill").textContent !== "Stopping…" && !` + cardOf("h1") + `.querySelector(".line-stop").ariaDisabled`)
 	var did []string
 	for _, line := range w.log() {
 		if verb, _, _ := strings.Cut(line, " "); slices.Contains([]string{"start", "steer", "stop"}, verb) {

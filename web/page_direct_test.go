@@ -92,5 +92,16 @@ func TestPageDirect(t *testing.T) {
 	  return true;
 	})()`)
 	p.Until(`far.calls === 4 && far.channel.readyState === "open"`)
+
+	// Who hangs up while words are on their way is not told that they were not sent.
+	p.Status("bigpc and laptop are working")
+	eval[bool](p, `(window.fetch = ((real) => (to, how) => to.endsWith("/say") ? new Promise(() => { far.holds = how.body; }) : real(to, how))(fetch), true)`)
+	p.types("Push it.")
+	p.Until(`far.holds.includes("Push it.")`)
+	p.types("And tag it.")
+	p.Click("Hang up")
+	p.Shows("You hung up. Your words were not sent; they are back in the text box.")
+	p.Until(`document.querySelector("#say").value === "And tag it."`)
+	p.Shows("Push it. It is unclear whether this was heard.")
 	p.Quiet("404", "413")
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,22 @@ func TestPageChoosesWhereWordsGo(t *testing.T) {
 	p.Shows("given to laptop")
 	p.types("and then the others")
 	w.logged(t, "laptop new and then the others")
+	// What its machine does not take is not Switchboard's absence; what Switchboard does not take now goes in a moment.
+	w.failing(handoff.Fault(handoff.CodeUnreachable, "laptop", ""))
+	p.types("nobody is there")
+	p.Shows("Your words were not sent; they are back in the text box. laptop is not answering.")
+	w.failing(handoff.Fault(handoff.CodeStoreDown, "the disk is full", ""))
+	p.Until(`document.querySelector("#say").value === "nobody is there"`)
+	eval[bool](p, `(document.querySelector("#say").value = "", true)`)
+	choose("bigpc")
+	p.types("in a moment")
+	p.Shows("in a moment given to bigpc Not sent yet. Send now Edit")
+	w.failing(nil)
+	p.Until(`![...document.querySelectorAll(".line-fate")].some((e) => e.checkVisibility())`)
+	tries := slices.DeleteFunc(w.log(), func(line string) bool { return !strings.HasSuffix(line, "in a moment") })
+	if len(tries) < 2 || len(slices.Compact(tries)) != 1 || !strings.Contains(tries[0], "item_") {
+		t.Errorf("it was given as %q, want one key", tries)
+	}
 	choose("tree laptop/api")
 	p.Picture("composer-worktree")
 	p.types("beside it")
@@ -82,7 +99,7 @@ func TestPageChoosesWhereWordsGo(t *testing.T) {
 	if eval[bool](p, `[...document.querySelectorAll(".line-mark")].some((e) => e.textContent === "given to laptop")`) != true {
 		t.Error("where the words went is not kept")
 	}
-	p.quiet()
+	p.Quiet("503")
 }
 
 // Words that are typed while Switchboard is gone wait, also before the page says that it is: those that go straight to

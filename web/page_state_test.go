@@ -115,6 +115,29 @@ var wordRows = []moduleRow{
 		`["1 minute ago, took 1 min 40 s, waited 5 min 0 s","6 minutes ago, took 59 s","began 6 minutes ago, waited 1 min 30 s","asked 7 minutes ago","6 minutes ago, took 1 min 0 s",""]`},
 	{"words: which piece of work", "words", `[m.whichWords({ prompt: " Run the tests\nall of them", server: "bigpc" }), m.whichWords({ prompt: "x".repeat(200), server: "a" }).length]`, `["Run the tests on bigpc",85]`},
 	{"words: a machine that refuses everything is amber", "words", `m.healthWords({ health: "up", problem: "x" })`, `{"text":"Refuses work","tone":"warn"}`},
+	{"work: what was being read before a snapshot is read again", "state-work", `(() => { const old = { id: "old", item_count: 3 }, fresh = { id: "h", item_count: 3 }; let w = m.reduceWork(m.workStart, { type: "snapshot", records: [fresh, old], questions: [], stickies: [] }); for (const id of ["old", "h"]) w = m.reduceWork(w, { type: "reading", id, state: "reading" }); w = m.reduceWork(w, { type: "snapshot", records: [fresh], more: 1, questions: [], stickies: [] }); return [w.read, m.unread(w, old), m.unread(w, fresh)]; })()`, `[{},true,true]`},
+	{"confirm: one question at a time", "confirm", `(() => { const answers = [m.confirmed({ title: "Delete?", text: "All of it.", yes: "Delete" }), m.confirmed({ title: "Ring", text: "Now.", yes: "Answer" })]; const asks = document.querySelector("#confirm-title").textContent; document.querySelector("#confirm-yes").click(); return Promise.all(answers).then((a) => [asks, ...a]); })()`, `["Delete?",true,false]`},
+	{"api: work under a key of its own", "api", `(async () => { const real = window.fetch, keys = []; window.fetch = async (path, { headers }) => (keys.push(headers["Idempotency-Key"]), new Response("{}")); await m.give({ prompt: "x" }, "item_1"); await m.give({ prompt: "x" }, "item_1"); window.fetch = real; return keys; })()`, `["item_1","item_1"]`},
+	{"outbox: who is away", "outbox", `[[0,"offline"],[503,"shutdown"],[503,"store_down"],[503,"overloaded"],[502,"internal"],[undefined],[503,"unreachable"],[502,"token_refused"],[502,"not_signed_in"],[500,"internal"],[429,"rate_limit_exceeded"]].map(([status, code]) => m.away({ status, code }))`, `[true,true,true,true,true,true,false,false,false,false,false]`},
+	{"outbox: what is refused holds up nothing, what cannot be taken now is tried again", "outbox", `(async () => {
+		const log = [], note = (what) => (...a) => log.push([what, ...a.map((x) => x.id ?? x)].flat().join(" ")), ends = Promise.withResolvers();
+		const answers = { a: [{ status: 503, code: "unreachable" }], b: [{ status: 503, code: "store_down" }] };
+		const send = async ({ id }) => { log.push("send " + id); const problem = answers[id]?.shift(); if (problem) throw Object.assign(problem, { id: problem.code }); };
+		const box = m.outbox({ send, sent: (id) => { note("sent")(id); if (id === "c") ends.resolve(); }, held: note("held"), refused: note("refused") });
+		for (const id of ["a", "b", "c"]) box.say({ id });
+		await ends.promise;
+		return log;
+	})()`, `["send a","refused a unreachable","send b","held b c","send b","sent b","send c","sent c"]`},
+	{"outbox: what is given up, and what is on its way", "outbox", `(async () => {
+		const log = [], note = (what) => (...a) => log.push([what, ...a].flat().join(" ")), answer = Promise.withResolvers();
+		const box = m.outbox({ send: () => answer.promise, sent: note("sent"), unsure: note("unsure"), held: note("held"), refused: note("refused") });
+		for (const id of ["a", "b"]) box.say({ id });
+		log.push(box.unsent.map((w) => w.id).join());
+		box.giveUp();
+		answer.resolve();
+		await new Promise((next) => setTimeout(next));
+		return [...log, box.unsent.length];
+	})()`, `["b","unsure a",0]`},
 	{"straight: where words go", "straight", `["bigpc", "new bigpc", "tree bigpc/api", "in bigpc t-1", "bigpc/api"].map(m.placeOf)`, `[{"server":"bigpc"},{"server":"bigpc","thread_id":"new"},{"server":"bigpc/api","thread_id":"new","worktree":true},{"server":"bigpc","thread_id":"t-1"},{"server":"bigpc/api"}]`},
 	{"words: took", "words", `[m.took(0,4e3), m.took(0,65e3), m.took(0,3720e3)]`, `["4 s","1 min 5 s","1 h 2 min"]`},
 	{"words: microphones", "words", `["NotAllowedError","NotFoundError","NotReadableError","X"].map((name) => m.micWords({name}, true)).concat(m.micWords(null, false))`, `["this page may not use it. Allow it in the address bar.","none was found.","another program uses it.","it could not be started.","this address is not secure; use https or localhost."]`},

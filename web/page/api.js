@@ -163,16 +163,19 @@ export const session = (server, thread, limit = 40) => json(`/fleet/sessions/${p
 // The keys of requests that got no answer, by what they ask. Who asks the same again soon means the same: it is begun once.
 const unanswered = new Map(), meansTheSame = 120_000;
 async function given(path, value) {
-  const { headers, ...rest } = jsonBody("POST", value);
-  const asks = `${path} ${rest.body}`, before = unanswered.get(asks);
+  const asks = `${path} ${JSON.stringify(value)}`, before = unanswered.get(asks);
   const key = before?.until > Date.now() ? before.key : [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
   unanswered.set(asks, { key, until: Date.now() + meansTheSame });
-  const answer = await request(path, { ...rest, headers: { ...headers, "Idempotency-Key": key } }).then((r) => r.json());
+  const answer = await keyed(path, value, key);
   unanswered.delete(asks);
   return answer;
 }
-/** Gives work: { server, prompt, thread_id?, mode? }, mode now, next or aside. */
-export const give = (work) => given("/fleet/handoffs", work);
+function keyed(path, value, key) {
+  const { headers, ...rest } = jsonBody("POST", value);
+  return request(path, { ...rest, headers: { ...headers, "Idempotency-Key": key } }).then((answer) => answer.json());
+}
+/** Gives work: { server, prompt, thread_id?, mode? }, mode now, next or aside. With the same key it is begun once. */
+export const give = (work, key) => (key ? keyed : given)("/fleet/handoffs", work, key);
 /** Gives more words to work that runs. */
 export const steer = (id, prompt) => given(`/fleet/handoffs/${part(id)}/steer`, { prompt });
 /** Puts work that waits before other work that waits there; "": behind all of it. */

@@ -7,6 +7,7 @@ import { SocketLine } from "./line-socket.js";
 import { blocked, endedThere } from "./lines.js";
 import { left } from "./one-call.js";
 import { watchNetwork } from "./network.js";
+import { away, outbox } from "./outbox.js";
 import { watchTaken } from "./retake.js";
 import { expired } from "./voice-errors.js";
 
@@ -28,8 +29,16 @@ export class Call {
   #bySocket = false; // the call goes over a WebSocket, and does to its end
   #blocked = false; // WebRTC does not get through on this network
   #direct = false; // the sound does not go through Switchboard: the call ends with its line
-  #saying = false; // something typed is on its way
-  #waiting = []; // { id, text }: typed, and not sent yet; it outlives a call that did not come up or was lost
+  // Typed, and not sent yet: it outlives a call that did not come up or was lost, and goes into the next one.
+  #typed = outbox({
+    send: (words) => this.#send(words),
+    ready: () => this.state().call.phase === "live" && !this.state().away, // what is written on a line to nobody is lost
+    sent: (id) => this.onSent(id),
+    unsure: (id) => this.onUnsure(id),
+    held: (ids) => this.onHeld(ids),
+    refused: (words, error) => this.onRefused(words, error),
+    final: (error) => !away(error) && error.status !== 404, // such a call: Switchboard comes back to it, or another takes its place
+  });
   #mic = null; // MediaStream
   #id = "";
   #life = 0; // grows with each start and end; what belongs to an older life is dropped
@@ -45,7 +54,7 @@ export class Call {
 
   /**
    * state() gives the page's state, patch(change) changes its call, onEvent(e) gets the voice model's
-   * events, onSent(id) hears that a typed line went out, onRefused({ id, text }, error) that it never will,
+   * events, onSent(id) hears that a typed line went out, onUnsure(id) that it may have, onHeld(ids) that lines have to wait, onRefused({ id, text }, error) that one never will,
    * onProblem(text, next, goOn): goOn(), or undefined, goes on with the call, onMic(stream | null), remote is the audio
    * element, input() the chosen microphone. written() tells whether a call without a microphone is answered in writing, at once, instead
    * of at the pace of speech. wishes() are the person's: { voice, speed, language, interrupt }. greeting() is the event that
@@ -64,7 +73,7 @@ export class Call {
   async start(withMic) {
     if (!this.idle) return;
     const life = ++this.#life;
-    this.#said = this.#waiting.length > 0;
+    this.#said = this.unsent.length > 0;
     if (withMic) {
       this.patch({ phase: "asking" });
       await this.#openMic(life);
@@ -151,12 +160,12 @@ export class Call {
 
   /** What was typed and waits to be sent: [{ id, text }]. */
   get unsent() {
-    return [...this.#waiting];
+    return this.#typed.unsent;
   }
 
   /** Ends the call; what waits to be sent is given up. Work goes on. Resolves when the other side was told. */
   async hangUp() {
-    this.#waiting = [];
+    this.#typed.giveUp();
     if (this.idle) return;
     const id = this.#id;
     left(id);
@@ -189,14 +198,13 @@ export class Call {
   say(text, id) {
     const { speaking } = this.state().talk;
     if (speaking) this.stopTalking();
-    this.#waiting.push({ id, text });
     this.#said = true;
-    this.sendWaiting();
+    this.#typed.say({ id, text });
   }
 
   /** Gives a line up that was not sent. */
   takeBack(id) {
-    this.#waiting = this.#waiting.filter((w) => w.id !== id);
+    this.#typed.takeBack(id);
   }
 
   /** Opens the microphone of a call that has none, or another one. */
@@ -414,37 +422,15 @@ export class Call {
 
   /** Sends what waits, if there is a call and Switchboard. */
   sendWaiting() {
-    if (this.state().call.phase !== "live" || this.state().away) return; // what is written on a line to nobody is lost
-    if (this.#direct) return this.#sendAround(this.#life);
-    while (this.#waiting.length) {
-      const [{ id, text }] = this.#waiting;
-      if (!this.#write({ type: "conversation.item.create", item: { id, type: "message", role: "user", content: [{ type: "input_text", text }] } })) return;
-      this.#waiting.shift();
-      this.onSent(id);
-      this.#write({ type: "response.create" });
-    }
+    this.#typed.flush();
   }
 
   // What is typed in a call whose sound does not go through Switchboard goes there all the same: a yes on the line
   // could be of any program.
-  async #sendAround(life) {
-    if (this.#saying) return;
-    this.#saying = true;
-    try {
-      while (this.#waiting.length && life === this.#life) {
-        const [words] = this.#waiting;
-        const refusal = await api.sayIn(this.#id, words.id, words.text).then(() => null, refused);
-        const wanted = this.#waiting.includes(words); // and not taken back meanwhile
-        this.#waiting = this.#waiting.filter((w) => w !== words);
-        if (!refusal) this.onSent(words.id);
-        else if (wanted) this.onRefused(words, refusal);
-      }
-    } catch {
-      setTimeout(() => this.sendWaiting(), asking); // Switchboard comes back to the call, or the call ends
-    } finally {
-      this.#saying = false;
-      if (life !== this.#life) this.sendWaiting(); // the next call came up meanwhile, and found this one at it
-    }
+  async #send({ id, text }) {
+    if (this.#direct) return api.sayIn(this.#id, id, text);
+    if (!this.#write({ type: "conversation.item.create", item: { id, type: "message", role: "user", content: [{ type: "input_text", text }] } })) throw endedThere();
+    this.#write({ type: "response.create" });
   }
 
   // A call that comes back after a loss goes on; it does not begin anew.
@@ -478,12 +464,6 @@ export class Call {
     const { mic } = this.state().call;
     this.patch({ phase: "idle", ...(mic === "refused" ? {} : { mic: "off", micReason: "" }) });
   }
-}
-
-// Returns an error that says of words that no call will take them. Any other is thrown on: the next try may do it.
-function refused(error) {
-  if (error.status >= 400 && error.status < 500 && ![401, 404, 408, 429].includes(error.status)) return error;
-  throw error;
 }
 
 const stop = (stream) => stream?.getTracks().forEach((t) => t.stop());

@@ -1,6 +1,7 @@
 // The call as the person handles it: calling, typing, hanging up, coming back to it. Words that were typed and could
 // not be sent wait, and go once, as soon as there is a call again.
 
+import * as api from "./api.js";
 import { Call } from "./call.js";
 import { byId } from "./dom.js";
 import { greeting } from "./greeting.js";
@@ -8,8 +9,9 @@ import { freeCall, keepCall, keptCall } from "./keep-call.js";
 import * as held from "./login.js";
 import { mirror, onMirrored } from "./mirror.js";
 import * as oneCall from "./one-call.js";
+import { outbox } from "./outbox.js";
 import { reader } from "./speech.js";
-import { straight } from "./straight.js";
+import { placeOf } from "./straight.js";
 import { running } from "./state-work.js";
 import { dispatch, get, note, toast } from "./store.js";
 import { meterOf } from "./view-call.js";
@@ -32,9 +34,8 @@ export function calling({ settings, remote }) {
     },
     onEvent: voiceEvent,
     onSent: (id) => dispatch({ type: "delivery", id, delivery: "sent" }),
-    onRefused: (words, error) => {
-      notSent(words, error);
-    },
+    onUnsure, onHeld,
+    onRefused: notSent,
     onProblem: (text, next, goOn) => {
       note(text);
       toast(text, goOn ? { next, tone: "info", stays: true, action: { label: "Go on", run: goOn } } : { next });
@@ -54,10 +55,19 @@ export function calling({ settings, remote }) {
     },
   });
 
-  const past = straight({ // the voice
+  const past = outbox({ // the voice; Switchboard begins what has the same id once
+    send: ({ id, text, to }) => api.give({ ...placeOf(to), prompt: text }, id),
     sent: (id) => dispatch({ type: "delivery", id, delivery: undefined }),
-    refused: notSent,
+    unsure: onUnsure, held: onHeld, refused: notSent,
   });
+
+  function onUnsure(id) {
+    dispatch({ type: "delivery", id, delivery: "unsure" });
+  }
+
+  function onHeld(ids) {
+    dispatch({ type: "held", ids });
+  }
 
   function notSent(words, error) {
     backInBox([words]);
@@ -150,6 +160,15 @@ export function calling({ settings, remote }) {
     end("The call was moved to another window.");
   });
 
+  // Gives up the call and what was not sent, which goes back into the box: it is not sent by whoever logs in next.
+  function giveUp() {
+    const unsent = [...call.unsent, ...past.unsent];
+    past.giveUp();
+    const told = call.hangUp();
+    backInBox(unsent);
+    return told;
+  }
+
   // Ends the call. What was typed and not said goes back into the box.
   function end(...words) {
     aloud.stop();
@@ -200,7 +219,7 @@ export function calling({ settings, remote }) {
   }
 
   return {
-    call, aloud, start, hangUp, say, sendWaiting,
+    call, aloud, start, hangUp, giveUp, say, sendWaiting,
     /** Says a line anew of which it is not known whether it was heard. */
     again(entry) {
       dispatch({ type: "taken-back", ids: [entry.id] });

@@ -9,9 +9,10 @@ export function whileOpen(dialog) {
   return end.signal;
 }
 
-/** Asks in a dialog of its own; resolves to whether the person agreed. `yes` says what is done; calm: nothing is lost by it. */
-export function confirmed({ title, text, yes, calm = false }) {
+/** Asks in a dialog of its own; resolves to whether the person agreed, which nobody has while it asks something else. `yes` says what is done; calm: nothing is lost by it. */
+export async function confirmed({ title, text, yes, calm = false }) {
   const dialog = byId("confirm");
+  if (dialog.open) return false;
   setText(byId("confirm-title"), title);
   setText(byId("confirm-text"), text);
   setText(byId("confirm-yes"), yes);

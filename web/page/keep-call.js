@@ -8,6 +8,12 @@ const lockOf = (id) => `switchboard-call-${id}`;
 const leaving = 2000; // for the page before this one to be gone, in ms
 let held = { id: "", end() {} };
 
+const lockOfPage = (name) => `switchboard-page-${name}`;
+
+/** The name of this page: the next one in this window can tell whether this one is still there. */
+export const page = String(crypto.getRandomValues(new Uint32Array(4)));
+navigator.locks?.request(lockOfPage(page), () => new Promise(() => {}));
+
 /** Keeps a call { of, id, mic, muted, began } for the page that comes next in this window; false: it cannot be kept. */
 export const keepCall = (call) => keep("sessionStorage", place, call);
 
@@ -31,9 +37,14 @@ export function holdCall(id) {
 }
 
 /** Resolves to whether no other window is in the call: false means that this window is a copy of the one that is. */
-export async function freeCall(id) {
+export const freeCall = (id) => free(lockOf(id));
+
+/** Resolves to whether a page is gone: false means that this window is a copy of its window. */
+export const isGone = (name) => free(lockOfPage(name));
+
+async function free(lock) {
   try {
-    return await (navigator.locks?.request(lockOf(id), { signal: AbortSignal.timeout(leaving) }, () => true) ?? true);
+    return await (navigator.locks?.request(lock, { signal: AbortSignal.timeout(leaving) }, () => true) ?? true);
   } catch (error) {
     return error.name !== "TimeoutError";
   }

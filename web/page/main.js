@@ -20,7 +20,7 @@ import { factsView } from "./view-facts.js";
 import { helpView } from "./view-help.js";
 import { historyView } from "./view-history.js";
 import { keepSaid } from "./keep-said.js";
-import { dropCall, holdCall } from "./keep-call.js";
+import { dropCall, holdCall, isGone, page } from "./keep-call.js";
 import { onAsked, turnOff } from "./notices.js";
 import { hue, lookAgain, pageEvent, readServers, readSessions, readStickies, readWork, snapshot } from "./reading.js";
 import { notifyPart } from "./view-notify.js";
@@ -62,6 +62,7 @@ async function decide(id, decision, answers) {
   }
 }
 
+const stopPatience = 15_000; // ms: a stop that has not ended the work by then may not have arrived
 async function stopWork(id) {
   if (get().work.stopping[id]) return;
   const { why, waits, server } = get().work.records[id] ?? {};
@@ -70,6 +71,7 @@ async function stopWork(id) {
   dispatch({ type: "stopping", id, on: true });
   try {
     await api.stop(id, theirs && "sure");
+    setTimeout(() => dispatch({ type: "stopping", id, on: false }), stopPatience); // it can be pressed again
   } catch (error) {
     dispatch({ type: "stopping", id, on: false });
     toastProblem(error);
@@ -123,14 +125,17 @@ const recent = 3 * 3600_000; // what was said before is in the history
 function keepTalk(last) {
   if (get().session !== "in") return;
   if (last) note(last);
-  keep("sessionStorage", place, { of: held.mine()?.id, entries: toKeep(get().talk) });
+  keep("sessionStorage", place, { of: held.mine()?.id, page, entries: toKeep(get().talk) });
 }
-function recallTalk() {
-  const { of, entries } = recall("sessionStorage", place, {});
-  keep("sessionStorage", place, null);
+const dropTalk = () => keep("sessionStorage", place, null);
+async function recallTalk() {
+  const { of, page: from, entries = [] } = recall("sessionStorage", place, {});
+  dropTalk();
   if (of && of === held.mine()?.id) {
-    dispatch({ type: "kept", entries });
-    talk.wait(entries);
+    const alone = await isGone(from);
+    const mine = entries.filter((e) => alone || e?.delivery !== "waiting"); // the window that this is a copy of sends the others
+    dispatch({ type: "kept", entries: mine });
+    talk.wait(mine);
   }
   else if (settings.history) recallSaid();
 }
@@ -145,7 +150,7 @@ async function recallSaid() {
 function signedOut() {
   held.drop();
   stopFeed();
-  call.hangUp();
+  talk.giveUp();
   dispatch({ type: "session", session: "out" });
   showLogin("");
 }
@@ -354,7 +359,7 @@ function wire() {
   onChange(joinView());
   onChange(fleetView({ sessions: readSessions, read: openSession, forget }, hue));
   onChange(sessionsView({ read: openSession, fresh: (server) => { go("talk"); choose(`new ${server}`); }, stickies: readStickies }, hue));
-  onChange(settingsView({ settings, changed, level: setLevel, leaving: () => Promise.all([call.hangUp(), turnOff().catch(() => {})]), signedOut }, [notifyPart()]));
+  onChange(settingsView({ settings, changed, level: setLevel, leaving: () => Promise.all([talk.giveUp(), turnOff().catch(() => {})]), signedOut }, [notifyPart()]));
   onAsked(go);
   onChange(historyView({ settings, changed }, hue));
   helpView();
@@ -381,9 +386,15 @@ function wire() {
     if (!kept) call.leave();
   });
   addEventListener("visibilitychange", () => { // a phone may end a hidden page without a word
-    if (document.hidden) talk.keep();
-    else dropCall();
+    if (document.hidden) {
+      talk.keep();
+      keepTalk();
+    } else {
+      dropCall();
+      dropTalk();
+    }
   });
+  onChange(() => { if (document.hidden) keepTalk(); }); // what was sent meanwhile is not sent again
   addEventListener("beforeunload", (event) => { if (!call.idle && !talk.keep()) event.preventDefault(); }); // it would end the call, one by text as well
   setInterval(refresh, 10_000);
   setInterval(() => { if (!document.hidden && get().feed === "live" && (get().instances.length || get().servers.some((s) => s.working?.length))) lookAgain(); }, 10_000);

@@ -5,6 +5,7 @@ const keep = 400; // entries of a long conversation that stay on the page
 export const talkStart = {
   entries: [], // { id, who: you | voice | note, text, state: heard | saying | done | cut, typed, response,
   // to: the place that typed words were given to past the voice, delivery } of what was typed: waiting: not sent; sent: nothing has answered yet; unsure: nothing will; else it arrived
+  // held: it was tried, and has to wait
   hearing: false, // the caller speaks
   responding: false, // the voice model works on an answer
   speaking: false, // its sound plays
@@ -22,6 +23,8 @@ export function reduceTalk(talk, action) {
       return add({ ...talk, unclear: false }, { id: action.id, who: "you", text: action.text, state: "done", typed: true, to: action.to, delivery: "waiting" });
     case "delivery":
       return patch(sentNow(talk, action), action.id, (e) => (e.delivery ? { delivery: action.delivery } : {})); // it may have arrived before that was known
+    case "held":
+      return action.ids.reduce((all, id) => patch(all, id, () => ({ held: true })), talk);
     case "taken-back":
       return action.ids.reduce(remove, talk);
     case "note":

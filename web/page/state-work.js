@@ -27,7 +27,7 @@ export function reduceWork(work, action) {
   switch (action.type) {
     case "snapshot":
       return {
-        ...work, ...anew(work, action.records, action.more ? work : workStart),
+        ...work, ...anew(work, action.records, action.more ? { ...work, read: notReading(work.read) } : workStart),
         stickies: action.stickies, known: true, whole: !action.more, told: {}, incomplete: Boolean(action.incomplete), cleared: action.cleared ?? work.cleared,
         questions: Object.fromEntries(action.questions.map((q) => [q.id, { ...q, sending: work.questions[q.id]?.sending }])),
       };
@@ -66,6 +66,9 @@ function anew(work, read, kept) {
   const stale = read.filter((r) => work.records[r.id]?.items).map((r) => [r.id, "stale"]);
   return { records: { ...kept.records, ...Object.fromEntries(records) }, read: { ...kept.read, ...Object.fromEntries(stale) } };
 }
+
+// What was being read before a snapshot is dropped when it comes.
+const notReading = (read) => Object.fromEntries(Object.entries(read).filter(([, state]) => state !== "reading"));
 
 const question = (work, id, change) =>
   work.questions[id] ? { ...work, questions: { ...work.questions, [id]: { ...work.questions[id], ...change } } } : work;

@@ -169,8 +169,9 @@ export function talkView(acts, { settings, changed }) {
     places(state);
     const talking = entries.some((e) => e.who === "you"); // a greeting alone moves nothing
     show(hello, !entries.length);
-    const stuck = { stuck: state.call.phase === "idle" || state.feed === "lost", lost: state.feed === "lost" };
-    keyed(lines, entries.map((e) => (e.delivery ? { ...e, ...stuck, ...(e.to && { stuck: stuck.lost }) } : e)), (e) => e.id, (e) => line(e, acts));
+    const lost = state.feed === "lost";
+    const stuck = (e) => e.held || lost || (!e.to && state.call.phase === "idle");
+    keyed(lines, entries.map((e) => (e.delivery ? { ...e, lost, stuck: stuck(e) } : e)), (e) => e.id, (e) => line(e, acts));
     stay();
     // Once people talk, the chips make room: one row. What was said goes for good, but not under a finger.
     const used = ticks(state);
