@@ -75,10 +75,16 @@ func TestPageChoosesWhereWordsGo(t *testing.T) {
 	w.logged(t, "laptop new and then the others")
 	// What its machine does not take is not Switchboard's absence; what Switchboard does not take now goes in a moment.
 	w.failing(handoff.Fault(handoff.CodeUnreachable, "laptop", ""))
-	p.types("nobody is there")
+	eval[bool](p, `((box, to) => {
+	  box.value = "nobody is there";
+	  box.form.requestSubmit();
+	  box.value = "typed on";
+	  to.focus();
+	  return true;
+	})(document.querySelector("#say"), document.querySelector("#say-to"))`)
 	p.Shows("Your words were not sent; they are back in the text box. laptop is not answering.")
 	w.failing(handoff.Fault(handoff.CodeStoreDown, "the disk is full", ""))
-	p.Until(`document.querySelector("#say").value === "nobody is there"`)
+	p.Until(`document.querySelector("#say").value === "nobody is there\ntyped on" && document.activeElement.id === "say-to"`)
 	eval[bool](p, `(document.querySelector("#say").value = "", true)`)
 	choose("bigpc")
 	p.types("in a moment")

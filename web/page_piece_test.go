@@ -61,7 +61,7 @@ func TestPagePiece(t *testing.T) {
 }
 
 // TestPagePieceTakesWords: what is typed on the page of a piece goes straight to it while it runs, and to its session
-// once it has ended; its questions are answered there.
+// once it has ended; its questions are answered there. What is typed for one piece waits there while another is seen.
 func TestPagePieceTakesWords(t *testing.T) {
 	t.Parallel()
 	w := newScene()
@@ -90,10 +90,12 @@ func TestPagePieceTakesWords(t *testing.T) {
 	if given != 2 {
 		t.Errorf("given %d times: %q", given, w.log())
 	}
-	eval[bool](p, `(location.hash = "#work/h2", true)`)
-	p.Until(`document.querySelector("#piece-asks .question:not(.settling, .elsewhere)")`)
+	eval[bool](p, `(document.querySelector("#piece-say").value = "half a sen", location.hash = "#work/h2", true)`)
+	p.Until(`document.querySelector("#piece-asks .question:not(.settling, .elsewhere)") && document.querySelector("#piece-say").value === ""`)
 	p.Click("Decline")
 	w.logged(t, "decide owner q1 decline")
+	eval[bool](p, `(location.hash = "#work/h3", true)`)
+	p.Until(`document.querySelector("#piece-say").value === "half a sen"`)
 	p.quiet()
 }
 

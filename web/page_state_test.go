@@ -118,6 +118,29 @@ var wordRows = []moduleRow{
 	{"work: what was being read before a snapshot is read again", "state-work", `(() => { const old = { id: "old", item_count: 3 }, fresh = { id: "h", item_count: 3 }; let w = m.reduceWork(m.workStart, { type: "snapshot", records: [fresh, old], questions: [], stickies: [] }); for (const id of ["old", "h"]) w = m.reduceWork(w, { type: "reading", id, state: "reading" }); w = m.reduceWork(w, { type: "snapshot", records: [fresh], more: 1, questions: [], stickies: [] }); return [w.read, m.unread(w, old), m.unread(w, fresh)]; })()`, `[{},true,true]`},
 	{"confirm: one question at a time", "confirm", `(() => { const answers = [m.confirmed({ title: "Delete?", text: "All of it.", yes: "Delete" }), m.confirmed({ title: "Ring", text: "Now.", yes: "Answer" })]; const asks = document.querySelector("#confirm-title").textContent; document.querySelector("#confirm-yes").click(); return Promise.all(answers).then((a) => [asks, ...a]); })()`, `["Delete?",true,false]`},
 	{"api: work under a key of its own", "api", `(async () => { const real = window.fetch, keys = []; window.fetch = async (path, { headers }) => (keys.push(headers["Idempotency-Key"]), new Response("{}")); await m.give({ prompt: "x" }, "item_1"); await m.give({ prompt: "x" }, "item_1"); window.fetch = real; return keys; })()`, `["item_1","item_1"]`},
+	{"acts: what is typed stays when its work ends or begins, and a double-click is one press", "view-acts", `(async () => {
+		const given = [], turn = { at: 0, of: 0 }, r = { id: "x", server: "a", prompt: "the who", thread_id: "t", state: "started" };
+		const acts = { more: async (id, way, text) => { given.push(way + " " + text); if (given.length > 1) field.value = "meanwhile"; return true; }, words: async () => "the whole", again: () => given.push("again") };
+		const foot = m.cardActs("x", acts), [field, form] = ["textarea", "form"].map((e) => foot.el.querySelector(e));
+		const button = (text) => [...foot.el.querySelectorAll("button")].find((b) => b.textContent === text), next = () => new Promise((then) => setTimeout(then));
+		const shown = () => form.hidden ? "" : form.querySelector("label").textContent + ": " + field.value;
+		document.body.append(foot.el);
+		const out = [];
+		const at = async (record, act) => { foot.update({ ...r, ...record }, { turn }); act?.(); await next(); out.push(shown()); };
+		await at({}, () => { button("Add to it").click(); });
+		await at({ state: "delivered" });
+		await at({ waits: "ours", clipped: true }, () => button("Reword").click());
+		await at({});
+		await at({ waits: "ours" }, () => button("Reword").click());
+		field.value += " of it";
+		await at({});
+		await at({}, () => form.requestSubmit());
+		await at({}, () => { button("Add to it").click(); field.value = "and the docs"; });
+		await at({ state: "delivered" }, () => form.requestSubmit());
+		for (const detail of [1, 2]) button("Do it again").dispatchEvent(new MouseEvent("click", { detail }));
+		foot.el.remove();
+		return [out, given];
+	})()`, `[["Add to the running work: ","","Do this instead, in the same session: the whole","","Do this instead, in the same session: the whole","Do this next: the whole of it","","Add to the running work: and the docs","Do this next: meanwhile"],["next the whole of it","next and the docs","again"]]`},
 	{"outbox: who is away", "outbox", `[[0,"offline"],[503,"shutdown"],[503,"store_down"],[503,"overloaded"],[502,"internal"],[undefined],[503,"unreachable"],[502,"token_refused"],[502,"not_signed_in"],[500,"internal"],[429,"rate_limit_exceeded"]].map(([status, code]) => m.away({ status, code }))`, `[true,true,true,true,true,true,false,false,false,false,false]`},
 	{"outbox: what is refused holds up nothing, what cannot be taken now is tried again", "outbox", `(async () => {
 		const log = [], note = (what) => (...a) => log.push([what, ...a.map((x) => x.id ?? x)].flat().join(" ")), ends = Promise.withResolvers();

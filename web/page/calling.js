@@ -3,7 +3,6 @@
 
 import * as api from "./api.js";
 import { Call } from "./call.js";
-import { byId } from "./dom.js";
 import { greeting } from "./greeting.js";
 import { freeCall, keepCall, keptCall } from "./keep-call.js";
 import * as held from "./login.js";
@@ -16,7 +15,7 @@ import { running } from "./state-work.js";
 import { dispatch, get, note, toast } from "./store.js";
 import { meterOf } from "./view-call.js";
 import { connectionOf } from "./view-facts.js";
-import { prefill } from "./view-talk.js";
+import { prefill, takeTyped } from "./view-talk.js";
 import { voiceErrors } from "./voice-errors.js";
 
 /** Makes the call of this page; `settings` are the person's, `remote` is the audio element that plays the voice. */
@@ -182,7 +181,7 @@ export function calling({ settings, remote }) {
   // Takes lines out of the conversation and into the box, before what is typed there.
   function backInBox(lines) {
     dispatch({ type: "taken-back", ids: lines.map((w) => w.id) });
-    if (lines.length) prefill([...lines.map((w) => w.text), byId("say").value].filter(Boolean).join("\n"));
+    if (lines.length) prefill(lines.map((w) => w.text).join("\n"));
   }
 
   function hangUp() {
@@ -198,11 +197,10 @@ export function calling({ settings, remote }) {
       return past.say({ id, text, to });
     }
     // While Switchboard is gone there is nobody to call: the words wait for it.
-    if (!get().away && !(await open(false, () => say(byId("say").value.trim() || text)))) {
+    if (!get().away && !(await open(false, () => say(takeTyped() || text)))) {
       prefill(text);
       return;
     }
-    if (byId("say").value === text) prefill("");
     aloud.stop();
     const id = call.newId();
     dispatch({ type: "typed", id, text, at: performance.now() });

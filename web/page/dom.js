@@ -14,6 +14,16 @@ export function h(tag, props = {}, ...children) {
   return el;
 }
 
+/** Makes a listener for clicks that lets the second click of a double-click go by: it would do the thing twice. */
+export const once = (act) => (event) => { if (event.detail < 2) act(); };
+
+/** Empties a field whose words were taken, unless others were typed meanwhile. */
+export function emptied(field, taken) {
+  if (field.value.trim() !== taken) return;
+  field.value = "";
+  fitHeight(field);
+}
+
 export const byId = (id) => document.getElementById(id);
 
 /** Writes a text only when it changed: live regions and selections stay quiet otherwise. */

@@ -3,7 +3,8 @@
 
 const textual = new Set(["text", "password", "search", "email", "url", "tel", "number", ""]);
 
-function takesText(el) {
+/** Whether an element takes what is typed. */
+export function takesText(el) {
   if (el.isContentEditable || el instanceof HTMLTextAreaElement || el instanceof HTMLSelectElement) return true;
   return el instanceof HTMLInputElement && textual.has(el.type);
 }

@@ -136,6 +136,7 @@ async function recallTalk() {
     const mine = entries.filter((e) => alone || e?.delivery !== "waiting"); // the window that this is a copy of sends the others
     dispatch({ type: "kept", entries: mine });
     talk.wait(mine);
+    if (get().feed === "live") talk.sendWaiting(); // else it is still to come
   }
   else if (settings.history) recallSaid();
 }

@@ -1,6 +1,6 @@
 // What a person does with a piece of work: more words for it while it runs, and its answer once it has ended.
 
-import { fitHeight, h, keepFocus, setAttr, setText, show } from "./dom.js";
+import { emptied, fitHeight, h, keepFocus, once, setAttr, setText, show } from "./dom.js";
 import { ended } from "./state-work.js";
 import { hasVoices } from "./speech.js";
 import { whichWords } from "./words.js";
@@ -12,7 +12,7 @@ const ways = {
 };
 
 /**
- * Makes the actions of a card. `acts`: more(id, way, text), again(id), copy(id), aloud(id), session(id), of work that is
+ * Makes the actions of a card. `acts`: more(id, way, text), words(id), which resolves to all it was asked, or undefined; again(id), copy(id), aloud(id), session(id), of work that is
  * paused begin(id) and drop(id), and of work that waits beginNow(id) and move(id, by), which changes its turn: -1 and 1 by
  * one, Infinity to the end; of what is watched unwatch(id). On the page of a piece, box: more words have a box of their own there; key tells its ids apart.
  */
@@ -23,15 +23,21 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
   const send = h("button", { class: "button primary", type: "submit", text: "Send" });
   const form = h("form", { class: "more-form", hidden: true }, label, h("div", { class: "answer-line" }, field, send, button("Cancel", () => open(""))));
   let way = "";
-  let prompt = "";
+  let prompt = ""; // the words that are worded anew
   let named = ""; // the words that its buttons are named by
-  const openers = Object.entries(ways).map(([name, w]) => [name, button(w.button, () => open(name === way ? "" : name))]);
-  const over = [button("Copy", () => acts.copy(id)), button("Read aloud", () => acts.aloud(id)), button("Do it again", () => acts.again(id))];
+  const openers = Object.entries(ways).map(([name, w]) => [name, button(w.button, () => press(name))]);
+  const over = [button("Copy", () => acts.copy(id)), button("Read aloud", () => acts.aloud(id)), button("Do it again", once(() => acts.again(id)))];
   const paused = [button("Drop", () => acts.drop(id)), button("Continue", () => acts.begin(id), "primary")];
   const waits = [button("Begin now", () => acts.beginNow(id)), ...[["Move up", -1], ["Move down", 1], ["Move to the end", Infinity]].map(([text, by]) => button(text, () => acts.move(id, by)))];
   const unwatch = button("Stop watching", () => acts.unwatch(id));
   const session = button("Open the session", () => acts.session(id));
 
+  // A list may have a part of the words alone.
+  async function press(name) {
+    const words = name === "reword" && name !== way && await acts.words(id);
+    if (words) prompt = words;
+    if (words !== undefined) open(name === way ? "" : name);
+  }
   function open(name) {
     const from = way;
     way = name;
@@ -44,6 +50,13 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
       fitHeight(field);
     }
     field.focus();
+  }
+  // The way is no more: the work has begun or ended. Who has typed something can give it all the same.
+  function settle() {
+    const words = field.value.trim();
+    if (!words || (way === "reword" && words === prompt.trim())) return open("");
+    way = "next";
+    setText(label, ways.next.label);
   }
   field.addEventListener("input", () => fitHeight(field));
   field.addEventListener("keydown", (e) => {
@@ -58,9 +71,8 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
     if (!text || send.getAttribute("aria-disabled") === "true") return;
     send.setAttribute("aria-disabled", "true");
     if (await acts.more(id, way, text)) {
-      field.value = "";
-      fitHeight(field);
-      open("");
+      emptied(field, text);
+      if (way && !field.value) open("");
     }
     send.removeAttribute("aria-disabled");
   });
@@ -75,7 +87,6 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
       const done = ended(r);
       const watched = !done && r.why === "watched";
       const queued = !done && !watched && Boolean(r.waits);
-      prompt = r.prompt;
       for (const [name, b] of openers) show(b, !done && (name === "reword" ? queued : !box && Boolean(r.thread_id) && !queued && !(watched && r.waits)));
       show(unwatch, watched);
       show(waits[0], queued && r.waits === "ours");
@@ -85,7 +96,7 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
         show(down, queued && turn.at < turn.of);
         show(last, queued && turn.at < turn.of - 1);
       });
-      if ((done || queued !== (way === "reword")) && way) open("");
+      if (way && (done || queued !== (way === "reword"))) settle();
       const [copy, aloud, again] = over;
       show(copy, done && Boolean(r.text));
       show(aloud, done && Boolean(r.spoken || r.text) && hasVoices());

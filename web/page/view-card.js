@@ -1,6 +1,6 @@
 // One piece of work: a line that tells where it stands, and opens.
 
-import { dress, h, icon, keepAtEnd, keyed, reachable, setAttr, setText, show } from "./dom.js";
+import { dress, h, icon, keepAtEnd, keyed, once, reachable, setAttr, setText, show } from "./dom.js";
 import { ended, over, steps as stepsOf } from "./state-work.js";
 import { answerFrame } from "./rich.js";
 import { cardActs } from "./view-acts.js";
@@ -169,12 +169,12 @@ export function fillUnheard(el, r, resend, key = "u") {
   keyed(el, words.map((text, i) => ({ text, i })), (w) => w.i, ({ i }) => {
     const said = h("p", { id: `${key}-${r.id}-${i}` });
     const send = h("button", { class: "button small", type: "button", text: "Send again", "aria-describedby": said.id });
-    send.addEventListener("click", async () => {
+    send.addEventListener("click", once(async () => {
       if (send.getAttribute("aria-disabled") === "true") return;
       setAttr(send, "aria-disabled", "true");
       await resend(r.id, i);
       setAttr(send, "aria-disabled", null);
-    });
+    }));
     return { el: h("li", {}, said, send), update: ({ text }) => setText(said, `Not heard: “${text}”`) };
   });
 }

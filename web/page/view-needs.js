@@ -1,7 +1,7 @@
 // What waits for the person: the questions and their number, the same wherever it stands; and apart from them what went
 // wrong, a line a cause.
 
-import { byId, h, keyed, setAttr, setText, show } from "./dom.js";
+import { byId, h, keyed, once, setAttr, setText, show } from "./dom.js";
 import { keysOf, needs } from "./state-needs.js";
 import { questionCard } from "./view-question.js";
 import { needCountWords, sentence } from "./words.js";
@@ -83,9 +83,9 @@ function alertRow(first, hue, acts) {
   const what = h("p", { class: "alert-what" });
   const button = (text, act) => h("button", { class: "button small", type: "button", text, on: { click: act } });
   const look = button("Show", () => (failure ? acts.show(item) : acts.machine(item.server)));
-  const again = failure ? button("Try again", () => acts.again(item.records)) : null;
+  const again = failure ? button("Try again", once(() => acts.again(item.records))) : null;
   const away = button("Dismiss", () => acts.dismiss(keysOf(item)));
-  const copy = failure && heldElsewhere(first.records[0]) ? button("Go on in a copy…", () => acts.again([item.records[0]])) : null; // it is asked for before it is made
+  const copy = failure && heldElsewhere(first.records[0]) ? button("Go on in a copy…", once(() => acts.again([item.records[0]]))) : null; // it is asked for before it is made
   const el = h("li", { class: `alert ${hue(first.server)}` }, h("div", { class: "alert-words" }, name, what), h("div", { class: "alert-acts" }, copy, look, copy ? null : again, away));
   return {
     el,

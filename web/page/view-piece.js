@@ -1,7 +1,7 @@
 // The page of one piece of work: its answer, what it changed, what it did, what it asked, and a box for the next words.
 
 import * as api from "./api.js";
-import { byId, dress, fitHeight, h, keyed, setAttr, setText, show, whenSeen } from "./dom.js";
+import { byId, dress, emptied, fitHeight, h, keyed, setAttr, setText, show, whenSeen } from "./dom.js";
 import { answerFrame } from "./rich.js";
 import { ended, steps as stepsOf, unread } from "./state-work.js";
 import { toastProblem } from "./store.js";
@@ -42,7 +42,7 @@ export function pieceView(acts, hue) {
       box.className = `scroll piece-scroll ${hue(r.server)}`;
       box.append(made.el);
       box.scrollTop = 0;
-      say.reset();
+      say.turn(id);
     }
     const waiting = Object.values(work.questions).some((q) => q.handoff === id);
     const words = workWords(r, waiting, work.stopping[id], now.feed === "lost" ? now.seen : 0);
@@ -184,6 +184,8 @@ function nextWords(give) {
   const now = h("button", { class: "button primary", type: "submit", text: "Send" });
   const next = h("button", { class: "button", type: "button", text: "After it", title: "Queue it, after the current work", hidden: true });
   const el = h("form", { class: "piece-say", autocomplete: "off" }, label, h("div", { class: "answer-line" }, field, next, now));
+  const drafts = new Map(); // by id: what was typed for pieces that are not shown
+  let of = "";
   let busy = false;
   let off = false;
   async function send(way) {
@@ -191,9 +193,10 @@ function nextWords(give) {
     if (!text || busy || off) return field.focus();
     busy = true;
     dim();
+    const at = of;
     if (await give(way, text)) {
-      field.value = "";
-      fitHeight(field);
+      if (of === at) emptied(field, text);
+      else drafts.delete(at);
     }
     busy = false;
     dim();
@@ -213,8 +216,12 @@ function nextWords(give) {
   whenSeen(field, () => fitHeight(field));
   return {
     el,
-    reset() {
-      field.value = "";
+    /** Takes the words for another piece; those that were typed for the one before wait for it. */
+    turn(id) {
+      drafts.set(of, field.value);
+      of = id;
+      field.value = drafts.get(of) ?? "";
+      fitHeight(field);
     },
     update(r, lost) {
       off = lost;

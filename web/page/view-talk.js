@@ -1,6 +1,7 @@
 // The conversation: lines, chips, and the box to type into.
 
-import { byId, dress, fitHeight, h, keyed, setAttr, setText, show } from "./dom.js";
+import { byId, dress, fitHeight, h, keyed, once, setAttr, setText, show } from "./dom.js";
+import { takesText } from "./keys.js";
 import { ticks } from "./state.js";
 import { placeOf } from "./straight.js";
 import { refresh } from "./store.js";
@@ -104,16 +105,13 @@ export function talkView(acts, { settings, changed }) {
   });
   form.addEventListener("submit", (e) => {
     e.preventDefault();
-    const text = field.value.trim();
-    if (!text) return;
-    field.value = "";
-    grow();
-    say(text, to.value);
+    const text = takeTyped();
+    if (text) say(text, to.value);
     box.scrollTop = box.scrollHeight;
   });
 
   function chipButton(c) {
-    const el = h("button", { class: "chip", type: "button", "data-number": c.number, title: c.hint, on: { click: () => say(c.text) } },
+    const el = h("button", { class: "chip", type: "button", "data-number": c.number, title: c.hint, on: { click: once(() => say(c.text)) } },
       h("span", { class: "chip-text", text: c.text }), c.hint ? h("span", { class: "chip-hint", text: c.hint }) : null);
     return { el };
   }
@@ -239,11 +237,22 @@ function stayAtEnd(box, inner) {
   return stay;
 }
 
-/** Puts words into the box for the person to finish. */
+/** Puts words into the box for the person to finish, before what is typed there. Who types elsewhere goes on there. */
 export function prefill(text) {
   const field = byId("say");
-  field.value = text;
+  field.value = [text, field.value].filter(Boolean).join("\n");
   fitHeight(field);
+  const at = document.activeElement;
+  if (at && at !== field && takesText(at)) return;
   field.focus();
-  field.setSelectionRange(text.length, text.length);
+  field.setSelectionRange(field.value.length, field.value.length);
+}
+
+/** Takes what is typed out of the box. */
+export function takeTyped() {
+  const field = byId("say");
+  const text = field.value.trim();
+  field.value = "";
+  fitHeight(field);
+  return text;
 }

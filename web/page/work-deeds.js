@@ -125,6 +125,20 @@ async function againAll(records) {
 
 const giveAgain = (record) => wholeOf(record).then((r) => api.give({ server: where(r), thread_id: r.thread_id, ...(r.why === "watched" ? { mode: "watch" } : { prompt: r.prompt }) }));
 
+// From its own page: into it while it runs, else into its session, or behind what runs there.
+async function send(id, way, text) {
+  const r = work(id);
+  if (!ended(r) && !r.waits && way === "now") return moreWork(id, "steer", text);
+  try {
+    await api.give({ server: where(r), thread_id: r.thread_id, prompt: text, mode: way === "next" || !ended(r) ? "next" : "now" });
+  } catch (error) {
+    toastProblem(error);
+    return false;
+  }
+  toast(`Given to ${r.title ? `“${short(r.title)}” on ` : ""}${r.server}: “${short(text)}”`, { tone: "info" });
+  return true;
+}
+
 /**
  * Returns what a card can have done. `stop(id)` stops one piece of work, `session(s)` opens a session, `lost(text)` keeps
  * words that could not be given.
@@ -132,20 +146,9 @@ const giveAgain = (record) => wholeOf(record).then((r) => api.give({ server: whe
 export function deeds({ stop, session, aloud, lost }) {
   return {
     stop,
-    more: (id, way, text) => moreWork(id, way, text, lost),
-    // From its own page: into it while it runs, else into its session, or behind what runs there.
-    send: async (id, way, text) => {
-      const r = work(id);
-      if (!ended(r) && !r.waits && way === "now") return moreWork(id, "steer", text);
-      try {
-        await api.give({ server: where(r), thread_id: r.thread_id, prompt: text, mode: way === "next" || !ended(r) ? "next" : "now" });
-      } catch (error) {
-        toastProblem(error);
-        return false;
-      }
-      toast(`Given to ${r.title ? `“${short(r.title)}” on ` : ""}${r.server}: “${short(text)}”`, { tone: "info" });
-      return true;
-    },
+    more: (id, way, text) => (ended(work(id)) ? send(id, "now", text) : moreWork(id, way, text, lost)),
+    send,
+    words: (id) => wholeOf(work(id)).then((r) => r.prompt, toastProblem),
     move,
     beginNow,
     // What is paused is begun in its place and with its words.
