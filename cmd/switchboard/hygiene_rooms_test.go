@@ -30,7 +30,7 @@ var rooms = []room{
 	{"servers/codex", 4954, 5686, "Codex app-servers"},
 	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6211, 3768, "machines that join: their keys, their gate, what shares their agents"},
-	{"servers/responses", 6476, 4939, "our own agent: its loop, its edits, its walls"},
+	{"servers/responses", 6452, 4907, "our own agent: its loop, its edits, its walls"},
 	{"servers", 9344, 5446, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3749, 3042, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},

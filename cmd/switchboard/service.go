@@ -157,9 +157,6 @@ func (s *service) openStorage(ctx context.Context) (err error) {
 func (s *service) makeMachines(ctx context.Context) error {
 	ours := func() []string { return append(s.settings.ours(), s.plan.StateDir) }
 	s.agents = responses.NewAgents(s.store.Threads(), ours)
-	if s.plan.Peers.set() {
-		s.agents.Share()
-	}
 	s.owners = router.NewOwners(s.store)
 	s.standIns = &simulatedFleet{log: s.log, agents: s.agents, plan: s.plan, made: make(chan *simulators, 1)}
 	s.closers = append(s.closers, s.standIns.close)

@@ -3,7 +3,6 @@ package threads
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"switchboard/handoff"
 )
@@ -109,14 +108,14 @@ func Decide(v View, s Step) (Change, error) {
 	return Change{}, handoff.Fault(handoff.CodeInternal, "", "a step of threads that nobody knows")
 }
 
-// withoutExpired returns the thread with an expired active turn ended, and that turn, if there is one.
-func (v View) withoutExpired(now time.Time) (Thread, []Turn) {
+// without returns the thread with a lost active turn ended, and that turn, if there is one.
+func (v View) without(turn string) (Thread, []Turn) {
 	t := v.Thread
-	if t.Active == "" || t.Running(now) != "" {
+	if t.Active == "" || t.Active != turn {
 		return t, nil
 	}
 	lost := v.Active
-	lost.Status, lost.Until, lost.Ended, lost.Detail = Interrupted, t.Items, t.Lease, "whoever ran it was lost"
+	lost.Status, lost.Until, lost.Ended, lost.Detail = Interrupted, t.Items, t.Updated, "whoever ran it was lost"
 	lost.Unheard, lost.Steers = lost.Left(), nil
 	t.Tip, t.Active = t.Active, ""
 	return t, []Turn{lost}
@@ -129,7 +128,7 @@ func (v View) fork(s Fork) (Change, error) {
 		}
 		return Change{Result: Result{Thread: v.Copy, Forked: true, Same: true}}, nil
 	}
-	t, lost := v.withoutExpired(s.At)
+	t, lost := v.without(s.Lost)
 	after := v.After
 	if len(lost) == 1 && (s.After == "" || s.After == lost[0].ID) {
 		after = lost[0]
@@ -158,7 +157,7 @@ func (v View) claim(s Claim) (Change, error) {
 	if v.Turn.ID != "" {
 		return Change{Result: Result{Thread: v.Thread, Turn: v.Turn, Same: true}}, nil
 	}
-	t, turns := v.withoutExpired(s.At)
+	t, turns := v.without(s.Lost)
 	after := v.After
 	switch {
 	case t.Active != "":
@@ -172,7 +171,7 @@ func (v View) claim(s Claim) (Change, error) {
 		ID: s.Turn, Thread: t.ID, Previous: after.ID, Claim: s.Key, Status: Running, Fence: t.Fence + 1, From: t.Items,
 		Until: t.Items + len(s.Items), Anchor: after.Anchor, Started: s.At,
 	}
-	t.Active, t.Fence, t.Items, t.Lease, t.Updated = turn.ID, turn.Fence, turn.Until, s.At.Add(Lease), s.At
+	t.Active, t.Fence, t.Items, t.Updated = turn.ID, turn.Fence, turn.Until, s.At
 	t.Title = cmp.Or(t.Title, s.Title)
 	return Change{Result: Result{Thread: t, Turn: turn}, Threads: []Thread{t}, Turns: append(turns, turn),
 		Items: of(turn, s.Items)}, nil
@@ -217,7 +216,7 @@ func (v View) append(s Append) (Change, error) {
 		turn.Steers, turn.Steered = append(turn.Steers, *s.Steer), s.Steer.N
 	}
 	turn.Until = t.Items
-	t.Lease, t.Updated = s.At.Add(Lease), s.At
+	t.Updated = s.At
 	return Change{Result: Result{Thread: t, Turn: turn}, Threads: []Thread{t}, Turns: []Turn{turn},
 		Items: of(turn, items)}, nil
 }

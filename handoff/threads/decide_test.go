@@ -34,10 +34,10 @@ func older(v View) View {
 	return v
 }
 
-// busy has a turn run in the scene until its lease passes.
-func busy(v View, until time.Duration) View {
+// busy has a turn run in the scene.
+func busy(v View) View {
 	v.Active = Turn{ID: "x", Thread: "t", Previous: "q", Status: Running, Fence: 3, From: 3, Until: 4}
-	v.Thread.Active, v.Thread.Fence, v.Thread.Items, v.Thread.Lease = "x", 3, 4, noon.Add(until)
+	v.Thread.Active, v.Thread.Fence, v.Thread.Items, v.Thread.Updated = "x", 3, 4, noon.Add(-time.Minute)
 	return v
 }
 
@@ -80,6 +80,8 @@ func claim(change func(*Claim)) Claim {
 
 func asIs(*Claim) {}
 
+func after(c *Claim) { c.Lost = "x" }
+
 // TestClaims: of any number of claims one goes on, after the newest turn, and the others are refused.
 func TestClaims(t *testing.T) {
 	again := scene()
@@ -96,8 +98,11 @@ func TestClaims(t *testing.T) {
 			"thread t:1 tip= active=n fence=1; turn t/n running [0:1] after= anchor=; +1"},
 		{"after the newest", scene(), claim(asIs),
 			"thread t:4 tip=q active=n fence=3; turn t/n running [3:4] after=q anchor=r-q; +1"},
-		{"a busy thread", busy(scene(), time.Second), claim(asIs), "busy"},
-		{"after a lost turn", busy(scene(), 0), claim(asIs),
+		{"a busy thread", busy(scene()), claim(asIs), "busy"},
+		{"a thread that is busy with another turn than the lost one", busy(scene()), claim(func(c *Claim) { c.Lost = "q" }), "busy"},
+		{"after what was lost and ended since", scene(), claim(after),
+			"thread t:4 tip=q active=n fence=3; turn t/n running [3:4] after=q anchor=r-q; +1"},
+		{"after a lost turn", busy(scene()), claim(after),
 			"thread t:5 tip=x active=n fence=4; turn t/x interrupted [3:4] after=q anchor=; turn t/n running [4:5] after=x " +
 				"anchor=; +1"},
 		{"a thread that is not there", View{}, claim(asIs), "session_gone"},
@@ -121,7 +126,7 @@ func changed(v View, change func(*View)) View {
 
 // running is the view of who runs the turn x in the scene.
 func running() View {
-	return changed(busy(scene(), time.Second), func(v *View) { v.Turn = v.Active })
+	return changed(busy(scene()), func(v *View) { v.Turn = v.Active })
 }
 
 // TestSteps: what a writer may do, and what does not fit what there is changes nothing. Steers wait until the model
@@ -159,7 +164,7 @@ func TestSteps(t *testing.T) {
 	}{
 		{"items", mine, write(4, "a", "b"), grown},
 		{"an anchor", mine, anchored, "thread t:5 tip=q active=x fence=3; turn t/x running [3:5] after=q anchor=r-x; +1"},
-		{"a lease", mine, write(0), stays},
+		{"nothing", mine, write(0), stays},
 		{"items again", mine, write(3, "a"), stays},
 		{"items of another history", mine, write(9, "a"), "taken_over"},
 		{"by an older claim", fenced, write(4, "a"), "taken_over"},
@@ -209,7 +214,8 @@ func TestSteps(t *testing.T) {
 func TestCopies(t *testing.T) {
 	fork := Fork{Owner: "me", Thread: "t", Copy: "c", At: noon}
 	after := func(id string) Fork { f := fork; f.After = id; return f }
-	lost := busy(scene(), 0)
+	losing := func(f Fork) Fork { f.Lost = "x"; return f }
+	lost := busy(scene())
 	lost.Active.Steers = []Steer{{1, "one"}}
 	const copied = "forked; thread t:4 tip=x active= fence=3; thread c:4 tip=x active= fence=0; of t[:4]; turn t/x " +
 		"interrupted [3:4] after=q anchor="
@@ -219,14 +225,14 @@ func TestCopies(t *testing.T) {
 		step Fork
 		want string
 	}{
-		{"a copy at the tip", busy(scene(), time.Second), fork, "forked; thread c:3 tip=q active= fence=0; of t[:3]"},
+		{"a copy at the tip", busy(scene()), fork, "forked; thread c:3 tip=q active= fence=0; of t[:3]"},
 		{"a copy at a turn", older(scene()), after("p"), "forked; thread c:2 tip=p active= fence=0; of t[:2]"},
-		{"a copy of what was lost", busy(scene(), 0), fork, copied},
-		{"a copy of what was lost, by its name", busy(View{Thread: scene().Thread, After: busy(scene(), 0).Active}, 0),
-			after("x"), copied},
-		{"a copy before what was lost", busy(older(scene()), 0), after("p"), "forked; thread t:4 tip=x active= fence=3; " +
+		{"a copy of what was lost", busy(scene()), losing(fork), copied},
+		{"a copy of what was lost, by its name", busy(View{Thread: scene().Thread, After: busy(scene()).Active}),
+			losing(after("x")), copied},
+		{"a copy before what was lost", busy(older(scene())), losing(after("p")), "forked; thread t:4 tip=x active= fence=3; " +
 			"thread c:2 tip=p active= fence=0; of t[:2]; turn t/x interrupted [3:4] after=q anchor="},
-		{"a copy at a turn that runs", busy(View{Thread: scene().Thread, After: running().Active}, time.Second), after("x"),
+		{"a copy at a turn that runs", busy(View{Thread: scene().Thread, After: running().Active}), after("x"),
 			"busy"},
 		{"a copy at a turn that is not there", View{Thread: scene().Thread}, after("z"), "not_found"},
 		{"a copy of nothing", View{}, fork, "session_gone"},
@@ -235,7 +241,7 @@ func TestCopies(t *testing.T) {
 		{"a copy whose id somebody else has", changed(scene(), func(v *View) { v.Copy = Thread{ID: "c", Owner: "you"} }),
 			fork, "conflict"},
 		{"a copy without an id", scene(), Fork{Owner: "me", Thread: "t", At: noon}, "internal"},
-		{"a copy of what was lost with a steer", lost, fork, copied + `; waits [] unheard ["one"]`},
+		{"a copy of what was lost with a steer", lost, losing(fork), copied + `; waits [] unheard ["one"]`},
 	} {
 		if got := told(Decide(c.view, c.step)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
@@ -253,14 +259,14 @@ func decided(t *testing.T, v View, s Step) Change {
 	return c
 }
 
-// TestClaimIsKept: whose a claim is, until when it counts, and a title that the thread keeps once it has one.
+// TestClaimIsKept: whose a claim is, and a title that the thread keeps once it has one.
 func TestClaimIsKept(t *testing.T) {
 	step := claim(func(c *Claim) { c.Key, c.Title = "mine", "new" })
 	for had, want := range map[string]string{"": "new", "old": "old"} {
 		v := scene()
 		v.Thread.Title = had
 		c := decided(t, v, step)
-		if c.Thread.Title != want || !c.Thread.Lease.Equal(noon.Add(Lease)) || !c.Thread.Updated.Equal(noon) {
+		if c.Thread.Title != want || !c.Thread.Updated.Equal(noon) {
 			t.Errorf("the thread is %+v", c.Thread)
 		}
 		if c.Turn.Claim != "mine" || !c.Turn.Started.Equal(noon) || c.Items[0].Turn != "n" || step.Items[0].Turn != "" {
@@ -287,11 +293,11 @@ func TestCopyIsKept(t *testing.T) {
 
 // TestEndIsKept: all that is told of a write and of an end, and of one whose runner was lost when that was.
 func TestEndIsKept(t *testing.T) {
-	v := busy(scene(), time.Second)
+	v := busy(scene())
 	v.Turn = v.Active
 	later := noon.Add(time.Minute)
 	write := Append{Owner: "me", Thread: "t", Turn: "x", Fence: 3, At: later}
-	if c := decided(t, v, write); !c.Thread.Lease.Equal(later.Add(Lease)) || !c.Thread.Updated.Equal(later) {
+	if c := decided(t, v, write); !c.Thread.Updated.Equal(later) {
 		t.Errorf("after a write the thread is %+v", c.Thread)
 	}
 	used := json.RawMessage(`{"input_tokens":1}`)
@@ -307,9 +313,9 @@ func TestEndIsKept(t *testing.T) {
 	if c := decided(t, v, write); c.Turn.Steered != 7 {
 		t.Errorf("the newest steer is %d", c.Turn.Steered)
 	}
-	lost := busy(scene(), -time.Minute)
-	c = decided(t, lost, Fork{Owner: "me", Thread: "t", Copy: "c", At: noon})
-	if got := c.Turns[0]; !got.Ended.Equal(lost.Thread.Lease) || got.Detail == "" {
+	lost := busy(scene())
+	c = decided(t, lost, Fork{Owner: "me", Thread: "t", Lost: "x", Copy: "c", At: noon})
+	if got := c.Turns[0]; !got.Ended.Equal(lost.Thread.Updated) || got.Detail == "" {
 		t.Errorf("lost %+v", got)
 	}
 }

@@ -1,7 +1,6 @@
-// Package threads decides which steps are valid in the threads of agents that Switchboard runs itself: who may begin
-// a turn and where (claims), when a thread is copied instead (forks), and whose writes still count (fences and
-// leases). It declares the [Store] that keeps threads, and has a store in memory for threads that must leave
-// nothing behind.
+// Package threads decides which steps are valid in the threads of agents that Switchboard runs itself: who may begin a
+// turn and where (claims), when a thread is copied instead (forks), and whose writes still count (fences). It declares
+// the [Store] that keeps threads, and has a store in memory for threads that must leave nothing behind.
 //
 // A store reads a [View], asks [Decide], and writes the [Change] that it gets, whole or not at all. So all stores
 // decide alike.

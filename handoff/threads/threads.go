@@ -10,9 +10,6 @@ import (
 
 // Bounds.
 const (
-	// Lease is how long a running turn counts as alive after its last write. Its runner writes at least every
-	// third of that.
-	Lease = 15 * time.Second
 	// maxDepth bounds a chain of copies of copies.
 	maxDepth = 32
 	// MaxItem bounds one item, in bytes, pictures included.
@@ -40,17 +37,8 @@ type Thread struct {
 	Tip     string // the newest turn that has ended, which may be of an ancestor; "": none
 	Active  string // the turn that runs, or whose runner was lost; "": none
 	Fence   int64  // of the newest claim; writes with an older fence are refused
-	Lease   time.Time
 	Created time.Time
 	Updated time.Time
-}
-
-// Running returns the turn that runs at a time, or "". A turn whose lease has passed was lost.
-func (t Thread) Running(now time.Time) string {
-	if t.Active != "" && now.Before(t.Lease) {
-		return t.Active
-	}
-	return ""
 }
 
 // Newest returns the turn that began last, or "".
@@ -162,6 +150,7 @@ type Create struct {
 type Fork struct {
 	Owner, Thread string
 	After         string // the last turn of the copy; "": the newest that has ended
+	Lost          string // the active turn, which the copier knows to be lost: it ends in the same step; "": none
 	Copy          string // the id of the copy
 	At            time.Time
 }
@@ -172,12 +161,13 @@ type Claim struct {
 	Owner, Thread string
 	Turn          string
 	Key           string // identifies this claim among others of the same turn; may be ""
+	Lost          string // the active turn, which the claimer knows to be lost: it ends in the same step; "": none
 	Items         []Item // the input of the turn; at least one
 	Title         string // of the thread, if it has none yet
 	At            time.Time
 }
 
-// Append adds items to a running turn, or a steer, and renews its lease.
+// Append adds items to a running turn, or a steer.
 type Append struct {
 	Owner, Thread, Turn string
 	Fence               int64

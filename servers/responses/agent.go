@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"switchboard/handoff"
 	"switchboard/handoff/threads"
@@ -67,7 +68,7 @@ func (c *conn) attached(t threads.Thread) handoff.Attached {
 	return handoff.Attached{
 		Agent:  &agent{conn: c, thread: t.ID, closed: make(chan struct{}), followers: map[handoff.TurnID]*follower{}},
 		Target: handoff.Target{Thread: t.ID}, Title: t.Title, Workspace: t.Dir,
-		Running: handoff.TurnID(t.Running(c.server.cfg.Now())), Newest: handoff.TurnID(t.Newest()),
+		Running: handoff.TurnID(c.server.active(t)), Newest: handoff.TurnID(t.Newest()),
 	}
 }
 
@@ -85,7 +86,7 @@ func (c *conn) create(ctx context.Context, dir, id string) (handoff.Attached, er
 			"it works in its workspace alone")
 	}
 	made, err := c.server.advance(ctx, threads.Create{Owner: c.server.cfg.Name, Thread: id, Dir: c.server.cfg.Dir,
-		At: c.server.cfg.Now()})
+		At: time.Now()})
 	if err != nil {
 		return handoff.Attached{}, err
 	}
@@ -94,15 +95,24 @@ func (c *conn) create(ctx context.Context, dir, id string) (handoff.Attached, er
 
 // Fork copies a thread up to and including a finished turn, "" for the newest one.
 func (c *conn) Fork(ctx context.Context, thread string, last handoff.TurnID) (handoff.Attached, error) {
-	if _, err := c.read(ctx, thread); err != nil {
+	record, err := c.read(ctx, thread)
+	if err != nil {
 		return handoff.Attached{}, err
 	}
-	made, err := c.server.advance(ctx, threads.Fork{Owner: c.server.cfg.Name, Thread: thread, After: string(last),
-		Copy: newID("thr"), At: c.server.cfg.Now()})
+	made, err := c.server.advance(ctx, c.fork(record.Thread, last, "thr"))
 	if err != nil {
 		return handoff.Attached{}, err
 	}
 	return c.attached(made.Thread), nil
+}
+
+// fork returns the step that copies a thread. Its active turn ends with that, if it was lost.
+func (c *conn) fork(t threads.Thread, last handoff.TurnID, kind string) threads.Fork {
+	f := threads.Fork{Owner: c.server.cfg.Name, Thread: t.ID, After: string(last), Copy: newID(kind), At: time.Now()}
+	if c.server.active(t) == "" {
+		f.Lost = t.Active
+	}
+	return f
 }
 
 // An agent is one attachment to a thread.

@@ -58,9 +58,7 @@ func (c *conn) ForkEphemeral(ctx context.Context, thread string, last handoff.Tu
 	if err != nil {
 		return handoff.Attached{}, err
 	}
-	made, err := c.server.asides.memory.Adopt(record, threads.Fork{
-		Owner: c.server.cfg.Name, Thread: thread, After: string(last), Copy: newID("aside"), At: c.server.cfg.Now(),
-	})
+	made, err := c.server.asides.memory.Adopt(record, c.fork(record.Thread, last, "aside"))
 	if err != nil {
 		return handoff.Attached{}, err
 	}

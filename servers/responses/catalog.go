@@ -35,7 +35,7 @@ func (c *conn) List(ctx context.Context, limit int) ([]servers.Thread, error) {
 
 func (c *conn) listed(t threads.Thread) servers.Thread {
 	status := handoff.SessionIdle
-	if t.Running(c.server.cfg.Now()) != "" {
+	if c.server.active(t) != "" {
 		status = handoff.SessionRunning
 	}
 	if r := c.server.running(t.ID); r != nil && r.hub.hasQuestions() {

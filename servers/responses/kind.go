@@ -30,7 +30,6 @@ const instructions = "You are an agent that works in one directory, its workspac
 // Agents are all agents of one configuration. They keep their threads in one store.
 type Agents struct {
 	store  threads.Store   // Set once
-	shared bool            // Set once, before the first agent: other instances run agents of these names over the same store
 	hidden func() []string // Set once: the files and directories that are empty for commands; nil: none
 
 	mu         sync.Mutex
@@ -44,10 +43,6 @@ type Agents struct {
 func NewAgents(store threads.Store, hidden func() []string) *Agents {
 	return &Agents{store: store, hidden: hidden}
 }
-
-// Share notes that other instances of the service run these agents over the same store. It is called before the first
-// agent is added.
-func (a *Agents) Share() { a.shared = true }
 
 // Kind returns the kind of these agents. On a nil Agents its Dial must not be used.
 func (a *Agents) Kind() servers.Kind {
@@ -161,7 +156,6 @@ func (a *Agents) open(s *Settings) (*workspace.Workspace, error) {
 
 // Add adds an agent, which [Agents.Run] runs.
 func (a *Agents) Add(c Config) *Server {
-	c.Shared = c.Shared || a.shared
 	server := newServer(c)
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -87,38 +87,16 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestAskedAtTheStart: a caller that connects before the agent has ended the turns of the earlier process waits for
-// that, and is not told that the agent does not answer.
-func TestAskedAtTheStart(t *testing.T) {
+// TestNotRun: nobody connects to an agent that does not run.
+func TestNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(Config{Name: "helper", Threads: slowList{threads.NewMemory()}, Workspace: stub{}, Log: zaptest.NewLogger(t)})
-		ctx, cancel := context.WithCancel(t.Context())
-		var work sync.WaitGroup
-		defer work.Wait()
-		defer cancel()
-		work.Go(func() { _ = s.Run(ctx) })
-		_, err := s.Dial(ctx)
-		s.mu.Lock()
-		runs := s.base != nil
-		s.mu.Unlock()
-		if err != nil || !runs {
-			t.Errorf("connected to what runs turns (%t): %v", runs, err)
-		}
-		unborn := newServer(Config{Name: "unborn", Threads: threads.NewMemory(), Workspace: stub{}, Log: zaptest.NewLogger(t)})
-		within, done := context.WithTimeout(ctx, time.Second)
+		s := newServer(Config{Name: "unborn", Threads: threads.NewMemory(), Workspace: stub{}, Log: zaptest.NewLogger(t)})
+		within, done := context.WithTimeout(t.Context(), time.Second)
 		defer done()
-		if _, err := unborn.Dial(within); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
+		if _, err := s.Dial(within); err == nil || handoff.AsError(err).Code != handoff.CodeUnreachable {
 			t.Errorf("what never runs: %v", err)
 		}
 	})
-}
-
-// A slowList lists threads slowly.
-type slowList struct{ threads.Store }
-
-func (s slowList) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
-	time.Sleep(time.Second)
-	return s.Store.List(ctx, owner, limit)
 }
 
 // TestAgents: a configured agent answers with its model, key and directory, in all its threads, and ends with the

@@ -143,17 +143,17 @@ func TestUnsureStart(t *testing.T) {
 	}
 }
 
-// TestUnsureStartTooLate: a start that was written and counts as lost by now is not gone on with.
+// TestUnsureStartTooLate: a start that was written and counts as lost, since another one took its place, is not gone on
+// with.
 func TestUnsureStartTooLate(t *testing.T) {
 	store := &lossyStore{Store: threads.NewMemory()}
 	k := newTalk(t, newRig(t, newFake(t, looksOnce("")), func(cfg *Config) { cfg.Threads = store }))
 	store.lose(forGood, claims)
 	_, err := k.Agent.Start(t.Context(), handoff.Turn{ID: "a", Input: handoff.TextInput("go")})
 	k.code("the start", err, handoff.CodeUnknownStart)
-	k.rig.mu.Lock()
-	k.rig.now = k.rig.now.Add(2 * threads.Lease)
-	k.rig.mu.Unlock()
+	unsure := k.rig.server.unsureStart(turnID(k.Target.Thread, "a"))
 	k.say(handoff.Text("something else"))
+	must(t, k.rig.server.start(t.Context(), unsure, func(*run) { t.Error("it is begun") }))
 	id, err := k.Agent.(handoff.Reconciler).Reconcile(t.Context(), "", "a")
 	must(t, err)
 	if _, end := k.end(id); end.Status != handoff.TurnInterrupted || len(k.rig.fake.Requests()) != 1 {

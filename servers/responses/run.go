@@ -25,8 +25,7 @@ const (
 	stepTries = 3
 	// awayFor is how long a running turn waits for the store.
 	awayFor = 10 * time.Minute
-	// maxUnsure bounds the starts that wait to be reconciled. Turns of further ones count as lost once their lease
-	// expires.
+	// maxUnsure bounds the starts that wait to be reconciled. Turns of further ones count as lost.
 	maxUnsure = 1024
 )
 
@@ -37,7 +36,6 @@ var stepPauses = handoff.Backoff{First: 100 * time.Millisecond, Longest: time.Se
 var (
 	errInterrupted = errors.New("interrupted")
 	errShutdown    = errors.New("the service was shut down")
-	errFenced      = errors.New("somebody else goes on in this thread")
 )
 
 // A run is a running turn.
@@ -46,11 +44,10 @@ type run struct {
 	server    *Server
 	thread    string
 	id        handoff.TurnID
-	turn      handoff.Turn  // what it was started with
-	key       string        // of its claim
-	starting  chan struct{} // capacity 1: a lock that is held while the turn is claimed
-	fence     int64         // 0 until it is claimed
-	threading bool          // whether its requests may name responses
+	turn      handoff.Turn // what it was started with
+	key       string       // of its claim; guarded by the server's starting
+	fence     int64        // 0 until it is claimed; likewise
+	threading bool         // whether its requests may name responses
 	hub       *hub
 	inbox     inbox
 	stop      context.CancelCauseFunc
@@ -70,41 +67,15 @@ type run struct {
 
 // main runs the turn and stores its end.
 func (r *run) main(ctx context.Context) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	beat := make(chan struct{})
-	go func() {
-		defer close(beat)
-		r.beat(ctx, cancel)
-	}()
 	end := r.loop(ctx)
-	cancel(nil)
-	<-beat
 	r.end(context.WithoutCancel(ctx), end)
 	close(r.done)
-}
-
-// beat renews the lease until ctx ends. If another process has taken over the thread, it cancels the turn.
-func (r *run) beat(ctx context.Context, cancel context.CancelCauseFunc) {
-	ticker := time.NewTicker(threads.Lease / 3)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			_, err := r.server.advance(ctx, r.emptyStep())
-			if err != nil && handoff.AsError(err).Code == handoff.CodeTakenOver {
-				cancel(errFenced)
-			}
-		}
-	}
 }
 
 // emptyStep returns a write of the turn without items. Any goroutine may make one.
 func (r *run) emptyStep() threads.Append {
 	return threads.Append{Owner: r.server.cfg.Name, Thread: r.thread, Turn: string(r.id), Fence: r.fence,
-		At: r.server.cfg.Now()}
+		At: time.Now()}
 }
 
 // step returns a write of items by the loop.
@@ -177,7 +148,7 @@ func (r *run) ask(ctx context.Context) (answer, error) {
 		m, up := r.server.cfg.Model, r.server.upstream
 		steers := r.inbox.waiting()
 		p := planned(slices.Concat(r.items, steered(steers)), r.anchor,
-			continuation{ByID: m.byID(r.threading) && !r.resendAll, Upstream: up.key, Now: r.server.cfg.Now()})
+			continuation{ByID: m.byID(r.threading) && !r.resendAll, Upstream: up.key, Now: time.Now()})
 		params := m.request(requestOptions{
 			Plan: p, Threading: r.threading, Thread: r.thread,
 			Tools: r.server.tools, Allowed: r.server.cfg.Workspace.Allowed(), Final: r.final(),
@@ -224,7 +195,7 @@ func (r *run) keepAnswer(ctx context.Context, a answer, stored bool) error {
 	var anchor *threads.Anchor
 	if stored && a.ID != "" {
 		anchor = &threads.Anchor{Response: a.ID, Upstream: r.server.upstream.key, Items: len(r.items) + len(items),
-			At: r.server.cfg.Now()}
+			At: time.Now()}
 	}
 	if a.Usage != (handoff.Usage{}) {
 		r.hub.report(func(u *turns.Reducer) []handoff.Update { return u.Used(a.Usage) })
@@ -282,8 +253,8 @@ func (r *run) failure(ctx context.Context, err error) threads.End {
 	return end
 }
 
-// end stores the end and publishes it. An end that cannot be stored is published all the same; the store finds the
-// turn lost once its lease has expired.
+// end stores the end and publishes it. An end that cannot be stored is published all the same; in the store, the turn
+// was lost.
 func (r *run) end(ctx context.Context, end threads.End) {
 	undelivered := r.inbox.undelivered()
 	end.Append = r.step(nil)

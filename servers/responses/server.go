@@ -30,11 +30,9 @@ type Config struct {
 	Model      Model
 	Iterations int // how many answers of one turn may call tools; 0 is 40
 	Threads    threads.Store
-	Shared     bool // other instances of the service run this agent over the same store
 	Workspace  tools
 	Dir        string // the directory of the workspace, as threads show it
 	Note       string // what the agent may do there, in a sentence
-	Now        func() time.Time
 	Log        *zap.Logger
 }
 
@@ -47,6 +45,7 @@ type Server struct {
 	asides    asides        // cfg.Threads
 	threading bool          // whether requests may name responses
 	ready     chan struct{} // closed once turns may begin
+	starting  chan struct{} // capacity 1: a lock that is held while a turn is claimed
 	count     counts
 
 	mu      sync.Mutex
@@ -68,15 +67,12 @@ type counts struct {
 // newServer returns a server. Its turns begin once [Server.Run] runs.
 func newServer(cfg Config) *Server {
 	cfg.Iterations = cmp.Or(cfg.Iterations, defaultIterations)
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
 	store := asides{cfg.Threads, threads.NewMemory(), cfg.Name}
 	cfg.Threads = store
 	s := &Server{
 		cfg: cfg, asides: store, upstream: newUpstream(cfg.URL, cfg.Token, cfg.Client),
 		threading: !threadingDisabled(), ready: make(chan struct{}), runs: map[string]*run{},
-		starts: map[handoff.TurnID]*run{},
+		starting: make(chan struct{}, 1), starts: map[handoff.TurnID]*run{},
 	}
 	for _, t := range cfg.Workspace.Tools() {
 		s.tools = append(s.tools, tool{true, t.Parameters, t.Name, t.Description, "function"})
@@ -87,9 +83,6 @@ func newServer(cfg Config) *Server {
 // Run lets turns run until ctx ends. Then it interrupts them, and returns when all have ended and their ends are
 // stored. It is called once.
 func (s *Server) Run(ctx context.Context) error {
-	if !s.cfg.Shared { // otherwise they may be turns of other instances; lost ones end with their leases
-		s.endFormer(ctx)
-	}
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	s.mu.Lock()
@@ -103,25 +96,6 @@ func (s *Server) Run(ctx context.Context) error {
 	cancel(errShutdown)
 	work.Wait()
 	return nil
-}
-
-// endFormer ends the turns that an earlier process left running, so that nobody has to wait for their leases to
-// expire. One process at a time uses the store, and none of its own turns has begun yet.
-func (s *Server) endFormer(ctx context.Context) {
-	list, err := s.cfg.Threads.List(ctx, s.cfg.Name, maxList)
-	if err != nil {
-		s.cfg.Log.Warn("what a former life left could not be looked for", zap.Error(err))
-	}
-	for _, t := range list {
-		if t.Active == "" {
-			continue
-		}
-		_, err := s.advance(ctx, threads.End{
-			Append: threads.Append{Owner: t.Owner, Thread: t.ID, Turn: t.Active, Fence: t.Fence, At: s.cfg.Now(), From: t.Items},
-			Status: threads.Interrupted, Detail: "whoever ran it was lost",
-		})
-		s.cfg.Log.Info("a turn of a former life was ended", zap.String("thread", t.ID), zap.Error(err))
-	}
 }
 
 // Dial connects to the agent once its turns may begin. It sends nothing: a turn will show whether the model answers.
@@ -181,33 +155,30 @@ func (s *Server) begin(
 	ctx context.Context, thread string, turn handoff.Turn, started func(*run),
 ) (handoff.TurnID, error) {
 	id := turnID(thread, turn.ID)
-	s.mu.Lock()
-	r := s.starts[id]
-	if r == nil {
-		r = &run{
-			server: s, thread: thread, id: id, turn: turn, key: newID("claim"),
-			threading: s.threading && !optedOut(turn) && !isAside(thread),
-			hub:       newHub(id), inbox: newInbox(), starting: make(chan struct{}, 1), done: make(chan struct{}),
-		}
-		s.starts[id] = r
-	}
-	s.mu.Unlock()
-	return id, s.start(ctx, r, started)
+	return id, s.start(ctx, &run{
+		server: s, thread: thread, id: id, turn: turn, key: newID("claim"),
+		threading: s.threading && !optedOut(turn) && !isAside(thread),
+		hub:       newHub(id), inbox: newInbox(), done: make(chan struct{}),
+	}, started)
 }
 
 // start claims the thread for a turn, and lets the turn run. After [handoff.CodeUnknownStart] it may be tried again,
 // and the turn runs once.
 func (s *Server) start(ctx context.Context, r *run, started func(*run)) error {
 	select {
-	case r.starting <- struct{}{}:
-		defer func() { <-r.starting }()
+	case s.starting <- struct{}{}:
+		defer func() { <-s.starting }()
 	case <-ctx.Done():
 		return handoff.Fault(handoff.CodeUnknownStart, s.cfg.Name, "it is being started")
 	}
 	s.mu.Lock()
 	base, work := s.base, s.work
+	if u := s.starts[r.id]; u != nil {
+		r = u
+	}
 	if base != nil {
 		work.Add(1)
+		s.starts[r.id] = r
 	}
 	s.mu.Unlock()
 	var claimed bool
@@ -251,10 +222,18 @@ func (s *Server) claim(ctx context.Context, r *run) (bool, error) {
 	if r.fence > 0 {
 		return false, nil
 	}
-	c, err := s.advance(context.WithoutCancel(ctx), threads.Claim{
-		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Key: r.key, Items: turnItems(r.turn), At: s.cfg.Now(),
+	claim := threads.Claim{
+		Owner: s.cfg.Name, Thread: r.thread, Turn: string(r.id), Key: r.key, Items: turnItems(r.turn), At: time.Now(),
 		Title: handoff.ClipRunes(strings.Join(strings.Fields(handoff.InputText(r.turn.Input)), " "), 80),
-	})
+	}
+	c, err := s.advance(context.WithoutCancel(ctx), claim)
+	if handoff.CodeOf(err) == handoff.CodeBusy { // perhaps with a turn that was lost
+		record, unread := s.cfg.Threads.Read(ctx, s.cfg.Name, r.thread)
+		if unread == nil && s.giveUp(record.Thread) {
+			claim.Lost = record.Thread.Active
+			c, err = s.advance(context.WithoutCancel(ctx), claim)
+		}
+	}
 	// c.Same is no proof: advance may have tried twice. A turn that was claimed long ago may be lost by now.
 	ours := err == nil && c.Turn.Claim == r.key && c.Turn.Status == threads.Running
 	if err != nil && !unsure(err) || err == nil && !ours {
@@ -270,6 +249,33 @@ func (s *Server) claim(ctx context.Context, r *run) (bool, error) {
 	}
 	r.fence, r.items, r.anchor = c.Turn.Fence, record.Items, c.Turn.Anchor
 	return true, nil
+}
+
+// active returns the turn of a thread that runs, or whose start is under way or uncertain; "": there is none. Nobody
+// else runs turns of this agent over its store: one that has not ended there and is not known here was lost.
+func (s *Server) active(t threads.Thread) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := handoff.TurnID(t.Active)
+	if r := s.runs[t.ID]; s.starts[id] != nil || r != nil && r.id == id {
+		return t.Active
+	}
+	return ""
+}
+
+// giveUp reports whether the active turn of a thread does not run, so that the one that starts may take its place. If
+// its start is uncertain, it counts as lost from now on: a claim with its key may be there, and is not ours any more.
+// The caller holds starting.
+func (s *Server) giveUp(t threads.Thread) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := handoff.TurnID(t.Active)
+	if u := s.starts[id]; u != nil {
+		u.key = newID("claim")
+		delete(s.starts, id)
+	}
+	r := s.runs[t.ID]
+	return r == nil || r.id != id
 }
 
 // unsureStart returns a turn that was perhaps claimed, nil for none.

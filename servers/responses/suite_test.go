@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/zap/zaptest"
 
@@ -31,15 +30,13 @@ type rig struct {
 	cfg   Config
 	mu    sync.Mutex
 	conns []servers.Conn // Guarded by mu
-	now   time.Time      // Guarded by mu; the time is what it was then and what has passed since
-	begun time.Time
 
 	server *Server
 	stop   func()
 }
 
 func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
-	r := &rig{t: t, fake: f, now: time.Now(), begun: time.Now()}
+	r := &rig{t: t, fake: f}
 	dir, as := forCommands(t)
 	settings := workspace.Config{Dir: dir, Trusted: true, Env: []string{"PATH=/usr/bin:/bin"}}
 	if as != "" {
@@ -51,7 +48,7 @@ func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
 	r.cfg = Config{
 		Name: "helper", URL: f.server.URL + "/v1", Model: Model{Name: "m", Instructions: "be brief",
 			Continuation: ResponseIDs},
-		Threads: threads.NewMemory(), Workspace: w, Dir: dir, Log: zaptest.NewLogger(t), Now: r.clock,
+		Threads: threads.NewMemory(), Workspace: w, Dir: dir, Log: zaptest.NewLogger(t),
 	}
 	if change != nil {
 		change(&r.cfg)
@@ -59,12 +56,6 @@ func newRig(t *testing.T, f *fake, change func(*Config)) *rig {
 	r.run()
 	t.Cleanup(func() { r.stop() })
 	return r
-}
-
-func (r *rig) clock() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.now.Add(time.Since(r.begun))
 }
 
 // run runs the server until stop.
@@ -99,15 +90,7 @@ func (r *rig) drop() {
 // A mortalStore can be cut off from a process that is killed.
 type mortalStore struct {
 	threads.Store
-	gone  atomic.Bool
-	blind atomic.Bool // it lists nothing
-}
-
-func (m *mortalStore) List(ctx context.Context, owner string, limit int) ([]threads.Thread, error) {
-	if m.blind.Load() {
-		return nil, errors.New("the store is away")
-	}
-	return m.Store.List(ctx, owner, limit)
+	gone atomic.Bool
 }
 
 func (m *mortalStore) Advance(ctx context.Context, s threads.Step) (threads.Result, error) {
@@ -118,19 +101,13 @@ func (m *mortalStore) Advance(ctx context.Context, s threads.Step) (threads.Resu
 }
 
 // kill ends the server as a crash does, and runs a new one.
-func (r *rig) kill() { r.killed(false) }
-
-// killed is kill. With blind, the new process cannot list the running turns.
-func (r *rig) killed(blind bool) {
+func (r *rig) kill() {
 	store := r.cfg.Threads.(*mortalStore)
 	store.gone.Store(true)
 	r.drop()
 	r.stop()
-	next := &mortalStore{Store: store.Store}
-	next.blind.Store(blind)
-	r.cfg.Threads = next
+	r.cfg.Threads = &mortalStore{Store: store.Store}
 	r.run()
-	next.blind.Store(false)
 }
 
 // agentOf is the script of the agent of the conformance suite.

@@ -121,23 +121,17 @@ func TestUnwrittenSteersComeBack(t *testing.T) {
 	}
 }
 
-// TestKilledSteersComeBack: accepted words survive a kill. The turn does not go on, so they are returned: by the next
-// process, or once the lease has expired.
+// TestKilledSteersComeBack: accepted words survive a kill. The turn does not go on, so they are returned by the next
+// process.
 func TestKilledSteersComeBack(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, open func(*testing.T) threads.Store) {
-		for _, blind := range []bool{false, true} {
-			t.Run(fmt.Sprint("blind ", blind), func(t *testing.T) { killedSteersComeBack(t, open(t), blind) })
-		}
+		killedSteersComeBack(t, open(t))
 	})
 }
 
-func killedSteersComeBack(t *testing.T, store threads.Store, blind bool) {
+func killedSteersComeBack(t *testing.T, store threads.Store) {
 	l := newLookout(t, store)
-	if l.rig.killed(blind); blind {
-		l.rig.mu.Lock()
-		l.rig.now = l.rig.now.Add(2 * threads.Lease)
-		l.rig.mu.Unlock()
-	}
+	l.rig.kill()
 	link, err := l.rig.dial(t.Context())
 	must(t, err)
 	l.Attached, err = link.Conn.Attach(t.Context(), l.Target.Thread)

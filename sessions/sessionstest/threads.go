@@ -19,7 +19,7 @@ func TestThreads(t *testing.T, open func(t *testing.T) threads.Store) {
 		"a thread goes on":                                            (*threadSuite).goesOn,
 		"a copy reads what was before it":                             (*threadSuite).copies,
 		"of many claims one goes on":                                  (*threadSuite).race,
-		"a turn whose lease has passed is lost":                       (*threadSuite).lost,
+		"a turn that is known to be lost ends with the next claim":    (*threadSuite).lost,
 		"what a turn took besides waits for its model, or is unheard": (*threadSuite).steers,
 		"a step made twice is made once":                              (*threadSuite).twice,
 		"another owner sees nothing":                                  (*threadSuite).foreign,
@@ -211,14 +211,15 @@ func (s *threadSuite) lost() {
 	s.create("t")
 	old := s.advance(s.claim("t", "a"))
 	s.refused(s.claim("t", "b"), handoff.CodeBusy)
-	s.now = s.now.Add(threads.Lease - time.Millisecond)
+	s.now = s.now.Add(24 * time.Hour)
 	write := s.end(old).Append
 	write.Anchor = nil
 	old = s.advance(write)
-	s.now = s.now.Add(threads.Lease - time.Millisecond)
-	s.refused(s.claim("t", "b"), handoff.CodeBusy)
-	s.now = s.now.Add(time.Millisecond)
-	s.advance(s.end(s.advance(s.claim("t", "b"))))
+	claim := s.claim("t", "b")
+	claim.Lost = "another"
+	s.refused(claim, handoff.CodeBusy)
+	claim.Lost = "a"
+	s.advance(s.end(s.advance(claim)))
 	s.refused(s.end(old), handoff.CodeTakenOver)
 	s.holds("t", "a", "b")
 	if r := s.read("t"); r.Turns[0].Status != threads.Interrupted || r.Turns[1].Previous != "a" {
@@ -381,8 +382,7 @@ func (s *threadSuite) steers() {
 	last := steer(1)
 	last.Turn, last.Fence = "b", r.Turn.Fence
 	s.advance(last)
-	s.now = s.now.Add(threads.Lease)
-	s.fork("t", "", "u")
+	s.advance(threads.Fork{Owner: threadOwner, Thread: "t", Lost: "b", Copy: "u", At: s.now})
 	s.waits("t", nil, "steer 1") // the turn was lost
 	s.waits("u", nil, "steer 1")
 }
