@@ -161,6 +161,7 @@ func (a *agent) Steer(ctx context.Context, turn handoff.TurnID, input []handoff.
 // server has acknowledged a turn, it says that none runs (40 of 40 tries). Then Interrupt waits for the first message
 // of the turn, and tries again.
 func (a *agent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
+	turn = a.thread.work(turn)
 	halted, err := a.pause(ctx, turn)
 	if err != nil { // it has to do that the turn is interrupted
 		a.conn.log.Warn("goal not paused", zap.Error(err))
@@ -194,15 +195,19 @@ func (a *agent) Interrupt(ctx context.Context, turn handoff.TurnID) error {
 	return a.control(ctx, turn, send)
 }
 
-// await waits until done is closed, but at most for d, and reports whether done was closed. An error says that ctx, the
-// attachment or the connection has ended.
-func (a *agent) await(ctx context.Context, done <-chan struct{}, d time.Duration) (closed bool, err error) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// await waits until done is closed or has a token, but at most for d, unless that is 0, and reports whether done did.
+// An error says that ctx, the attachment or the connection has ended.
+func (a *agent) await(ctx context.Context, done <-chan struct{}, d time.Duration) (did bool, err error) {
+	var timeout <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		timeout = timer.C
+	}
 	select {
 	case <-done:
 		return true, nil
-	case <-timer.C:
+	case <-timeout:
 		return false, nil
 	case <-ctx.Done():
 		return false, context.Cause(ctx)

@@ -83,7 +83,7 @@ func (a *agent) replyAsync(ctx context.Context, q *openQuestion, answers [][]str
 		for i, asked := range q.Wire.params.Questions {
 			lines = append(lines, asked.Question+" "+strings.Join(answers[i], ", "))
 		}
-		err = a.Steer(ctx, q.Turn, handoff.TextInput(strings.Join(lines, "\n")))
+		err = a.Steer(ctx, a.thread.turnOf(q), handoff.TextInput(strings.Join(lines, "\n")))
 	}
 	switch code := handoff.CodeOf(err); {
 	case err == nil, code == handoff.CodeNotPending: // answered, or too late

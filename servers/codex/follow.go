@@ -142,41 +142,35 @@ func (f *follower) catchUp(ctx context.Context) error {
 
 // wait returns when there may be updates, or with the error that ends following.
 func (f *follower) wait(ctx context.Context) error {
-	t, k, name := f.agent.thread, f.turn, f.agent.name()
+	t, k := f.agent.thread, f.turn
 	patience := t.patience(k)
 	if patience > 0 && f.pause > 0 {
 		patience = f.pause
 	}
-	var timeout <-chan time.Time
-	if patience > 0 {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		timeout = timer.C
-	}
-	var cause error
-	select {
-	case <-k.updates.Awake():
-	case <-timeout:
+	heard, err := f.agent.await(ctx, k.updates.Awake(), patience)
+	if err == nil && !heard {
 		return f.readEnd(ctx)
-	case <-ctx.Done():
-		return handoff.AsError(context.Cause(ctx))
-	case <-f.agent.closed:
-		return name.fault(errDetached, handoff.CodeAgentGone, handoff.CodeAgentGone)
-	case <-f.agent.conn.peer.Done():
-		cause = f.agent.conn.peer.Lost()
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	waits, lost := k.updates.Len() > 0, k.updates.Lost()
+	t.mu.Unlock()
 	switch {
-	case k.updates.Len() > 0: // updates from before the loss come first
+	case waits: // updates from before the loss come first
 		return nil
-	case k.updates.Lost():
-		cause = errBurst
-	}
-	if cause == nil {
+	case lost:
+		err = errBurst
+	case err == nil:
 		return nil
 	}
-	return name.fault(cause, handoff.CodeAgentGone, handoff.CodeAgentGone)
+	return f.ends(ctx, err)
+}
+
+// ends returns the error that ends following, for the end of ctx, of the attachment or of the connection.
+func (f *follower) ends(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return handoff.AsError(context.Cause(ctx))
+	}
+	return f.agent.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
 }
 
 // readEnd reads the end of a turn from the thread. It returns an error if the turn is gone.

@@ -31,8 +31,10 @@ var goalEnds = map[string]handoff.Goal{
 	"usageLimited": handoff.GoalLimited, "budgetLimited": handoff.GoalLimited,
 }
 
-// goalGrace is how long after the end of a turn the next one for its goal may begin, and show who began it.
-const goalGrace = 10 * time.Second
+const (
+	goalGrace = 10 * time.Second // after the end of a turn, until the next one for its goal begins: 0.1 s
+	openGrace = time.Second      // after that, until a message of a user shows, if one began it: 65 ms
+)
 
 // wireGoal: thread/goal/updated.
 type wireGoal struct {
@@ -164,45 +166,49 @@ func (f *follower) goOn(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	defer t.closeGap()
-	timer := time.NewTimer(goalGrace)
-	defer timer.Stop()
-	for {
-		f.readOpening(ctx)
-		done, moved := f.adopt()
+	for silent := false; ; {
+		silent = f.readOpening(ctx) && silent
+		done, grace, moved := f.adopt(silent)
 		if done {
 			return f.turn.followed, nil
 		}
-		select {
-		case <-moved:
-		case <-timer.C:
+		heard, err := f.agent.await(ctx, moved, grace)
+		switch {
+		case err != nil:
+			return false, f.ends(ctx, err)
+		case !heard && grace == goalGrace:
 			return false, nil
-		case <-ctx.Done():
-			return false, handoff.AsError(context.Cause(ctx))
-		case <-f.agent.closed:
-			return false, f.agent.name().fault(errDetached, handoff.CodeAgentGone, handoff.CodeAgentGone)
-		case <-f.agent.conn.peer.Done():
-			return false, f.agent.name().fault(f.agent.conn.peer.Lost(), handoff.CodeAgentGone, handoff.CodeAgentGone)
 		}
+		silent = !heard
 	}
 }
 
-// adopt looks for the turn that goes on after the follower's, and makes it the follower's. done: it is there, or will
-// not come; then the follower's turn is followed, or not. moved is closed when it may have changed.
-func (f *follower) adopt() (done bool, moved <-chan struct{}) {
+// adopt looks for the turn that goes on after the follower's, and makes it the follower's. silent says that it showed
+// nothing for openGrace: then no user began it. done: it is there, or will not come; then the follower's turn is
+// followed, or not. Else moved is closed when it may have changed, for which to wait for grace.
+func (f *follower) adopt(silent bool) (done bool, grace time.Duration, moved <-chan struct{}) {
 	t := f.agent.thread
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next := t.findLocked(cmp.Or(f.after, t.newest))
+	id := cmp.Or(f.after, t.newest)
+	runs := id != f.turn.id && t.running == id
+	next := t.findLocked(id)
+	if next == nil && runs { // it began unheard
+		next = t.turnLocked(id)
+	}
+	begun := next != nil && next != f.turn
+	if grace = goalGrace; runs {
+		grace = openGrace
+	}
 	switch {
-	case next == nil || next == f.turn || !next.opened && !next.reducer.Ended():
-		if (next == nil || next == f.turn) && t.goal.Status != goalActive { // it was reached, blocked or paused
-			f.turn.followed = false
-			return true, nil
-		}
-		return false, t.awaitMoveLocked()
+	case !begun && t.goal.Status != goalActive: // it was reached, blocked or paused
+		f.turn.followed = false
+		return true, 0, nil
+	case !begun, !next.opened && !next.reducer.Ended() && !(silent && runs):
+		return false, grace, t.awaitMoveLocked()
 	case next.byUser || next.startID != "" || next.followed: // somebody else goes on here
 		f.turn.followed = false
-		return true, nil
+		return true, 0, nil
 	}
 	f.turn.updates.Clear()
 	f.turn.followed = false
@@ -213,7 +219,7 @@ func (f *follower) adopt() (done bool, moved <-chan struct{}) {
 	t.goes[f.first] = next.id
 	t.moveQuestionsLocked(f.turn.id, next)
 	f.turn, f.after = next, ""
-	return true, nil
+	return true, 0, nil
 }
 
 // moveQuestionsLocked gives the questions of a turn, which are those of its subagents, to the one that goes on.
@@ -232,8 +238,8 @@ func (t *thread) moveQuestions(from, to handoff.TurnID) {
 	}
 }
 
-// readOpening reads who began the next turn, if its beginning was not heard.
-func (f *follower) readOpening(ctx context.Context) {
+// readOpening reads who began the next turn, if its beginning was not heard. It returns false if that failed.
+func (f *follower) readOpening(ctx context.Context) bool {
 	t := f.agent.thread
 	t.mu.Lock()
 	id := cmp.Or(f.after, t.newest)
@@ -241,24 +247,26 @@ func (f *follower) readOpening(ctx context.Context) {
 	heard := id == f.turn.id || k != nil && (k.complete || k.opened)
 	t.mu.Unlock()
 	if heard {
-		return
+		return true
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, catchUpTimeout, errTimeout)
 	defer cancel()
 	items, err := f.agent.conn.client.itemsList(ctx, t.id, string(id))
 	if err != nil || len(items) == 0 {
-		return
+		return err == nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k = t.turnLocked(id)
 	k.opened, k.byUser, k.resting = true, items[0].fromUser(), t.running != id
+	return true
 }
 
 // now returns the turn that runs for one that was started: the same, or the one that goes on with its goal. Between two
 // of them it waits for the next.
 func (a *agent) now(ctx context.Context, turn handoff.TurnID) handoff.TurnID {
 	t := a.thread
+	turn = t.work(turn) // a question may be of a later turn
 	for {
 		t.mu.Lock()
 		next, between, moved := cmp.Or(t.goes[turn], turn), t.between, t.awaitMoveLocked()

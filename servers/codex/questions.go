@@ -378,6 +378,13 @@ func (t *thread) unclaimQuestion(q *openQuestion) {
 	t.questions.GiveBack(q)
 }
 
+// turnOf returns the turn of a question, or the one that goes on with its goal.
+func (t *thread) turnOf(q *openQuestion) handoff.TurnID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return q.Turn
+}
+
 // Decide answers a question of a turn of ours. Another client may answer first; [handoff.QuestionClosed] says that the
 // question was answered. DecisionStop ends the turn, by an interrupt if the question has no such answer.
 func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Decision) error {
@@ -414,7 +421,7 @@ func (a *agent) Decide(ctx context.Context, id handoff.QuestionID, d handoff.Dec
 
 // stopFor stops the turn of a question.
 func (a *agent) stopFor(ctx context.Context, q *openQuestion) error {
-	err := a.Interrupt(ctx, q.Turn)
+	err := a.Interrupt(ctx, a.thread.turnOf(q))
 	if err != nil && handoff.AsError(err).Code == handoff.CodeNotPending {
 		return nil // the turn has ended by itself
 	}
