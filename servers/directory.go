@@ -16,19 +16,19 @@ import (
 func (f *Fleet) findThread(
 	ctx context.Context, g handoff.Grant, k *connector, at place, said string,
 ) (string, *handoff.Error) {
-	if t, ok := byID(said, f.visible(ctx, g, at.server, f.lists.cached(at.server).threads)); ok {
+	if t, ok := byID(said, f.visible(ctx, g, k, f.lists.cached(at.server).threads)); ok {
 		return t.ID, k.checkWithin(at.project, t.Dir, sayable(spokenTitle(t)))
 	}
 	list, fault := f.lists.list(ctx, k, nameTimeout)
 	if fault != nil {
 		return "", fault
 	}
-	newest := nameSearch{list: f.visible(ctx, g, at.server, list), now: time.Now()}
+	newest := nameSearch{list: f.visible(ctx, g, k, list), now: time.Now()}
 	if found := newest.match(said, sureSearches); len(found) == 0 { // an older thread may match better
 		if list, fault = f.lists.widen(ctx, k, list, nameTimeout); fault != nil {
 			return "", fault
 		}
-		newest.list = f.visible(ctx, g, at.server, list)
+		newest.list = f.visible(ctx, g, k, list)
 	}
 	return k.findWithin(at.project, said, newest)
 }
@@ -111,8 +111,9 @@ func (f *Fleet) askedThere(g handoff.Grant, k *connector) (all []handoff.AskedTh
 		return nil
 	}
 	if b, ok := link.Catalog.(Overhearer); ok {
+		from := f.lists.sources(k.spec.Name)
 		for _, q := range b.ForeignQuestions() {
-			if len(all) < maxAskedThere && !f.hidden(g.Caller, k.spec.Name, q.Thread) {
+			if len(all) < maxAskedThere && !f.hides(g.Caller, k, q.Thread, from) {
 				all = append(all, handoff.AskedThere{
 					Thread: q.Thread, Title: q.Title, Text: handoff.ClipRunes(q.Text, maxAskedRunes),
 				})
@@ -162,7 +163,7 @@ func (f *Fleet) working(ctx context.Context, g handoff.Grant, k *connector) []st
 		}
 	}
 	var titles []string
-	for _, t := range f.visible(ctx, g, k.spec.Name, list) {
+	for _, t := range f.visible(ctx, g, k, list) {
 		if runs(t) {
 			titles = append(titles, t.Title)
 		}
@@ -193,7 +194,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			lists[i], faults[i] = f.lists.listed(ctx, k)
 			byAPI := func(t namedThread) bool { return t.API }
 			if q.Text != "" || q.Skip+cmp.Or(q.Limit, handoff.DefaultSessions) >= listWindow || within.project != "" ||
-				slices.ContainsFunc(f.visible(ctx, g, k.spec.Name, lists[i]), byAPI) {
+				slices.ContainsFunc(f.visible(ctx, g, k, lists[i]), byAPI) {
 				timeout := searchTimeout
 				if faults[i] != nil {
 					timeout = silentTimeout
@@ -214,7 +215,7 @@ func (f *Fleet) Sessions(ctx context.Context, g handoff.Grant, q handoff.Session
 			})
 		}
 		dir := k.spec.Projects[within.project]
-		list := f.visible(ctx, g, k.spec.Name, lists[i])
+		list := f.visible(ctx, g, k, lists[i])
 		visible[k.spec.Name] = list
 		all = append(all, slices.DeleteFunc(slices.Clone(list), func(t namedThread) bool { return !inside(t.Dir, dir) })...)
 	}
@@ -310,6 +311,10 @@ func (f *Fleet) Read(ctx context.Context, g handoff.Grant, t handoff.Target, lim
 	text, err := link.Catalog.Read(ctx, target.Thread, min(limit, handoff.MaxReadWhole))
 	if err != nil {
 		return handoff.Transcript{}, f.lists.name(err, target)
+	}
+	from := map[string]string{strings.ToLower(target.Thread): text.Thread.From}
+	if f.hides(g.Caller, k, target.Thread, from) {
+		return handoff.Transcript{}, handoff.Fault(handoff.CodeUnknownSession, sayable(t.Thread), "") // no list had it
 	}
 	if fault := k.checkWithin(target.Project, text.Thread.Dir, sayable(text.Thread.Title)); fault != nil {
 		return handoff.Transcript{}, fault

@@ -369,7 +369,7 @@ func TestAskedThere(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &fakeServer{changed: make(chan struct{}, 1)}
 		told := 0
-		hidden := func(_ handoff.Caller, _, thread string) bool { return thread == "theirs" }
+		hidden := func(_ handoff.Caller, _ string, threads ...string) bool { return threads[0] == "theirs" }
 		f, err := New(Config{Specs: []Spec{{Name: "a", Dial: s.dial}}, Changed: func() { told++ }, Hidden: hidden})
 		must(t, err)
 		start(t, f)

@@ -19,9 +19,10 @@ type Config struct {
 	// Changed, if it is set, is called after a change of a server's health, and after a change that a server reports
 	// (see [Link.Changed]), from one goroutine and without a lock. One call may stand for several changes.
 	Changed func()
-	// Hidden, if it is set, reports whether a thread is hidden from a caller: it was started for somebody else. It is
+	// Hidden, if it is set, reports whether a thread is hidden from a caller: it was started for somebody else. If its
+	// owner is not known, that of the thread counts of which it is a copy, and so on: they come in this order. It is
 	// called from any goroutine and must not wait.
-	Hidden func(c handoff.Caller, server, thread string) bool
+	Hidden func(c handoff.Caller, server string, threads ...string) bool
 	// ByAPI, if it is set, returns a function that reports whether a program of the caller made a thread. Programs make
 	// many threads, and people rarely mean one of these.
 	ByAPI func(ctx context.Context, c handoff.Caller) func(server, thread string) bool
@@ -34,7 +35,7 @@ type Fleet struct {
 	onChange func()                   // Set once: Config.Changed
 	changes  chan struct{}            // capacity 1: full means that a call is due already
 
-	hidden func(c handoff.Caller, server, thread string) bool                     // Set once: Config.Hidden
+	hidden func(c handoff.Caller, server string, threads ...string) bool          // Set once: Config.Hidden
 	byAPI  func(context.Context, handoff.Caller) func(server, thread string) bool // Set once: Config.ByAPI
 
 	lists lists // safe by itself
@@ -57,7 +58,7 @@ func New(c Config) (*Fleet, error) {
 		}
 	}
 	if f.hidden == nil {
-		f.hidden = func(handoff.Caller, string, string) bool { return false }
+		f.hidden = func(handoff.Caller, string, ...string) bool { return false }
 	}
 	var connectors []*connector
 	for _, s := range c.Specs {
@@ -106,7 +107,7 @@ func (f *Fleet) Resolve(ctx context.Context, g handoff.Grant, t handoff.Target) 
 	k := now.byName[at.server]
 	resolved := handoff.Target{Server: at.server, Project: at.project}
 	thread, done := k.spec.fullThread(t.Thread)
-	if done && f.hidden(g.Caller, at.server, thread) {
+	if done && f.hides(g.Caller, k, thread, f.lists.sources(at.server)) {
 		return handoff.Target{}, handoff.Fault(handoff.CodeUnknownSession, sayable(t.Thread), "")
 	}
 	if known, ok := byID(thread, f.lists.cached(at.server).threads); done && ok { // else Attach checks it

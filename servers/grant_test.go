@@ -2,6 +2,7 @@ package servers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,8 +85,8 @@ func TestHiddenThreads(t *testing.T) {
 		alice, bob := handoff.Grant{Caller: handoff.Caller{Principal: "many",
 			User: "alice"}}, handoff.Grant{Caller: handoff.Caller{Principal: "many", User: "bob"}}
 		f, err := New(Config{Specs: []Spec{{Name: "bigpc", Dial: s.dial, IsThread: isThread}},
-			Hidden: func(c handoff.Caller, server, id string) bool {
-				return server == "bigpc" && id == other && c != alice.Caller
+			Hidden: func(c handoff.Caller, server string, ids ...string) bool {
+				return server == "bigpc" && slices.Contains(ids, other) && c != alice.Caller
 			}})
 		must(t, err)
 		start(t, f)
@@ -113,6 +114,58 @@ func TestHiddenThreads(t *testing.T) {
 		}
 		if working := f.Servers(t.Context(), bob)[0].Working; len(working) != 0 {
 			t.Errorf("bob sees who works on %v", working)
+		}
+	})
+}
+
+// TestHiddenCopies: a copy without a known owner is its source's, by any name of its server: in lists, by its id, to be
+// read and to be renamed.
+func TestHiddenCopies(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const source, lost, again, older = "0199d1f2-0000-7000-8000-0000000000aa", "0199d1f2-0000-7000-8000-0000000000ab",
+			"0199d1f2-0000-7000-8000-0000000000ac", "0199d1f2-0000-7000-8000-0000000000ad"
+		s := &fakeServer{threads: []Thread{
+			{ID: source, Title: "Divorce papers", Updated: time.Now()},
+			{ID: lost, From: source, Title: "Divorce copy", Updated: time.Now()},
+			{ID: again, From: lost, Title: "Divorce again", Updated: time.Now()},
+		}}
+		alice, bob := handoff.Grant{Caller: handoff.Caller{Principal: "alice"}}, handoff.Grant{Caller: handoff.Caller{Principal: "bob"}}
+		f, err := New(Config{
+			Specs: []Spec{{Name: "bigpc", Aliases: []string{"attic"}, Dial: s.dial, IsThread: isThread}},
+			Hidden: func(c handoff.Caller, server string, ids ...string) bool { // it was made under the former name
+				return server == "attic" && slices.Contains(ids, source) && c != alice.Caller
+			}})
+		must(t, err)
+		start(t, f)
+		synctest.Wait()
+		for who, sees := range map[*handoff.Grant]int{&alice: 3, &bob: 0} {
+			if list, _ := f.Sessions(t.Context(), *who, handoff.SessionQuery{}); len(list.Items) != sees {
+				t.Errorf("%s sees %s", who.Caller.Principal, titles(list))
+			}
+		}
+		s.set(func() { // no list has it yet
+			s.threads = append(s.threads, Thread{ID: older, From: source, Title: "An old copy"})
+		})
+		for _, id := range []string{source, lost, strings.ToUpper(again), older} {
+			for _, server := range []string{"bigpc", "attic"} {
+				at := handoff.Target{Server: server, Thread: id}
+				if _, err := f.Read(t.Context(), bob, at, 3); code(err) != handoff.CodeUnknownSession {
+					t.Errorf("bob reads %s on %s: %v", id, server, err)
+				}
+				if id == older {
+					continue
+				}
+				if _, err := f.Resolve(t.Context(), bob, at); code(err) != handoff.CodeUnknownSession {
+					t.Errorf("bob finds %s on %s: %v", id, server, err)
+				}
+				if err := f.RenameSession(t.Context(), bob, at, "mine"); code(err) != handoff.CodeUnknownSession {
+					t.Errorf("bob renames %s on %s: %v", id, server, err)
+				}
+			}
+		}
+		must(t, f.RenameSession(t.Context(), alice, handoff.Target{Server: "attic", Thread: lost}, "mine"))
+		if list, _ := f.Sessions(t.Context(), alice, handoff.SessionQuery{Text: "mine"}); len(list.Items) != 1 {
+			t.Errorf("alice finds %s", titles(list))
 		}
 	})
 }

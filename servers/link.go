@@ -96,6 +96,7 @@ type ForeignQuestion struct {
 // A Thread is one conversation in the list of its server.
 type Thread struct {
 	ID      string
+	From    string // the thread of which it is a copy; "": none
 	Title   string // its name, or else its first words
 	Dir     string
 	Branch  string

@@ -239,6 +239,14 @@ func (s *lists) cached(server string) listing {
 	return s.newest[server]
 }
 
+// sources returns the sources of a server's threads that are copies, as far as its last lists have them.
+func (s *lists) sources(server string) map[string]string {
+	s.mu.Lock()
+	newest, wider := s.newest[server].threads, s.wider[server].threads
+	s.mu.Unlock()
+	return sources(newest, wider)
+}
+
 // forget forgets the threads of a server that was removed. What it still answers is not kept.
 func (s *lists) forget(server string) {
 	s.mu.Lock()

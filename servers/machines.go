@@ -109,7 +109,8 @@ func (f *Fleet) alter(
 	if err != nil {
 		return err
 	}
-	if f.hidden(g.Caller, t.Server, t.Thread) {
+	t.Server = k.spec.Name // it may be an alias
+	if f.hides(g.Caller, k, t.Thread, f.lists.sources(t.Server)) {
 		return handoff.Fault(handoff.CodeUnknownSession, t.Thread, "")
 	}
 	ctx, cancel := context.WithTimeout(ctx, waitConnecting+listTimeout)
@@ -136,11 +137,39 @@ func (f *Fleet) allowedOne(g handoff.Grant, name string) (*connector, error) {
 
 // visible returns the threads of a server without those that are hidden from the caller, and marks those that programs
 // made.
-func (f *Fleet) visible(ctx context.Context, g handoff.Grant, server string, threads []namedThread) []namedThread {
-	seen := slices.DeleteFunc(slices.Clone(threads), func(t namedThread) bool { return f.hidden(g.Caller, server, t.ID) })
+func (f *Fleet) visible(ctx context.Context, g handoff.Grant, k *connector, threads []namedThread) []namedThread {
+	from := sources(threads)
+	seen := slices.DeleteFunc(slices.Clone(threads), func(t namedThread) bool { return f.hides(g.Caller, k, t.ID, from) })
 	byAPI := f.byAPI(ctx, g.Caller)
 	for i := range seen {
-		seen[i].API = byAPI(server, seen[i].ID)
+		seen[i].API = byAPI(k.spec.Name, seen[i].ID)
 	}
 	return seen
+}
+
+// maxCopies is how far back the sources of a copy are followed, whose list is of another machine.
+const maxCopies = 8
+
+// hides reports whether a thread is hidden from a caller. Until the answer that names a copy has come, which may be
+// lost, the copy is its source's: from has the sources of copies. An owner may be known by a former name of the server.
+func (f *Fleet) hides(c handoff.Caller, k *connector, thread string, from map[string]string) bool {
+	var line []string
+	for id := thread; id != "" && len(line) < maxCopies; id = from[strings.ToLower(id)] {
+		line = append(line, id)
+	}
+	names := append([]string{k.spec.Name}, k.spec.Aliases...)
+	return slices.ContainsFunc(names, func(name string) bool { return f.hidden(c, name, line...) })
+}
+
+// sources returns the threads of which others are copies, by the ids of these.
+func sources(lists ...[]namedThread) map[string]string {
+	from := map[string]string{}
+	for _, list := range lists {
+		for _, t := range list {
+			if t.From != "" {
+				from[strings.ToLower(t.ID)] = t.From
+			}
+		}
+	}
+	return from
 }

@@ -46,7 +46,7 @@ func TestRenameSession(t *testing.T) {
 				t.Errorf("named %q: %v", name, err)
 			}
 		}
-		f.hidden = func(handoff.Caller, string, string) bool { return true }
+		f.hidden = func(handoff.Caller, string, ...string) bool { return true }
 		if err := f.RenameSession(t.Context(), nobody, at, "mine"); code(err) != handoff.CodeUnknownSession {
 			t.Errorf("somebody else's: %v", err)
 		}
@@ -173,7 +173,7 @@ func TestArchive(t *testing.T) {
 			handoff.AsError(err).Code != handoff.CodeSessionGone {
 			t.Errorf("twice: %v", err)
 		}
-		f.hidden = func(handoff.Caller, string, string) bool { return true }
+		f.hidden = func(handoff.Caller, string, ...string) bool { return true }
 		if err := f.Archive(t.Context(), nobody, handoff.Target{Server: "bigpc", Thread: idAuth}, false); err == nil ||
 			handoff.AsError(err).Code != handoff.CodeUnknownSession {
 			t.Errorf("somebody else's: %v", err)

@@ -84,13 +84,17 @@ func (o *Owners) add(c handoff.Caller, t handoff.Target) {
 	o.by[key], o.order = c, append(o.order, key)
 }
 
-// Hidden reports whether a caller must not see a thread, because Switchboard made it for somebody else, or may have. It
-// never waits.
-func (o *Owners) Hidden(c handoff.Caller, server, thread string) bool {
+// Hidden reports whether a caller must not see a thread, because Switchboard made it for somebody else, or may have. A
+// copy whose owner is not known is its source's: threads are the thread, its source, and so on. It never waits.
+func (o *Owners) Hidden(c handoff.Caller, server string, threads ...string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	owner, known := o.by[ownedKey(server, thread)]
-	return known && owner != c || !known && o.unread
+	for _, thread := range threads {
+		if owner, known := o.by[ownedKey(server, thread)]; known {
+			return owner != c
+		}
+	}
+	return o.unread
 }
 
 const (

@@ -92,6 +92,13 @@ func TestOwnersAreBounded(t *testing.T) {
 	if !r.cfg.Owners.Hidden(b, "s", "0199D1F2-00AA") { // Codex reads an id in any case
 		t.Error("a thread is seen under its id in capitals")
 	}
+	if hidden := r.cfg.Owners.Hidden; !hidden(b, "s", "a lost copy", last) || hidden(a, "s", "a lost copy", last) {
+		t.Error("a copy without an owner is not its source's")
+	}
+	r.cfg.Owners.add(b, handoff.Target{Server: "s", Thread: "a copy"})
+	if r.cfg.Owners.Hidden(b, "s", "a copy", last) {
+		t.Error("a copy is not its owner's")
+	}
 	if !r.cfg.Owners.Hidden(b, "s", last) || r.cfg.Owners.Hidden(b, "s", "0") ||
 		len(r.cfg.Owners.by) > ledger.MaxOwned || len(r.cfg.Owners.by) != len(r.cfg.Owners.order) {
 		t.Errorf("%d are kept", len(r.cfg.Owners.by))

@@ -118,7 +118,7 @@ func (c catalog) newestItems(ctx context.Context, thread string) (turnsPage, err
 
 // catalogThread translates a thread.
 func catalogThread(w *wireThread) servers.Thread {
-	t := servers.Thread{ID: w.ID, Title: title(w), Dir: w.Cwd, Status: sessionStatus(w.Status)}
+	t := servers.Thread{ID: w.ID, From: w.From, Title: title(w), Dir: w.Cwd, Status: sessionStatus(w.Status)}
 	if w.GitInfo != nil && w.GitInfo.Branch != nil {
 		t.Branch = handoff.ClipRunes(*w.GitInfo.Branch, nameRunes)
 	}

@@ -191,7 +191,8 @@ type turnInterruptParams struct {
 // wireThread is a thread in thread/start, thread/resume, thread/list and thread/read.
 type wireThread struct {
 	ID        string       `json:"id"`
-	Preview   string       `json:"preview"` // the first message of the user
+	From      string       `json:"forkedFromId"` // it is a copy; "": it is none
+	Preview   string       `json:"preview"`      // the first message of the user
 	Name      *string      `json:"name"`
 	Cwd       string       `json:"cwd"`
 	CreatedAt int64        `json:"createdAt"` // seconds

@@ -144,8 +144,8 @@ type finding struct {
 }
 
 // findStart finds the turn of a start with our id. It is pure. turns and entries come newest first. A turn newer than
-// the watermark after without any user's message counts as ours: a crash of the server right after the acknowledgement
-// leaves a turn without its message.
+// the watermark after without any user's message counts as ours if it runs, or was cut: a crash of the server right
+// after the acknowledgement leaves a turn without its message. If it ended otherwise, it was a goal's.
 func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id string) finding {
 	var v finding
 	fresh := newer(turns, after)
@@ -156,7 +156,7 @@ func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id s
 			v.duplicate = v.duplicate || v.certain
 			v.turn, v.certain = handoff.TurnID(w.ID), true
 		case v.certain:
-		case !any:
+		case !any && (doubtful(w) || w.Status == statusInProgress):
 			v.turn = handoff.TurnID(w.ID) // the oldest such turn is the likeliest
 		case w.Status == statusInProgress:
 			v.undecided = true

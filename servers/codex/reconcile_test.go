@@ -21,6 +21,7 @@ func TestJudge(t *testing.T) {
 		return e
 	}
 	turn := func(id, status string) wireTurn { return wireTurn{ID: id, Status: status} }
+	ended := int64(1)
 	const runs, done, cut = statusInProgress, statusCompleted, statusInterrupted
 	for name, c := range map[string]struct {
 		turns   []wireTurn  // newest first
@@ -40,7 +41,10 @@ func TestJudge(t *testing.T) {
 			finding{turn: "a", certain: true}},
 		"ours without a message": {[]wireTurn{turn("a", cut), turn("w", done)}, []itemEntry{entry("w", "old")}, "w",
 			finding{turn: "a"}},
-		"two without a message": {[]wireTurn{turn("b", cut), turn("a", cut), turn("w", done)}, nil, "w", finding{turn: "a"}},
+		"two without a message":  {[]wireTurn{turn("b", cut), turn("a", cut), turn("w", done)}, nil, "w", finding{turn: "a"}},
+		"a goal's, ended":        {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("w", "old")}, "w", finding{}},
+		"a goal's, stopped":      {[]wireTurn{{ID: "a", Status: cut, CompletedAt: &ended}, turn("w", done)}, nil, "w", finding{}},
+		"its message is to come": {[]wireTurn{turn("a", runs), turn("w", done)}, nil, "w", finding{turn: "a"}},
 		"somebody else's, ended": {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w",
 			finding{}},
 		"typed at the desk": {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "")}, "w", finding{}},
