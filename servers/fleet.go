@@ -131,7 +131,9 @@ func (f *Fleet) Attach(ctx context.Context, t handoff.Target) (handoff.Attached,
 	if t.Thread == "" || t.Thread == handoff.NewThread {
 		return handoff.Attached{}, handoff.Fault(handoff.CodeMalformed, "which session is meant", "")
 	}
-	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return c.Attach(ctx, t.Thread) })
+	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) {
+		return k.open(ctx, func(ctx context.Context) (handoff.Attached, error) { return c.Attach(ctx, t.Thread) })
+	})
 	if f.replaced(k, err) {
 		return f.Attach(ctx, t)
 	}
@@ -187,25 +189,65 @@ func (k *connector) overLoss(ctx context.Context, ask func(Conn) (handoff.Attach
 	}
 }
 
+// openTakes bounds how long a thread may take to be opened after nobody waits for it any more.
+const openTakes = 2 * time.Minute
+
+// open has a thread opened by ask. If ctx ends first, ask goes on, and the thread is closed as soon as it is open: left
+// open in the agent, no other program could open it.
+func (k *connector) open(
+	ctx context.Context, ask func(context.Context) (handoff.Attached, error),
+) (handoff.Attached, error) {
+	type result struct {
+		at  handoff.Attached
+		err error
+	}
+	opened := make(chan result)
+	go func(waits <-chan struct{}) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTakes)
+		defer cancel()
+		at, err := ask(ctx)
+		select {
+		case opened <- result{at, err}:
+		case <-waits:
+			if err == nil {
+				detach(k.log, at.Agent)
+			}
+		}
+	}(ctx.Done())
+	select {
+	case r := <-opened:
+		return r.at, r.err
+	case <-ctx.Done():
+		return handoff.Attached{}, k.unreachable(&view{}, "it did not answer in time")
+	}
+}
+
 // Create implements [handoff.Fleet]. The thread begins in the project's directory, or else in the server's. If the
 // connection is lost meanwhile, it tries once more: a thread too many does no harm, since threads that never ran are in
 // no list.
 func (f *Fleet) Create(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
-	return f.create(ctx, t, Conn.Create)
+	return f.create(ctx, t, (*connector).create)
+}
+
+// create makes a thread on a connection.
+func (k *connector) create(ctx context.Context, c Conn, dir string) (handoff.Attached, error) {
+	return k.open(ctx, func(ctx context.Context) (handoff.Attached, error) { return c.Create(ctx, dir) })
 }
 
 // CreateEphemeral implements [handoff.Ephemeral].
 func (f *Fleet) CreateEphemeral(ctx context.Context, t handoff.Target) (handoff.Attached, error) {
-	return f.create(ctx, t, func(c Conn, ctx context.Context, dir string) (handoff.Attached, error) {
-		if e, ok := c.(Ephemeral); ok {
-			return e.CreateEphemeral(ctx, dir)
+	return f.create(ctx, t, func(k *connector, ctx context.Context, c Conn, dir string) (handoff.Attached, error) {
+		e, ok := c.(Ephemeral)
+		if !ok {
+			return k.create(ctx, c, dir)
 		}
-		return c.Create(ctx, dir)
+		return k.open(ctx, func(ctx context.Context) (handoff.Attached, error) { return e.CreateEphemeral(ctx, dir) })
 	})
 }
 
 func (f *Fleet) create(
-	ctx context.Context, t handoff.Target, with func(Conn, context.Context, string) (handoff.Attached, error),
+	ctx context.Context, t handoff.Target,
+	with func(*connector, context.Context, Conn, string) (handoff.Attached, error),
 ) (handoff.Attached, error) {
 	now := f.now.Load()
 	k, fault := now.connector(t.Server)
@@ -221,7 +263,7 @@ func (f *Fleet) create(
 		}
 	}
 	before := k.unfit()
-	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return with(c, ctx, dir) })
+	a, err := k.overLoss(ctx, func(c Conn) (handoff.Attached, error) { return with(k, ctx, c, dir) })
 	if k.unfit() != before {
 		f.change()
 	}
@@ -237,7 +279,7 @@ func (f *Fleet) create(
 
 // Fork implements [handoff.Forker]: it copies the thread of a resolved target, in one try.
 func (f *Fleet) Fork(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
-	return f.fork(ctx, t, func(c Conn) (handoff.Attached, error) {
+	return f.fork(ctx, t, func(ctx context.Context, c Conn) (handoff.Attached, error) {
 		if forker, ok := c.(Forker); ok {
 			return forker.Fork(ctx, t.Thread, last)
 		}
@@ -247,7 +289,7 @@ func (f *Fleet) Fork(ctx context.Context, t handoff.Target, last handoff.TurnID)
 
 // ForkEphemeral implements [handoff.Ephemeral].
 func (f *Fleet) ForkEphemeral(ctx context.Context, t handoff.Target, last handoff.TurnID) (handoff.Attached, error) {
-	return f.fork(ctx, t, func(c Conn) (handoff.Attached, error) {
+	return f.fork(ctx, t, func(ctx context.Context, c Conn) (handoff.Attached, error) {
 		if forker, ok := c.(Ephemeral); ok {
 			return forker.ForkEphemeral(ctx, t.Thread, last)
 		}
@@ -257,7 +299,7 @@ func (f *Fleet) ForkEphemeral(ctx context.Context, t handoff.Target, last handof
 }
 
 func (f *Fleet) fork(
-	ctx context.Context, t handoff.Target, with func(Conn) (handoff.Attached, error),
+	ctx context.Context, t handoff.Target, with func(context.Context, Conn) (handoff.Attached, error),
 ) (handoff.Attached, error) {
 	k, fault := f.now.Load().connector(t.Server)
 	switch {
@@ -279,7 +321,7 @@ func (f *Fleet) fork(
 	default:
 		return handoff.Attached{}, fault
 	}
-	a, err := with(link.Conn)
+	a, err := k.open(ctx, func(ctx context.Context) (handoff.Attached, error) { return with(ctx, link.Conn) })
 	if err != nil {
 		return handoff.Attached{}, f.lists.name(err, t)
 	}

@@ -255,3 +255,74 @@ func TestAttachToAServerThatGoesAway(t *testing.T) {
 		}
 	})
 }
+
+// TestStopWhileOpening: who stops while a session is being opened does not wait for it, and it does not stay open.
+func TestStopWhileOpening(t *testing.T) {
+	for name, open := range map[string]func(f *Fleet, ctx context.Context) error{
+		"attach": func(f *Fleet, ctx context.Context) error {
+			_, err := f.Attach(ctx, handoff.Target{Server: "bigpc", Thread: idAuth})
+			return err
+		},
+		"create": func(f *Fleet, ctx context.Context) error {
+			_, err := f.Create(ctx, handoff.Target{Server: "bigpc"})
+			return err
+		},
+		"fork": func(f *Fleet, ctx context.Context) error {
+			_, err := f.Fork(ctx, handoff.Target{Server: "bigpc", Thread: idAPI}, "")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				slow := &slowLink{}
+				s := &fakeServer{}
+				f := run(t, Spec{Name: "bigpc", Dial: func(ctx context.Context) (*Link, error) {
+					l, err := s.dial(ctx)
+					if err == nil {
+						slow.fakeLink = l.Conn.(*fakeLink)
+						l.Conn = slow
+					}
+					return l, err
+				}})
+				synctest.Wait()
+				ctx, stop := context.WithTimeout(t.Context(), time.Second)
+				defer stop()
+				began := time.Now()
+				if err := open(f, ctx); code(err) != handoff.CodeUnreachable || time.Since(began) != time.Second {
+					t.Errorf("%v after %v", err, time.Since(began))
+				}
+				time.Sleep(time.Minute)
+				if slow.agent.closed != 1 {
+					t.Errorf("closed %d times", slow.agent.closed)
+				}
+			})
+		})
+	}
+}
+
+// A slowLink opens sessions in ten seconds. Who gives up before that leaves the session open.
+type slowLink struct {
+	*fakeLink
+	agent fakeAgent
+}
+
+func (l *slowLink) open(ctx context.Context, _ string) (handoff.Attached, error) {
+	select {
+	case <-time.After(10 * time.Second):
+		return handoff.Attached{Agent: &l.agent, Target: handoff.Target{Thread: idAuth}}, nil
+	case <-ctx.Done():
+		return handoff.Attached{}, handoff.Fault(handoff.CodeUnreachable, "bigpc", "given up")
+	}
+}
+
+func (l *slowLink) Attach(ctx context.Context, id string) (handoff.Attached, error) {
+	return l.open(ctx, id)
+}
+
+func (l *slowLink) Create(ctx context.Context, dir string) (handoff.Attached, error) {
+	return l.open(ctx, dir)
+}
+
+func (l *slowLink) Fork(ctx context.Context, id string, _ handoff.TurnID) (handoff.Attached, error) {
+	return l.open(ctx, id)
+}

@@ -32,25 +32,26 @@ func (f *Fleet) CreateIn(ctx context.Context, t handoff.Target, name string, alw
 	if !always && !k.spec.Worktrees[t.Project] {
 		return f.Create(ctx, t)
 	}
-	return f.create(ctx, t, func(c Conn, ctx context.Context, dir string) (handoff.Attached, error) {
+	made := false // in one of two tries
+	return f.create(ctx, t, func(k *connector, ctx context.Context, c Conn, dir string) (handoff.Attached, error) {
 		git, fault := k.git(c)
 		if fault != nil {
 			return handoff.Attached{}, fault
 		}
-		w, err := trees.Add(ctx, git, dir, name)
+		w, fresh, err := trees.Add(ctx, git, dir, name)
+		made = made || fresh // else a session of an earlier request has it
 		if err != nil {
 			return handoff.Attached{}, err
 		}
-		a, err := c.Create(ctx, w.Directory)
-		if err != nil { // nothing was done in it, so nothing is lost
+		a, err := k.create(ctx, c, w.Directory)
+		if err != nil && made { // nothing was done in it, so nothing is lost
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 			defer cancel()
 			if err := trees.Remove(ctx, git, w); err != nil {
 				f.log.Info("worktree without a session stays", zap.String("server", t.Server), zap.Error(err))
 			}
-			return handoff.Attached{}, err
 		}
-		return a, nil
+		return a, err
 	})
 }
 

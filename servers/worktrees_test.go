@@ -248,3 +248,26 @@ func TestWorktreeWithoutSession(t *testing.T) {
 		t.Errorf("without git: %v", err)
 	}
 }
+
+// TestWorktreeOfARepetition: a repetition that fails leaves the worktree of the session that an earlier one made. One
+// that made the worktree removes it.
+func TestWorktreeOfARepetition(t *testing.T) {
+	dir, s, spec := withGit(t)
+	f := run(t, spec)
+	s.onCreate = func(*fakeLink) error { return nil }
+	in := func(name string) error {
+		_, err := f.CreateIn(t.Context(), handoff.Target{Server: "bigpc", Project: "api", Thread: handoff.NewThread}, name, true)
+		return err
+	}
+	kept, undone := handoff.WorktreeName("fix the login", "1"), handoff.WorktreeName("fix the tests", "2")
+	must(t, in(kept))
+	s.onCreate = func(*fakeLink) error { return handoff.Fault(handoff.CodeRefused, "bigpc", "") }
+	for name, stays := range map[string]bool{kept: true, undone: false} {
+		if err := in(name); code(err) != handoff.CodeRefused {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(dir + handoff.WorktreeDirs + "/" + name); stays != (err == nil) {
+			t.Errorf("%s stays: %v", name, err)
+		}
+	}
+}

@@ -35,8 +35,8 @@ func run(ctx context.Context, git Git, dir string, args ...string) (string, erro
 	case err != nil:
 		return "", err
 	case ran.Lacks != "":
-		return "", cannot(ran.Lacks, "Install git on that machine, correct the directory in its entry, or ask without a "+
-			"worktree; nothing was run.")
+		return "", cannot(ran.Lacks, "Install git on that machine, correct the directory in its entry, or ask without "+
+			"a worktree; nothing was run.")
 	case ran.Runs != "":
 		return "", cannot("the repository's own configuration names a program, as "+ran.Runs,
 			"Take that setting out of the repository there, or ask without a worktree; nothing was run.")
@@ -107,45 +107,46 @@ func find(all []entry, name string) (entry, bool) {
 	return entry{}, false
 }
 
-// Add makes the worktree of a name for the repository that dir is in, or finds it, and returns the directory in it that
-// stands for dir. Its branch begins at what is checked out in dir.
-func Add(ctx context.Context, git Git, dir, name string) (*handoff.Worktree, error) {
+// Add makes the worktree of a name for the repository that dir is in, or finds it (then it was not made), and returns
+// the directory in it that stands for dir. Its branch begins at what is checked out in dir.
+func Add(ctx context.Context, git Git, dir, name string) (w *handoff.Worktree, made bool, err error) {
 	dir = path.Clean(dir)
 	if !plain(dir) {
-		return nil, cannot("there is no directory to make one beside", "Name a project of that machine, or set its cwd.")
+		return nil, false, cannot("there is no directory to make one beside",
+			"Name a project of that machine, or set its cwd.")
 	}
 	ran, err := git(ctx, dir, allowed[0])
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	inside, prefix, _ := strings.Cut(ran.Out, "\n")
 	prefix = strings.TrimSuffix(strings.TrimSuffix(prefix, "\n"), "/")
 	of := strings.TrimSuffix(dir, "/"+prefix)
 	switch {
 	case ran.Lacks != "":
-		return nil, cannot(ran.Lacks, "Install git on that machine, correct the directory in its entry, or ask without a "+
-			"worktree; nothing was run.")
+		return nil, false, cannot(ran.Lacks, "Install git on that machine, correct the directory in its entry, or ask "+
+			"without a worktree; nothing was run.")
 	case ran.Exit != 0 || inside != "true":
-		return nil, cannot(dir+" is no repository of git", "Ask without a worktree, or name a project that is one; "+
-			"nothing was run.")
+		return nil, false, cannot(dir+" is no repository of git", "Ask without a worktree, or name a project that is "+
+			"one; nothing was run.")
 	case prefix != "" && of == dir:
-		return nil, cannot(dir+" leads to a part of a repository by a link", "Name the directory itself in the entry of "+
-			"that machine; nothing was run.")
+		return nil, false, cannot(dir+" leads to a part of a repository by a link", "Name the directory itself in the "+
+			"entry of that machine; nothing was run.")
 	}
-	w := handoff.WorktreeAt(path.Join(of+handoff.WorktreeDirs, name, prefix))
+	w = handoff.WorktreeAt(path.Join(of+handoff.WorktreeDirs, name, prefix))
 	if w == nil || w.Of != of { // dir is in a worktree of ours, say
-		return nil, cannot("no worktree can be made beside "+dir, "Ask without a worktree; nothing was run.")
+		return nil, false, cannot("no worktree can be made beside "+dir, "Ask without a worktree; nothing was run.")
 	}
 	all, err := list(ctx, git, dir)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	same := "/" + path.Base(of) + handoff.WorktreeDirs + "/" + name
-	if e, made := find(all, name); made && !e.gone && strings.HasSuffix(e.root, same) {
-		return w, nil
+	if e, there := find(all, name); there && !e.gone && strings.HasSuffix(e.root, same) {
+		return w, false, nil
 	}
 	_, err = run(ctx, git, dir, "worktree", "add", "-b", w.Branch, w.Root)
-	return w, err
+	return w, err == nil, err
 }
 
 // Gone reports whether a worktree was removed. After an error it is not known.

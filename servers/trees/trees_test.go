@@ -56,7 +56,7 @@ func here() trees.Git { return trees.Here(servers.ChildEnv(os.Environ(), nil)) }
 
 func add(t *testing.T, dir, name string) *handoff.Worktree {
 	t.Helper()
-	w, err := trees.Add(t.Context(), here(), dir, name)
+	w, _, err := trees.Add(t.Context(), here(), dir, name)
 	if err != nil {
 		t.Fatalf("not added: %v", err)
 	}
@@ -82,14 +82,14 @@ func TestAdd(t *testing.T) {
 		!strings.HasSuffix(part.Directory, "/sub") || part.Home() != dir+"/sub" {
 		t.Errorf("of a part: %+v", part)
 	}
-	if _, err := trees.Add(t.Context(), here(), w.Root, name); handoff.CodeOf(err) != handoff.CodeRefused {
+	if _, _, err := trees.Add(t.Context(), here(), w.Root, name); handoff.CodeOf(err) != handoff.CodeRefused {
 		t.Errorf("of a worktree itself: %v", err)
 	}
 	for dir, why := range map[string]string{
 		t.TempDir(): "is no repository of git", dir + "/nothing": "there is no directory", "": "there is no directory",
 		dir + "/.git": "is no repository",
 	} {
-		w, err := trees.Add(t.Context(), here(), dir, name)
+		w, _, err := trees.Add(t.Context(), here(), dir, name)
 		if err == nil {
 			t.Fatalf("%s: made %+v", dir, w)
 		}
@@ -161,7 +161,7 @@ func TestProgramsDoNotRun(t *testing.T) {
 			if row.removes {
 				err = trees.Remove(t.Context(), here(), handoff.WorktreeAt(at))
 			} else {
-				_, err = trees.Add(t.Context(), here(), dir, name)
+				_, _, err = trees.Add(t.Context(), here(), dir, name)
 			}
 			if err == nil || !strings.Contains(handoff.AsError(err).Why, row.refused) || exists(dir+"/ran") {
 				t.Fatalf("answered %v; the program ran: %v", err, exists(dir+"/ran"))
