@@ -1,11 +1,12 @@
 package servers
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,16 +41,42 @@ type LongFrame struct {
 	Cause error  // the error for its request
 }
 
-// answers matches the head of a JSON-RPC response.
-var answers = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*([0-9]+)\s*,\s*"(?:result|error)"`)
-
 // Answers returns the id of the JSON-RPC request that the frame answers; nil: it is no response, or the id is not in
 // the head.
-func (e *LongFrame) Answers() []byte {
-	if found := answers.FindSubmatch(e.Head); found != nil {
-		return found[1]
+func (e *LongFrame) Answers() json.RawMessage {
+	if id, _, then := e.begins(); then == "result" || then == "error" {
+		return id
 	}
 	return nil
+}
+
+// Asks returns the id and the method of the frame, if it is a JSON-RPC request with both in its head; else nil.
+func (e *LongFrame) Asks() (id json.RawMessage, method string) {
+	if id, method, _ = e.begins(); method == "" {
+		return nil, ""
+	}
+	return id, method
+}
+
+// begins reads the members at the beginning of the frame, up to the one then, which may be long.
+func (e *LongFrame) begins() (id json.RawMessage, method, then string) {
+	d := json.NewDecoder(bytes.NewReader(e.Head))
+	_, err := d.Token()
+	for err == nil {
+		key, _ := d.Token()
+		then, _ = key.(string)
+		switch then {
+		case "jsonrpc":
+			_, err = d.Token()
+		case "id":
+			err = d.Decode(&id)
+		case "method":
+			err = d.Decode(&method)
+		default:
+			return id, method, then
+		}
+	}
+	return nil, "", ""
 }
 
 // Error implements error.

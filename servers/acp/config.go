@@ -154,7 +154,7 @@ func connect(ctx context.Context, cfg Config) (*connection, error) {
 		sessions: map[string]*session{}, reads: make(chan struct{}, 1),
 	}
 	c.peer = jsonrpc.NewPeer(jsonrpc.Config{
-		Wire: wire, Log: cfg.Log, Handle: c.handle, Version: "2.0",
+		Wire: wire, Log: cfg.Log, Handle: c.handle, Missed: c.missed, Version: "2.0",
 		InFlight: maxInFlight, Queued: maxQueued, QueuedBytes: maxQueuedBytes,
 	})
 	uncounted := cfg.Counters.Begin(c)

@@ -434,6 +434,13 @@ func (c *connection) handle(m jsonrpc.Message) {
 	}
 }
 
+// missed refuses a request of the agent that was left out, since the agent would wait for the answer for ever.
+func (c *connection) missed(m jsonrpc.Message) {
+	if m.ID != nil {
+		c.handle(m)
+	}
+}
+
 func (c *connection) sessionByID(id string) *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()

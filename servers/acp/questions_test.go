@@ -1,13 +1,18 @@
 package acp
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"switchboard/handoff"
+	"switchboard/servers"
+	"switchboard/servers/jsonrpc"
 )
 
 // TestNoForms: an elicitation that is no form, or has unknown fields, takes no words. A form without fields takes a
@@ -110,5 +115,55 @@ func TestReplies(t *testing.T) {
 		if got := handoff.Encode(test.q.reply(test.d)); got != test.want {
 			t.Errorf("%s of %+v is %s, want %s", test.d, test.q, got, test.want)
 		}
+	}
+}
+
+// A deepAgent asks for permission in a message that is too deep to be read. It is its own way and wire.
+type deepAgent struct {
+	says    chan string
+	answers chan string
+	gone    chan struct{}
+}
+
+func (a *deepAgent) Check(servers.Report, servers.Files)                     {}
+func (a *deepAgent) Describe(*servers.Spec)                                  {}
+func (a *deepAgent) Open(context.Context, servers.End) (servers.Wire, error) { return a, nil }
+
+func (a *deepAgent) Read() ([]byte, error) {
+	select {
+	case frame := <-a.says:
+		return []byte(frame), nil
+	case <-a.gone:
+		return nil, io.EOF
+	}
+}
+
+func (a *deepAgent) Write(frame []byte) error {
+	var m jsonrpc.Message
+	if err := json.Unmarshal(frame, &m); err != nil {
+		return err
+	}
+	if m.Method == "" {
+		a.answers <- string(frame)
+		return nil
+	}
+	deep := strings.Repeat("[", 1000) + strings.Repeat("]", 1000)
+	a.says <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`, m.ID)
+	a.says <- `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` + deep + `}}`
+	a.says <- `{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":` + deep + `}}`
+	return nil
+}
+
+func (a *deepAgent) Close() error { close(a.gone); return nil }
+
+// TestAskedTooDeep: a request that was left out is refused, since the agent waits for its answer.
+func TestAskedTooDeep(t *testing.T) {
+	t.Parallel()
+	a := &deepAgent{says: make(chan string, 8), answers: make(chan string, 8), gone: make(chan struct{})}
+	link, err := Dialer(Config{Name: "box", Way: a})(t.Context())
+	must(t, err)
+	defer link.Conn.Close()
+	if got, want := <-a.answers, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`; got != want {
+		t.Errorf("it answers %s", got)
 	}
 }

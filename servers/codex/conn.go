@@ -379,8 +379,9 @@ func (c *connection) handle(m jsonrpc.Message) {
 	}
 }
 
-// doubtRunning has the followers of all running turns read them, because a frame was left out.
-func (c *connection) doubtRunning() {
+// doubtRunning has the followers of all running turns read them, because a frame was left out. A request is left to the
+// other clients.
+func (c *connection) doubtRunning(jsonrpc.Message) {
 	c.mu.Lock()
 	threads := slices.Collect(maps.Values(c.threads))
 	c.mu.Unlock()

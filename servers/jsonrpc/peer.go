@@ -36,7 +36,7 @@ type Config struct {
 	Wire   servers.Wire
 	Log    *zap.Logger
 	Handle func(Message) // gets all messages but responses, in the reader; must not wait
-	Missed func()        // called in the reader after a frame other than a response was left out; may be nil
+	Missed func(Message) // gets, in the reader, what is known of a frame other than a response that was left out
 
 	Version string // in our frames; "": none
 	Traced  bool   // requests have a trace
@@ -137,7 +137,8 @@ func unfit(frame []byte) error {
 	return nil
 }
 
-// leaveOut handles a frame that is not decoded: the request that it answers fails, or Missed is called.
+// leaveOut handles a frame that is not decoded: the request that it answers fails, or Missed gets its id and method, if
+// it is a request of the far end.
 func (p *Peer) leaveOut(long *servers.LongFrame) {
 	p.LeftOut.Add(1)
 	p.cfg.Log.Warn("frame left out", zap.Int("bytes", long.Size), zap.NamedError("reason", long.Cause))
@@ -148,7 +149,9 @@ func (p *Peer) leaveOut(long *servers.LongFrame) {
 			onReply(Reply{Err: &servers.UnansweredError{Cause: long.Cause}})
 		}
 	case p.cfg.Missed != nil:
-		p.cfg.Missed()
+		var m Message
+		m.ID, m.Method = long.Asks()
+		p.cfg.Missed(m)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"switchboard/servers"
 )
 
 // A page is a broker with a running agent, and the messages that it has sent.
@@ -187,4 +189,16 @@ func TestNoWorkWithoutAnswer(t *testing.T) {
 		t.Errorf("%d wait", len(b.queue))
 	}
 	b.detach(1)
+}
+
+// TestAskedTooLong: a request of the agent that is too long to be read is refused, since the agent waits for an answer.
+func TestAskedTooLong(t *testing.T) {
+	p, a := opened(t), &agent{}
+	m := &mux{broker: p.broker, agent: a}
+	m.fromAgent(a, nil, &servers.LongFrame{Head: []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"a`)})
+	m.fromAgent(a, nil, &servers.LongFrame{Head: []byte(`{"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":{"a`)})
+	want := `{"jsonrpc":"2.0","id":3,"result":{"outcome":{"outcome":"cancelled"}}}`
+	if len(p.toAgent) != 1 || strings.TrimSpace(string(p.toAgent[0])) != want {
+		t.Errorf("to the agent: %s", p.toAgent)
+	}
 }

@@ -288,8 +288,12 @@ func (m *mux) fromAgent(a *agent, line []byte, long *servers.LongFrame) {
 		if m.broker.fromAgent(line) {
 			m.lastUsed = time.Now()
 		}
-	case long.Answers() != nil: // else it is lost
+	case long.Answers() != nil:
 		m.broker.tooLong(long.Answers())
+	default:
+		if id, method := long.Asks(); id != nil { // else it is lost
+			m.broker.refuse(question{id: id, method: method})
+		}
 	}
 }
 
