@@ -222,9 +222,9 @@ func weight(u handoff.Update) int {
 	case handoff.Delta:
 		return base + len(u.Text)
 	case handoff.ItemStarted:
-		return base + len(u.Item.Text) + len(u.Item.Arguments) + len(u.Item.Output)
+		return base + itemWeight(&u.Item)
 	case handoff.ItemDone:
-		return base + len(u.Item.Text) + len(u.Item.Arguments) + len(u.Item.Output)
+		return base + itemWeight(&u.Item)
 	case handoff.Question:
 		n := base + len(u.Text) + len(u.Command) + len(u.Reason)
 		for _, path := range u.Changes {
@@ -235,4 +235,12 @@ func weight(u handoff.Update) int {
 		return base + len(u.Text)
 	}
 	return base
+}
+
+func itemWeight(it *handoff.Item) int {
+	n := len(it.Text) + len(it.Arguments) + len(it.Output)
+	for _, c := range it.Changes {
+		n += len(c.Path) + len(c.To) + len(c.Diff)
+	}
+	return n
 }

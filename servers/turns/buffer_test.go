@@ -121,3 +121,18 @@ func TestDropIsNotGivenUp(t *testing.T) {
 		t.Errorf("%d turns given up, %d bytes held", n, tally.Bytes.Load())
 	}
 }
+
+// TestDiffsWeigh: an edit counts with its paths and differences.
+func TestDiffsWeigh(t *testing.T) {
+	var tally Tally
+	b := NewBuffer(&tally)
+	big := strings.Repeat("x", hardBytes/2)
+	b.Put(handoff.ItemDone{Item: handoff.Item{Changes: []handoff.FileChange{{Path: "a", To: "b", Diff: big}}}})
+	if n := tally.Bytes.Load(); n < hardBytes/2 {
+		t.Errorf("it counts %d bytes", n)
+	}
+	b.Put(handoff.ItemStarted{Item: handoff.Item{Changes: []handoff.FileChange{{Diff: big}}}})
+	if !b.Lost() || tally.Bytes.Load() != 0 {
+		t.Errorf("the turn is kept with %d bytes", tally.Bytes.Load())
+	}
+}
