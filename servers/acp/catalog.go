@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -18,9 +19,9 @@ type listing struct {
 	Updated        time.Time
 }
 
-// pages lists sessions, newest first, until enough returns true.
-func (c *connection) pages(ctx context.Context, enough func(listing) bool) error {
-	for cursor, page := "", 0; page < maxListPages; page++ {
+// pages lists sessions, newest first, until enough returns true, in at most some pages.
+func (c *connection) pages(ctx context.Context, most int, enough func(listing) bool) error {
+	for cursor, page := "", 0; page < most; page++ {
 		params := map[string]string{}
 		if cursor != "" {
 			params["cursor"] = cursor
@@ -41,14 +42,15 @@ func (c *connection) pages(ctx context.Context, enough func(listing) bool) error
 	return nil
 }
 
-// find returns the listing of a session; false: the session is not listed, or the agent cannot list sessions.
+// find returns the listing of a session; false: the session is not listed, or the agent cannot list sessions. Without
+// its listing, a session would be opened in a directory that may not be its own: so only findTimeout bounds the search.
 func (c *connection) find(ctx context.Context, id string) (found listing, ok bool, err error) {
 	if !c.can.Agent.Sessions.List {
 		return listing{}, false, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, errTimeout)
 	defer cancel()
-	err = c.pages(ctx, func(l listing) bool {
+	err = c.pages(ctx, math.MaxInt, func(l listing) bool {
 		if l.ID == id {
 			found, ok = l, true
 		}
@@ -104,7 +106,7 @@ func (c *connection) List(ctx context.Context, limit int) ([]servers.Thread, err
 		})
 		return all[:min(limit, len(all))], nil
 	}
-	err := c.pages(ctx, func(l listing) bool {
+	err := c.pages(ctx, maxListPages, func(l listing) bool {
 		t := servers.Thread{ID: l.ID, Title: l.Title, Dir: l.Cwd, Updated: l.Updated, Status: handoff.SessionUnknown}
 		if s := c.sessionByID(l.ID); s != nil {
 			t.Status = s.thread().Status

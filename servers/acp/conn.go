@@ -31,7 +31,7 @@ const (
 // Bounds of sessions.
 const (
 	maxSessions  = 64 // beyond which unused ones are forgotten
-	maxListPages = 10
+	maxListPages = 10 // of a list for people
 )
 
 // replayQuiet is the pause after which a history that follows its answer counts as complete.
