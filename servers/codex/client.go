@@ -89,15 +89,7 @@ func (c client) account(ctx context.Context) (signedIn bool, err error) {
 	return !result.Needed || len(result.Account) > 0 && string(result.Account) != "null", nil
 }
 
-// threadStart makes a thread and subscribes to it. onResult runs before the next frame is read.
-func (c client) threadStart(
-	ctx context.Context, p threadStartParams, onResult func(*threadResult),
-) (*threadResult, error) {
-	return c.subscribing(ctx, "thread/start", p, onResult)
-}
-
-// threadResume loads a thread, if it is not loaded, and subscribes to it. onResult runs before the next frame is read,
-// since the result is older than every later frame. The result has the n newest turns.
+// threadResume loads a thread, if it is not loaded, and subscribes to it. The result has the n newest turns.
 func (c client) threadResume(
 	ctx context.Context, id string, n int, onResult func(*threadResult),
 ) (*threadResult, error) {
@@ -106,15 +98,8 @@ func (c client) threadResume(
 	return c.subscribing(ctx, "thread/resume", params, onResult)
 }
 
-// threadFork copies a thread, or its turns up to and with one, and subscribes to the copy. onResult runs before the
-// next frame is read.
-func (c client) threadFork(
-	ctx context.Context, p threadForkParams, onResult func(*threadResult),
-) (*threadResult, error) {
-	p.ExcludeTurns = true
-	return c.subscribing(ctx, "thread/fork", p, onResult)
-}
-
+// subscribing sends thread/start, thread/resume or thread/fork, and so subscribes to the thread. onResult runs before the
+// next frame is read, since the result is older than every later frame.
 func (c client) subscribing(
 	ctx context.Context, method string, p any, onResult func(*threadResult),
 ) (*threadResult, error) {

@@ -62,9 +62,7 @@ func (c *connection) CreateEphemeral(ctx context.Context, dir string) (handoff.A
 
 func (c *connection) create(ctx context.Context, params threadStartParams) (handoff.Attached, error) {
 	params.Model, params.ApprovalPolicy, params.Sandbox = c.cfg.Model, c.cfg.Approval, c.cfg.newSandbox()
-	t, _, err := c.makeThread("thread/start", func(onResult func(*threadResult)) (*threadResult, error) {
-		return c.client.threadStart(ctx, params, onResult)
-	})
+	t, _, err := c.makeThread(ctx, "thread/start", params)
 	if err == nil {
 		p := t.mayDo()
 		if setting := p.differs(c.cfg); setting != "" {
@@ -91,9 +89,8 @@ func (c *connection) ForkEphemeral(ctx context.Context, id string, last handoff.
 }
 
 func (c *connection) fork(ctx context.Context, params threadForkParams) (handoff.Attached, error) {
-	t, result, err := c.makeThread("thread/fork", func(onResult func(*threadResult)) (*threadResult, error) {
-		return c.client.threadFork(ctx, params, onResult)
-	})
+	params.ExcludeTurns = true
+	t, result, err := c.makeThread(ctx, "thread/fork", params)
 	switch {
 	case err != nil:
 	case t.id == params.ThreadID:
@@ -105,11 +102,9 @@ func (c *connection) fork(ctx context.Context, params threadForkParams) (handoff
 }
 
 // makeThread makes a thread by a request. It may return a thread beside an error.
-func (c *connection) makeThread(
-	method string, ask func(onResult func(*threadResult)) (*threadResult, error),
-) (*thread, *threadResult, error) {
+func (c *connection) makeThread(ctx context.Context, method string, params any) (*thread, *threadResult, error) {
 	var t *thread
-	result, err := ask(func(r *threadResult) {
+	result, err := c.client.subscribing(ctx, method, params, func(r *threadResult) {
 		if r.Thread.ID != "" {
 			t = c.acquire(r.Thread.ID)
 			t.snapshot(r)

@@ -13,7 +13,7 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
-// A refusal is the meaning of an error response of the server.
+// A refusal is the meaning of an error response of the server, where something depends on it.
 type refusal int
 
 const (
@@ -24,72 +24,72 @@ const (
 	refusedItems              // the thread's items can be listed only with their turns, or it never ran
 	refusedArchived           // the thread is archived
 	refusedInUse              // another process has the thread open
-	refusedBadID              // not a thread id at all
-	refusedNoTurn             // the turn does not run any more
 	refusedOverloaded         // too many requests; try again later
-	refusedTooLarge           // the input is too long
 	refusedUnknown            // the server has no such method, or does not offer it to us
-	refusedNoSuchTurn         // the thread has no such turn
-	refusedTurnRuns           // the turn has not ended
 	refusedClosing            // the server is unloading the thread; it can be resumed after that
 )
 
 // codeOverloaded is the only error code of the server with a meaning of its own.
 const codeOverloaded = -32001
 
-// refusals maps parts of error messages, in lower case, to their meaning. The first match counts. The wording is that
-// of Codex 0.169.0 and 0.171.0: add a row when a release changes it.
+// refusals maps parts of error messages, in lower case, to their meaning and the code of the error. The first match
+// counts. The wording is that of Codex 0.169.0 and 0.171.0: add a row when a release changes it.
 var refusals = []struct {
 	text string
 	is   refusal
+	code handoff.Code
 }{
-	{"unknown variant `thread/", refusedUnknown},
-	{"requires experimentalapi capability", refusedUnknown},
-	{"invalid request:", refusedOther}, // this message lists all methods: the rows below must not match it
-	{"no rollout found for thread id", refusedGone},
-	{" is archived", refusedArchived},
-	{"already has an active writer", refusedInUse},
-	{"invalid thread id", refusedBadID},
-	{"invalid session id", refusedBadID},
-	{"thread not found", refusedUnloaded}, // turn/start and turn/steer, of a thread that is not loaded
-	{"thread not loaded", refusedGone},    // thread/read, of a thread that is nowhere
-	{"list_turns is not supported", refusedNeverRan},
-	{"thread/items/list is not supported", refusedItems},
-	{"is not materialized yet", refusedNeverRan},
-	{"ephemeral threads do not support", refusedNeverRan},
-	{"turn not found", refusedNoSuchTurn},
-	{"was not found in the source thread", refusedNoSuchTurn}, // 0.150
-	{"identifies an in-progress turn", refusedTurnRuns},
-	{"no active turn", refusedNoTurn},
-	{"expected active turn id", refusedNoTurn},
-	{"server overloaded", refusedOverloaded},
-	{"is closing; retry", refusedClosing},
+	{"unknown variant `thread/", refusedUnknown, handoff.CodeUnsupported},
+	{"requires experimentalapi capability", refusedUnknown, handoff.CodeUnsupported},
+	{"invalid request:", refusedOther, handoff.CodeRefused}, // it lists all methods: the rows below must not match it
+	{"no rollout found for thread id", refusedGone, handoff.CodeSessionGone},
+	{" is archived", refusedArchived, handoff.CodeSessionArchived},
+	{"already has an active writer", refusedInUse, handoff.CodeSessionInUse},
+	{"invalid thread id", refusedOther, handoff.CodeUnknownSession},
+	{"invalid session id", refusedOther, handoff.CodeUnknownSession},
+	{"thread not found", refusedUnloaded, handoff.CodeSessionGone}, // turn/start and turn/steer, if it is not loaded
+	{"thread not loaded", refusedGone, handoff.CodeSessionGone},    // thread/read, of a thread that is nowhere
+	{"list_turns is not supported", refusedNeverRan, handoff.CodeSessionGone},
+	{"thread/items/list is not supported", refusedItems, handoff.CodeSessionGone},
+	{"is not materialized yet", refusedNeverRan, handoff.CodeSessionGone},
+	{"ephemeral threads do not support", refusedNeverRan, handoff.CodeSessionGone},
+	{"turn not found", refusedOther, handoff.CodeNotFound},
+	{"was not found in the source thread", refusedOther, handoff.CodeNotFound}, // 0.150
+	{"identifies an in-progress turn", refusedOther, handoff.CodeBusy},
+	{"no active turn", refusedOther, handoff.CodeNotPending},
+	{"expected active turn id", refusedOther, handoff.CodeNotPending},
+	{"server overloaded", refusedOverloaded, handoff.CodeOverloaded},
+	{"is closing; retry", refusedClosing, handoff.CodeOverloaded},
 }
 
 // classify reads an error response.
-func classify(e *jsonrpc.Error) refusal {
+func classify(e *jsonrpc.Error) (refusal, handoff.Code) {
 	if e.Code == codeOverloaded {
-		return refusedOverloaded
+		return refusedOverloaded, handoff.CodeOverloaded
 	}
 	var data struct {
 		InputErrorCode string `json:"input_error_code"`
 	}
 	if json.Unmarshal(e.Data, &data) == nil && data.InputErrorCode == "input_too_large" {
-		return refusedTooLarge
+		return refusedOther, handoff.CodeTooLarge
 	}
 	text := strings.ToLower(e.Message)
 	for _, row := range refusals {
 		if strings.Contains(text, row.text) {
-			return row.is
+			return row.is, row.code
 		}
 	}
-	return refusedOther
+	return refusedOther, handoff.CodeRefused
 }
 
 // refusedAs reports whether err is an error response with this meaning.
 func refusedAs(err error, is refusal) bool {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
-	return ok && classify(e) == is
+	if !ok {
+		return false
+	}
+	got, _ := classify(e)
+	return got == is
 }
 
 // holderOf returns the program that has a session open; "": not known. Machines that joined add it to the error.
@@ -106,25 +106,6 @@ func holderOf(e *jsonrpc.Error) string {
 
 // programName matches a program's name that may be spoken.
 var programName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 ]{0,29}$`)
-
-// codes maps each refusal to the code of its error.
-var codes = map[refusal]handoff.Code{
-	refusedOther:      handoff.CodeRefused,
-	refusedUnloaded:   handoff.CodeSessionGone,
-	refusedGone:       handoff.CodeSessionGone,
-	refusedNeverRan:   handoff.CodeSessionGone,
-	refusedItems:      handoff.CodeSessionGone,
-	refusedArchived:   handoff.CodeSessionArchived,
-	refusedInUse:      handoff.CodeSessionInUse,
-	refusedBadID:      handoff.CodeUnknownSession,
-	refusedNoTurn:     handoff.CodeNotPending,
-	refusedOverloaded: handoff.CodeOverloaded,
-	refusedTooLarge:   handoff.CodeTooLarge,
-	refusedUnknown:    handoff.CodeUnsupported,
-	refusedNoSuchTurn: handoff.CodeNotFound,
-	refusedTurnRuns:   handoff.CodeBusy,
-	refusedClosing:    handoff.CodeOverloaded,
-}
 
 // unnamedSession stands in a spoken sentence for the title of a session whose title is not known.
 const unnamedSession = "you named"
@@ -164,7 +145,7 @@ func (n naming) fault(err error, unsent, unanswered handoff.Code) *handoff.Error
 		return e
 	}
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		code := codes[classify(e)]
+		_, code := classify(e)
 		fault := handoff.Fault(code, n.subject(code), handoff.ClipRunes(e.Message, maxDetail))
 		if code == handoff.CodeSessionInUse {
 			fault.Program = holderOf(e)

@@ -11,21 +11,42 @@ import (
 	"switchboard/servers/jsonrpc"
 )
 
+// A meaning is what classify returns.
+type meaning struct {
+	is   refusal
+	code handoff.Code
+}
+
+func meaningOf(e *jsonrpc.Error) meaning {
+	is, code := classify(e)
+	return meaning{is, code}
+}
+
+// Set once.
+var (
+	other     = meaning{refusedOther, handoff.CodeRefused}
+	gone      = meaning{refusedGone, handoff.CodeSessionGone}
+	unloaded  = meaning{refusedUnloaded, handoff.CodeSessionGone}
+	neverRan  = meaning{refusedNeverRan, handoff.CodeSessionGone}
+	noTurn    = meaning{refusedOther, handoff.CodeNotPending}
+	overloads = meaning{refusedOverloaded, handoff.CodeOverloaded}
+)
+
 // TestClassify holds the table against every error that was recorded, and against those seen since.
 func TestClassify(t *testing.T) {
-	want := map[string]refusal{
-		"no rollout found for thread id":         refusedGone,
-		"thread not loaded":                      refusedGone,
-		"thread not found":                       refusedUnloaded,
-		"is archived":                            refusedArchived,
-		"no active turn":                         refusedNoTurn,
-		"expected active turn id":                refusedNoTurn,
-		"list_turns is not supported yet":        refusedNeverRan,
-		"thread/items/list is not supported yet": refusedNeverRan,
-		"ephemeral threads do not support":       refusedNeverRan,
-		"invalid thread id":                      refusedBadID,
-		"turn not found":                         refusedNoSuchTurn,
-		"identifies an in-progress turn":         refusedTurnRuns,
+	want := map[string]meaning{
+		"no rollout found for thread id":         gone,
+		"thread not loaded":                      gone,
+		"thread not found":                       unloaded,
+		"is archived":                            {refusedArchived, handoff.CodeSessionArchived},
+		"no active turn":                         noTurn,
+		"expected active turn id":                noTurn,
+		"list_turns is not supported yet":        neverRan,
+		"thread/items/list is not supported yet": neverRan,
+		"ephemeral threads do not support":       neverRan,
+		"invalid thread id":                      {refusedOther, handoff.CodeUnknownSession},
+		"turn not found":                         {refusedOther, handoff.CodeNotFound},
+		"identifies an in-progress turn":         {refusedOther, handoff.CodeBusy},
 	}
 	seen := map[string]bool{}
 	for _, name := range transcripts {
@@ -34,14 +55,14 @@ func TestClassify(t *testing.T) {
 			if l.Dir != "<" || m.Error == nil {
 				continue
 			}
-			expect := refusedOther
+			expect := other
 			for part, is := range want {
 				if strings.Contains(m.Error.Message, part) && !strings.HasPrefix(m.Error.Message, "Invalid request") {
 					expect, seen[part] = is, true
 				}
 			}
-			if got := classify(m.Error); got != expect {
-				t.Errorf("%q is %d, want %d", handoff.ClipRunes(m.Error.Message, 80), got, expect)
+			if got := meaningOf(m.Error); got != expect {
+				t.Errorf("%q is %v, want %v", handoff.ClipRunes(m.Error.Message, 80), got, expect)
 			}
 		}
 	}
@@ -56,23 +77,24 @@ func TestClassify(t *testing.T) {
 func TestClassifyMore(t *testing.T) {
 	for _, c := range []struct {
 		e    jsonrpc.Error
-		want refusal
+		want meaning
 	}{
-		{jsonrpc.Error{Code: -32001, Message: "Server overloaded; retry later."}, refusedOverloaded},
-		{jsonrpc.Error{Code: -32001}, refusedOverloaded},
+		{jsonrpc.Error{Code: -32001, Message: "Server overloaded; retry later."}, overloads},
+		{jsonrpc.Error{Code: -32001}, overloads},
 		{jsonrpc.Error{Code: -32602, Message: "x", Data: json.RawMessage(`{"input_error_code":"input_too_large"}`)},
-			refusedTooLarge},
-		{jsonrpc.Error{Code: -32600, Message: "thread 01a already has an active writer"}, refusedInUse},
-		{jsonrpc.Error{Code: -32600, Message: "failed to resume: no rollout found for thread id 01a"}, refusedGone},
-		{jsonrpc.Error{Code: -32600, Message: "Thread Not Found: 01a"}, refusedUnloaded},
+			meaning{refusedOther, handoff.CodeTooLarge}},
+		{jsonrpc.Error{Code: -32600, Message: "thread 01a already has an active writer"},
+			meaning{refusedInUse, handoff.CodeSessionInUse}},
+		{jsonrpc.Error{Code: -32600, Message: "failed to resume: no rollout found for thread id 01a"}, gone},
+		{jsonrpc.Error{Code: -32600, Message: "Thread Not Found: 01a"}, unloaded},
 		{jsonrpc.Error{Code: -32600, Message: "Invalid request: unknown variant `x`, expected one of `thread not found`"},
-			refusedOther},
+			other},
 		{jsonrpc.Error{Code: -32600, Message: "thread 01a is closing; retry thread/resume after the thread is closed"},
-			refusedClosing},
-		{jsonrpc.Error{}, refusedOther},
+			meaning{refusedClosing, handoff.CodeOverloaded}},
+		{jsonrpc.Error{}, other},
 	} {
-		if got := classify(&c.e); got != c.want {
-			t.Errorf("%v is %d, want %d", &c.e, got, c.want)
+		if got := meaningOf(&c.e); got != c.want {
+			t.Errorf("%v is %v, want %v", &c.e, got, c.want)
 		}
 	}
 }
@@ -116,7 +138,7 @@ func FuzzClassify(f *testing.F) {
 			t.Errorf("%q: %v", text, fault)
 		}
 		e2 := &jsonrpc.Error{Code: code, Message: text + " 01a1fad6-4251-7f03-9342-b774b1666951", Data: data}
-		if classify(e) != refusedOther && classify(e) != classify(e2) {
+		if meaningOf(e) != other && meaningOf(e) != meaningOf(e2) {
 			t.Errorf("%q changes its meaning", text)
 		}
 	})
