@@ -139,7 +139,9 @@ func (f *Fleet) allowedOne(g handoff.Grant, name string) (*connector, error) {
 // made.
 func (f *Fleet) visible(ctx context.Context, g handoff.Grant, k *connector, threads []namedThread) []namedThread {
 	from := sources(threads)
-	seen := slices.DeleteFunc(slices.Clone(threads), func(t namedThread) bool { return f.hides(g.Caller, k, t.ID, from) })
+	seen := slices.DeleteFunc(slices.Clone(threads), func(t namedThread) bool {
+		return f.hides(g.Caller, k, t.ID, from)
+	})
 	byAPI := f.byAPI(ctx, g.Caller)
 	for i := range seen {
 		seen[i].API = byAPI(k.spec.Name, seen[i].ID)
