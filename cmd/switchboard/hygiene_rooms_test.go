@@ -19,7 +19,7 @@ const roomSlack = 150
 
 // rooms are all rooms of the house.
 var rooms = []room{
-	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10050, 8660, "a caller is one loop over one state"},
+	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10050, 8667, "a caller is one loop over one state"},
 	{"sessions", 9901, 4370, "two stores, their suite, and the conversions of older ones"},
 	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8285, 4954, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2880, 1985, "the gates that protect people"},
@@ -27,15 +27,15 @@ var rooms = []room{
 	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7645, 3285,
 		"the simulated voice and machines: four protocols"},
 	{"realtime", 16521, 18891, "calls: the wire, the floor, the filter, WebRTC and its sound"},
-	{"servers/codex", 4954, 5686, "Codex app-servers"},
-	{"servers/acp", 3570, 2050, "agents of the Agent Client Protocol"},
-	{"servers/joined", 6211, 3768, "machines that join: their keys, their gate, what shares their agents"},
+	{"servers/codex", 4954, 5822, "Codex app-servers"},
+	{"servers/acp", 3576, 2131, "agents of the Agent Client Protocol"},
+	{"servers/joined", 6215, 3782, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6452, 4907, "our own agent: its loop, its edits, its walls"},
-	{"servers", 9344, 5446, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
+	{"servers", 9472, 5634, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3749, 3042, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9681, 14543, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10775, 19712, "verbs, settings, doctor, and the tests of the whole service"},
+	{"cmd/switchboard", 10775, 19719, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.
