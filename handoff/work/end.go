@@ -1,6 +1,7 @@
 package work
 
 import (
+	"slices"
 	"time"
 
 	"switchboard/handoff"
@@ -122,14 +123,28 @@ func (e *Ends) apply(s *State) {
 	if e.Moved {
 		fact = phase.FactMoved
 	}
-	for _, h := range append([]*Handoff(nil), s.all...) {
+	for _, h := range slices.Clone(s.all) {
+		watches := h.state.Phase == phase.Waiting || h.unsent()
 		switch {
 		case !h.open:
-		case h.run.Request.Mode == handoff.ModeWatch && h.state.Phase == phase.Waiting: // the next life watches on
+		case h.run.Request.Mode == handoff.ModeWatch && watches: // the next life watches on
 			s.apply(h, phase.FactMoved, handoff.Fault(handoff.CodeShutdown, "", ""))
 		default:
+			s.unbegin(h)
 			s.apply(h, fact, handoff.Fault(handoff.CodeShutdown, "", ""))
 		}
+	}
+}
+
+// unsent reports whether the words are sent as soon as the store has that.
+func (h *Handoff) unsent() bool { return !h.wait.sent.by.IsZero() }
+
+// unbegin takes back that unsent words are about to be sent: they are as they were when they were accepted.
+func (s *State) unbegin(h *Handoff) {
+	if h.unsent() {
+		h.wait.sent, h.attempt, h.state.Phase = pending{}, attempt{}, phase.Attaching
+		h.request = encodeRequest(h.run.Request)
+		s.write(h, handoff.StatusAccepted)
 	}
 }
 
@@ -167,7 +182,7 @@ func (s *State) came(t *time.Time) bool {
 }
 
 func (*Due) apply(s *State) {
-	for _, h := range append([]*Handoff(nil), s.all...) {
+	for _, h := range slices.Clone(s.all) {
 		if h.open {
 			s.due(h)
 		}

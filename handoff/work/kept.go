@@ -222,6 +222,7 @@ func (s *State) fenced() {
 			h.wait.told = pending{}
 			s.apply(h, phase.FactTakenOver, nil)
 		default:
+			s.unbegin(h)
 			s.apply(h, phase.FactMoved, handoff.Fault(handoff.CodeShutdown, "", ""))
 		}
 		h.doc.closed = true

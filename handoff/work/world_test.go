@@ -238,6 +238,9 @@ func (l *life) check() {
 		if l.outcome[h.ID] = h.Outcome; h.open != (l.endings[h.ID] == 0) && h.Outcome == "" {
 			l.w.wrong("%s is over, and has no outcome", h.ID)
 		}
+		if h.doc.known && h.Outcome == handoff.OutcomeUnknown && l.tried[h.ID] == "" && !l.former[h.ID] {
+			l.w.wrong("it is unknown whether %s ran, which was never sent", h.ID)
+		}
 		if !h.open && h.Outcome == "" && !h.doc.closed {
 			l.w.wrong("%s is over without an outcome", h.ID)
 		}
