@@ -43,9 +43,9 @@ func BodyOf(parts map[string]string) Body {
 	return Body{Prompt: parts[PartPrompt], Text: parts[PartText], Did: parts[PartDid], Request: parts[PartRequest]}
 }
 
-// A History has the handoffs of callers that are over. A handoff becomes history when its outcome was heard, or unheard:
-// when it ends, if its caller is nameless, or when too many wait and it is the oldest. A store deletes history after
-// some time. Pages leave out handoffs of which no words are kept.
+// A History has the handoffs of callers that are over. A handoff becomes history when its outcome was heard. Unheard,
+// it does when it ends, if its caller is nameless, or when too many wait and it is the oldest. A store deletes history
+// after some time. Pages leave out handoffs of which no words are kept.
 type History interface {
 	// History returns a page, in which the handoff whose outcome was heard last comes first.
 	History(ctx context.Context, c handoff.Caller, q HistoryQuery) (HistoryPage, error)

@@ -347,6 +347,11 @@ func (s *State) pauseAgain(h, instead *Handoff) {
 		return
 	}
 	h.begunAs, h.request = "", encodeRequest(instead.run.Request)
+	if instead.key == h.key { // it has the key again, and stands in the store again
+		s.byKey[h.key] = h.ID
+		h.doc.closed, h.doc.clear, h.doc.texts = false, true, nil
+		s.mark(h)
+	}
 	s.show(h, func() {
 		h.Error, h.Paused, h.WentOn, h.Spoken = recordError(h.Fault), true, false, ""
 		h.Spoken = wording.English.OutcomeSentence(h.Record)

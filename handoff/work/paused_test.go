@@ -112,6 +112,50 @@ func pausedAgain(t *testing.T, quick bool) {
 	}
 }
 
+// TestPausedOwnKey: work that a kill has paused, and that is asked for again under its own key while the store is away,
+// has its key and its document again. Begun after all, it is not begun by another such request.
+func TestPausedOwnKey(t *testing.T) {
+	w, l, _ := opened()
+	first := l.asks("a", handoff.ModeNow).ID
+	id := string(l.asks("b", handoff.ModeNext).ID)
+	l.goes(string(first), Attach)
+	l.done(l.jobs[id], Done{Target: thread})
+	l.looks(l.jobs[id])
+	for w.now = w.now.Add(time.Minute); l.sent != nil || !l.find(id).state.Noted; l.step(&Due{}) {
+		l.commits(takes)
+	}
+	l.killed()
+	l = w.life()
+	l.read(nil)
+	l.calls()
+	for l.sent != nil {
+		l.commits(takes)
+	}
+	again := l.asks("b", handoff.ModeNext)
+	l.done(l.jobs[string(again.ID)], Done{Target: thread})
+	l.done(l.jobs[string(again.ID)], Done{Attached: w.attached()})
+	l.commits(fails)
+	if h := l.find(id); !again.New || !h.Paused || l.find(string(again.ID)).Outcome != handoff.OutcomeFailed {
+		t.Fatalf("what was paused: %+v", h.Record)
+	}
+	w.now = l.keep.again
+	for l.step(&Due{}); l.sent != nil; {
+		l.commits(takes)
+	}
+	for range 2 { // here, and in the next life
+		h := l.find(id)
+		begun := l.asksFor(handoff.Request{Key: "now", Instead: handoff.ID(id), Input: handoff.TextInput("")})
+		if begun.Err != nil || !h.WentOn {
+			t.Fatalf("it is not begun: %v, %+v", begun.Err, h.Record)
+		}
+		if a := l.asks("b", handoff.ModeNext); a.New || a.Err != nil || w.bad != "" {
+			t.Errorf("it is begun twice: %+v; %s", a, w.bad)
+		}
+		l = w.life()
+		l.read(nil)
+	}
+}
+
 // TestPausedKilled: paused work that was being begun when the process was killed is not asked about again: the next
 // life has the work that stands in its place.
 func TestPausedKilled(t *testing.T) {
