@@ -23,7 +23,7 @@ const (
 	copyTemp               = fileName + ".copying"
 	copiesKept             = 3
 
-	copyPause  = time.Hour // after a copy that failed: each try writes until the disk is full, if that is why
+	copyEvery  = time.Hour
 	sweepEvery = time.Minute
 	// clockJump is how far the wall clock may go ahead between two looks without being doubted, and doubtFor how long
 	// nothing is deleted then: a clock that is wrong may be set back, but what was deleted is gone.
@@ -39,9 +39,8 @@ type upkeep struct {
 	threadsFor time.Duration // Set once; how long threads are kept
 	swept      time.Time     // when a sweep last found nothing more to delete
 	clock      clock
-	copied     string    // the day of the last copy
-	copyAt     time.Time // when the copy is tried again, after copyErr
-	copyErr    error     // of the last try
+	copyAt     time.Time // when it is looked next whether the day has a copy
+	copyErr    error     // of the last look
 	failing    bool      // the last tick had an error, which was logged
 }
 
@@ -172,25 +171,21 @@ func (s *upkeep) sweep(ctx context.Context) error {
 	return err
 }
 
-// copyDaily makes the day's copy if there is none, and removes the oldest copies.
+// copyDaily makes the day's copy if there is none, and removes the oldest copies. It looks once an hour: a try that
+// fails may write until the disk is full.
 func (s *upkeep) copyDaily(ctx context.Context) error {
-	day := today()
-	if s.copied == day {
-		return nil
-	}
-	name := copyOf(day)
-	if slices.Contains(s.copies(), name) {
-		s.copied = day
-		return nil
-	}
 	if time.Now().Before(s.copyAt) {
 		return s.copyErr
 	}
+	s.copyAt, s.copyErr = time.Now().Add(copyEvery), nil
+	name := copyOf(today())
+	if slices.Contains(s.copies(), name) {
+		return nil
+	}
 	if err := s.copyTo(ctx, name); err != nil {
-		s.copyAt, s.copyErr = time.Now().Add(copyPause), fmt.Errorf("copy %s: %w", s.path, err)
+		s.copyErr = fmt.Errorf("copy %s: %w", s.path, err)
 		return s.copyErr
 	}
-	s.copied = day
 	s.counts.copies.Add(1)
 	all := s.copies()
 	for _, name := range all[:max(len(all)-copiesKept, 0)] {
