@@ -58,6 +58,14 @@ func encodeDetails(rec handoff.Record) string {
 	return handoff.Encode(d)
 }
 
+// cutDetails cuts what a record keeps in memory to what the store keeps of it.
+func (h *Handoff) cutDetails() {
+	body := ledger.Body{Did: encodeDetails(h.Record)}
+	h.Items = nil
+	restoreDetails(&h.Record, body)
+	h.log.trim(1)
+}
+
 // cutItem returns an item with the beginning of its text, the end of its output, and no diffs.
 func cutItem(it handoff.RecordItem) handoff.RecordItem {
 	it.Cut = true

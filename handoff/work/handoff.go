@@ -15,6 +15,7 @@ import (
 const (
 	maxKept    = 100
 	maxUnheard = 1000
+	maxWhole   = 10 // that ended last, and have all that was printed
 	maxItems   = 200
 	maxOutput  = 64 << 10 // bytes of one item's text or output that are shown; the end is kept
 )

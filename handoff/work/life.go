@@ -63,6 +63,9 @@ func (s *State) close(h *Handoff) {
 	h.run = Run{Target: s.target(h), Before: h.run.Before, Turn: h.run.Turn,
 		Request: handoff.Request{Instead: h.run.Request.Instead}}
 	h.watch = watch{}
+	if over := s.ended(func(o *Handoff) bool { return !o.open }); len(over) > maxWhole {
+		over[len(over)-maxWhole-1].cutDetails()
+	}
 }
 
 // act does an action.

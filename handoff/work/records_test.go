@@ -83,6 +83,34 @@ func TestUnheardBecomesHistory(t *testing.T) {
 	}
 }
 
+// TestOldDetailsAreCut: of all but the newest work that has ended, no more is in memory than the store keeps.
+func TestOldDetailsAreCut(t *testing.T) {
+	l := with()
+	l.cfg.Stored, l.cfg.Pages = false, new(handoff.Feed)
+	whole := strings.Repeat("x", maxOutput)
+	for range maxWhole + 2 {
+		h := l.find(string(l.asks(l.cfg.NextID(), handoff.ModeNow).ID))
+		for i := range maxItems {
+			l.item(h, handoff.RecordItem{ID: strconv.Itoa(i), Kind: handoff.ItemCommand, Output: whole})
+		}
+		l.step(&Stop{Grant: owner, ID: h.ID})
+		l.now = l.now.Add(time.Second)
+	}
+	for i, h := range l.all {
+		size := 0
+		for _, it := range h.Items {
+			size += len(it.Output)
+		}
+		most := ledger.MaxBody
+		if i >= 2 {
+			most = maxItems * maxOutput
+		}
+		if h.open || size > most || size <= most/2 || h.LeftOut+len(h.Items) != maxItems {
+			t.Errorf("of %d, %d items with %d bytes are kept", i, len(h.Items), size)
+		}
+	}
+}
+
 // TestItems: an item grows by its deltas, is replaced when it is done, and goes when it is withdrawn, unless it is a
 // command. What is gone is not brought back by the end of its text, and a record has no more items than it may.
 func TestItems(t *testing.T) {
