@@ -250,7 +250,7 @@ func (r *Router) checkStill(q *work.Question, d handoff.Decided) error {
 		return nil
 	case !ask(r, &work.Still{Question: q}).Open:
 		return handoff.Fault(handoff.CodeNotPending, "", "it was withdrawn, or its connection was replaced")
-	case !d.Said.IsZero() && time.Since(d.Said) > handoff.YesFor:
+	case !d.Said.IsZero() && time.Since(d.Said) >= handoff.YesFor:
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyOld, "")
 	case d.More != nil && d.More():
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyMore, "")
@@ -278,7 +278,8 @@ func (r *Router) give(ctx context.Context, q *work.Question, d handoff.Decided) 
 	return replier.Reply(ctx, q.Shown.ID, answers)
 }
 
-// audit writes a decision to the audit. It fails only for decisions that allow something: a no can do no harm.
+// audit writes a decision to the audit. It fails only for decisions that allow something: a no can do no harm, and does
+// not wait for a disk that hangs. written means that the audit has it, or may have it later.
 func (r *Router) audit(ctx context.Context, claim *work.Claim, d handoff.Decided) (written bool, err error) {
 	if r.cfg.Auditor == nil {
 		return false, nil
@@ -286,23 +287,28 @@ func (r *Router) audit(ctx context.Context, claim *work.Claim, d handoff.Decided
 	q, rec := claim.Question, claim.Record
 	ctx, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
-	err = r.cfg.Auditor.Audit(ctx, handoff.AuditRecord{
-		Who: r.cfg.Caller.String(), Call: d.Call, Client: rec.Client, At: time.Now(),
-		Server: q.Shown.Server, Thread: rec.ThreadID, Turn: q.Question.Turn, Question: q.Shown.ID,
-		Decision: d.Decision, Tier: q.Tier().String(), By: d.By,
-		CommandHash: handoff.CommandHash(q.Question, q.Shown.Server), Transcript: handoff.TranscriptHash(d.Transcript),
-		Said: d.Said, Asked: handoff.TranscriptHash(d.Asked), Heard: d.Heard,
-	})
-	if late := ctx.Err(); err == nil && late != nil && d.Allows() { // a disk that hung was too slow
-		return true, handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreAudit, late.Error())
+	result := make(chan error, 1)
+	go func() {
+		result <- r.cfg.Auditor.Audit(ctx, handoff.AuditRecord{
+			Who: r.cfg.Caller.String(), Call: d.Call, Client: rec.Client, At: time.Now(),
+			Server: q.Shown.Server, Thread: rec.ThreadID, Turn: q.Question.Turn, Question: q.Shown.ID,
+			Decision: d.Decision, Tier: q.Tier().String(), By: d.By,
+			CommandHash: handoff.CommandHash(q.Question, q.Shown.Server), Transcript: handoff.TranscriptHash(d.Transcript),
+			Said: d.Said, Asked: handoff.TranscriptHash(d.Asked), Heard: d.Heard,
+		})
+	}()
+	select {
+	case err = <-result:
+	case <-ctx.Done():
 	}
-	if err == nil {
+	written = err == nil
+	if err = cmp.Or(err, ctx.Err()); err == nil {
 		return true, nil
 	}
 	r.cfg.Counts.audits.Add(1)
 	r.cfg.Log.Warn("decision not written down", zap.String("handoff", q.Shown.Handoff), zap.Error(err))
 	if d.Allows() {
-		return false, handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreAudit, err.Error())
+		return written, handoff.Fault(handoff.CodeStoreDown, handoff.WhyStoreAudit, err.Error())
 	}
-	return false, nil
+	return written, nil
 }

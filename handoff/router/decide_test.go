@@ -168,9 +168,24 @@ func TestAuditTooLate(t *testing.T) {
 		if handoff.CodeOf(err) != handoff.CodeStoreDown {
 			t.Errorf("%v, want that it was not written down in time", err)
 		}
+		time.Sleep(time.Hour) // until the disk is back
 		if got := fmt.Sprint(d.given, d.decisions()); got != "[] [accept by page withheld by page]" {
 			t.Error(got)
 		}
+	})
+}
+
+// TestNoAuditNeeded: a no, and a stop, do not wait for a disk that hangs.
+func TestNoAuditNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{auditIn: func() time.Duration { return time.Hour }}
+		r, _ := askingRouter(d, "q1")
+		began := time.Now()
+		err := r.Decide(t.Context(), handoff.Grant{Caller: ladderCaller}, "q1", handoff.DecisionDecline)
+		if took := time.Since(began); err != nil || took > auditWithin || fmt.Sprint(d.given) != "[decline]" {
+			t.Errorf("after %v: %v, %v", took, err, d.given)
+		}
+		time.Sleep(2 * time.Hour)
 	})
 }
 

@@ -200,9 +200,9 @@ func (w *World) Notify(n handoff.Notice) {
 	w.Record("page", "notice", string(n.Kind)+" "+n.Handoff+" "+n.Text)
 }
 
-// Audit implements [handoff.Auditor]: it records decisions before they are given.
+// Audit implements [handoff.Auditor]: it records decisions before they are given. A disk does not end with a context.
 func (w *World) Audit(ctx context.Context, rec handoff.AuditRecord) error {
-	if err := w.Wait(ctx, w.audits); err != nil {
+	if err := w.Wait(context.WithoutCancel(ctx), w.audits); err != nil {
 		return err
 	}
 	if err := w.Failure("audit x", "the audit"); err != nil {
