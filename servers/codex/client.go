@@ -98,8 +98,8 @@ func (c client) threadResume(
 	return c.subscribing(ctx, "thread/resume", params, onResult)
 }
 
-// subscribing sends thread/start, thread/resume or thread/fork, and so subscribes to the thread. onResult runs before the
-// next frame is read, since the result is older than every later frame.
+// subscribing sends thread/start, thread/resume or thread/fork, and so subscribes to the thread. onResult runs before
+// the next frame is read, since the result is older than every later frame.
 func (c client) subscribing(
 	ctx context.Context, method string, p any, onResult func(*threadResult),
 ) (*threadResult, error) {
