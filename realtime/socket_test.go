@@ -200,6 +200,8 @@ func testDeepClient(t *testing.T) {
 			t.Errorf("refused with %s", got)
 		}
 		s.wantSent(s.model, "")
+		s.fromClient(deep(`{"type":"input_audio_buffer.append",`) + "}") // looks whole, and is passed on as sound is
+		s.wantSent(s.model, "input_audio_buffer.append")
 		s.fromClient(`{"type":"input_audio_buffer.clear"}`)
 		s.wantSent(s.model, "input_audio_buffer.clear")
 	})
@@ -212,6 +214,8 @@ func testDeepModel(t *testing.T) {
 			s.fromModel(deep(`{"type":"` + kind + `",`))
 		}
 		s.wantSent(s.client, "")
+		s.fromModel(deep(`{"type":"`+events.TypeAudioDelta+`",`) + "}") // looks whole, and is passed on as sound is
+		s.wantSent(s.client, events.TypeAudioDelta)
 		if s.call.counts.unreadable != 6 {
 			t.Errorf("%d frames were counted", s.call.counts.unreadable)
 		}

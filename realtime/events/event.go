@@ -242,10 +242,8 @@ func Sound(event []byte, key string) []byte {
 			return sound
 		}
 	}
-	if !gjson.ValidBytes(event) {
-		return nil
-	}
-	// Some encoders escape signs of base64, or put a space before the colon.
+	// Some encoders escape signs of base64, or put a space before the colon. The event may not be JSON and nest deep, so
+	// it is not validated here: that would recurse.
 	return []byte(gjson.GetBytes(event, strings.Trim(key, `":`)).String())
 }
 
