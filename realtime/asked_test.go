@@ -39,11 +39,13 @@ func (s *stage) sentTag() (tag string) {
 	return tag
 }
 
-// says has the caller say something, as voice detection reports it; "-": without a transcript so far.
+// says has the caller say something, as voice detection reports it, and the item that the model makes of it; "-":
+// without a transcript so far.
 func (s *stage) says(item, words string) {
 	s.fromModel(speechStarted(item))
 	s.wait(time.Second)
-	s.fromModel(speechStopped(item), committed(item))
+	s.fromModel(speechStopped(item), committed(item), itemAdded(fmt.Sprintf(`{"id":%q,"type":"message","role":"user",`+
+		`"content":[{"type":"input_audio","transcript":null}]}`, item)))
 	if words != "-" {
 		s.fromModel(transcribed(item, words))
 	}
@@ -298,7 +300,9 @@ var whoAsked = map[string]struct {
 
 func TestWhoAsked(t *testing.T) {
 	for name, c := range whoAsked {
-		for kind, play := range map[string]func(*testing.T, func(*stage)){"socket": play, "browser": playBrowser} {
+		for kind, play := range map[string]func(*testing.T, func(*stage)){
+			"socket": play, "browser": playBrowser, "attached": playAttached,
+		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				play(t, func(s *stage) {
 					c.run(s)

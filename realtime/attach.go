@@ -342,6 +342,7 @@ func (c *Call) observeAttached(kind string, event []byte) {
 		case typed != nil && !typed.isKnown():
 			close(typed.known)
 		case typed == nil && !c.filter.Hidden(it.ID):
+			it.Sound = false // what was spoken its commit has told, and only its transcript says whether it was words
 			c.noteClientItem(it)
 		}
 	case events.TypeCreated, events.TypeDone:

@@ -68,7 +68,8 @@ func newAttached(t *testing.T) *stage { return newAttachedAs(t, &attached{}) }
 func newAttachedAs(t *testing.T, state *attached) *stage {
 	s := newStageBy(t, someone, newWire(), newPeer(), func(c *Call) { c.attach(state) })
 	s.wantSent(s.model, "session.update")
-	s.fromModel(`{"type":"session.updated","session":{"type":"realtime","instructions":"theirs"}}`)
+	s.fromModel(`{"type":"session.updated","session":{"type":"realtime","instructions":"theirs",` +
+		`"audio":{"input":{"transcription":{"model":"whisper-1"}}}}}`)
 	s.wantSent(s.model, "session.update")
 	s.wait(floor.Delay[floor.TimerOpen])
 	s.router.heard()
