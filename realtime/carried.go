@@ -38,12 +38,12 @@ const (
 	carriedStoreLimit = 2 * time.Second
 	// carriedAgain is the pause after a failed use of the store.
 	carriedAgain = time.Second
-	// hangupLimit bounds one try to hang up a call at the provider.
-	hangupLimit = 2 * time.Second
+	// hangupLimit bounds one try to hang up a call at the provider. Each pause after one that failed is twice as long as
+	// the one before, from hangupAgain to hangupSeldom.
+	hangupLimit  = 2 * time.Second
+	hangupAgain  = 250 * time.Millisecond
+	hangupSeldom = 30 * time.Second
 )
-
-// releasePauses are the pauses before each try to hang up a call at the provider.
-var releasePauses = []time.Duration{0, 250 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second}
 
 // carried begins and hangs up the calls that the provider carries for us, and knows which these are. It is safe for
 // concurrent use.
@@ -54,6 +54,7 @@ type carried struct {
 	effort   string                                              // Set once
 	log      *zap.Logger                                         // Set once
 	changed  chan struct{}                                       // capacity 1; holds a token when ids have changed
+	hangups  sync.WaitGroup                                      // the hang-ups that go on; waited for by Front.Run
 
 	mu  sync.Mutex
 	ids map[string]bool // Guarded by mu
@@ -95,7 +96,7 @@ var noCalls = []int{
 }
 
 // begin has the provider answer an offer. The session begins with our tools, so that the model has them before we have
-// joined the call. Errors are those of [provider.dialModel], and codeNoCalls.
+// joined the call. A call that was begun has to be ended, also if ctx has ended meanwhile. Errors are those of [provider.dialModel], and codeNoCalls.
 func (c *carried) begin(
 	ctx context.Context, grant handoff.Grant, offer rtcOffer, header http.Header,
 ) (id, answer string, fault *handoff.Error) {
@@ -143,24 +144,27 @@ func (c *carried) begin(
 			"its answer to the offer has no SDP, or no id of the call")
 	}
 	c.set(id, true)
-	if ctx.Err() != nil { // the client has gone
-		c.release(ctx, id)
-		return "", "", handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
-	}
 	return id, string(sdp), nil
 }
 
 // release hangs a call up at the provider, also if it may be over there: a socket that ended does not tell. It tries
-// again until ctx ends, since the call costs as long as it goes on.
+// again until ctx ends, since the call costs as long as it goes on. It does not wait.
 func (c *carried) release(ctx context.Context, id string) {
-	for range tries(ctx, releasePauses) {
-		why := c.hangUp(id)
-		if why == nil {
-			c.set(id, false)
-			return
+	c.hangups.Go(func() {
+		for pause := hangupAgain; ; pause = min(2*pause, hangupSeldom) {
+			why := c.hangUp(id)
+			if why == nil {
+				c.set(id, false)
+				return
+			}
+			c.log.Warn("call not hung up at the voice model's server", zap.String("call", id), zap.Error(why))
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return // the next process hangs it up
+			}
 		}
-		c.log.Warn("call not hung up at the voice model's server", zap.String("call", id), zap.Error(why))
-	}
+	})
 }
 
 // hangUp asks the provider once to end a call. A call that has ended already is no error.
@@ -191,7 +195,6 @@ func (c *carried) end(ctx context.Context, id string, l *claim) {
 // ends. It replaces what is stored only after it has read it. A client that is still in a call of the process before
 // has to begin another.
 func (c *carried) keep(ctx context.Context) {
-	var releasing sync.WaitGroup
 	write := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, carriedStoreLimit)
 		defer cancel()
@@ -206,7 +209,7 @@ func (c *carried) keep(ctx context.Context) {
 			}
 			for _, id := range left {
 				c.set(id, true)
-				releasing.Go(func() { c.release(ctx, id) })
+				c.release(ctx, id)
 			}
 		}
 		if err == nil {
@@ -221,7 +224,7 @@ func (c *carried) keep(ctx context.Context) {
 		case <-c.changed:
 		case <-again:
 		case <-ctx.Done():
-			releasing.Wait()
+			c.hangups.Wait()
 			if read {
 				// If it fails, the next process hangs up calls that have ended, which does no harm.
 				_ = write(context.WithoutCancel(ctx))

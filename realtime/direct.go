@@ -64,6 +64,9 @@ func (f *Front) serveDirect(
 	}
 	claimed := f.newClaim(grant, id)
 	defer f.carried.end(ctx, id, claimed)
+	if dialing.Err() != nil { // the client has gone
+		return handoff.Fault(handoff.CodeShutdown, "", "the request has ended")
+	}
 	if !f.live.attach(id, attachment{
 		grant: grant, leave: leave, began: time.Now(), pass: pass, in: make(chan struct{}), claim: claimed,
 	}) {

@@ -157,6 +157,7 @@ func (f *Front) Run(ctx context.Context) error {
 	}
 	keeping, kept := context.WithCancel(context.WithoutCancel(ctx))
 	var keepers sync.WaitGroup
+	defer f.carried.hangups.Wait()
 	defer keepers.Wait()
 	defer kept() // the calls have ended
 	if f.config.Carried != nil {

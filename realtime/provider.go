@@ -53,12 +53,18 @@ type provider struct {
 	dialTimeout time.Duration     // Set once: bounds a dial; tests lower it
 
 	dialNet func(ctx context.Context, network, address string) (net.Conn, error) // Set once; nil: a [net.Dialer]
+	http    http.Client                                                          // Set once: for what needs no socket
 }
 
 func newProvider(c Config, address *url.URL, counts *frontCounts, buffers *sync.Pool) *provider {
+	// No redirect is followed, since the key would be sent along.
+	asks := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if c.Dial != nil {
+		asks.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: c.Dial}
+	}
 	return &provider{
 		address: address, key: c.Key, model: c.Model, aliases: c.Aliases, dialNet: c.Dial, log: c.Log,
-		counts: counts, buffers: buffers, dialTimeout: dialLimit,
+		counts: counts, buffers: buffers, dialTimeout: dialLimit, http: asks,
 	}
 }
 
@@ -253,7 +259,7 @@ func (p *provider) join(ctx context.Context, id string, header http.Header) (con
 	return nil, fault
 }
 
-// post sends a request to the provider's address of calls. It follows no redirect, since the key would be sent along.
+// post sends a request to the provider's address of calls.
 func (p *provider) post(
 	ctx context.Context, below, kind string, body io.Reader, header http.Header,
 ) (*http.Response, error) {
@@ -267,8 +273,7 @@ func (p *provider) post(
 	}
 	r.Header = p.credentials(header)
 	r.Header.Set("Content-Type", kind)
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return client.Do(r)
+	return p.http.Do(r)
 }
 
 // withoutModel returns the query of the server's address without the parameter model.
