@@ -301,7 +301,7 @@ func (s *session) changeItem(verb string, frame []byte) *fault {
 	case verb == "delete":
 		s.items.items = slices.Delete(slices.Clone(s.items.items), i, i+1)
 		s.emit("conversation.item.deleted", fields{"item_id": it.ID})
-	case it.Role != "assistant" || in.Content != 0 || it.Content[0].Type != "output_audio":
+	case it.Role != "assistant" || in.Content != 0 || len(it.Content) == 0 || it.Content[0].Type != "output_audio":
 		return refusal("invalid_value", "item_id", "Only audio of the assistant can be truncated, at content index 0.")
 	case in.EndMS < 0 || in.EndMS > it.sent.Milliseconds():
 		return refusal("invalid_value", "audio_end_ms", "Audio content of %dms is already shorter than %dms",
