@@ -84,7 +84,7 @@ func (d *dialect) item(event []byte) (all [][]byte, made int) {
 	d.announced = it.ID
 	all = [][]byte{events.Set(event, "type", events.Quote(events.TypeItemAdded))}
 	if writes := it.Kind == events.ItemCall || it.Role == "assistant"; writes && it.Status != events.StatusCompleted {
-		if len(d.created) < maxDialect {
+		if it.ID != "" && len(d.created) < maxDialect {
 			d.created[it.ID] = true
 		}
 		return all, 0

@@ -193,6 +193,8 @@ func TestItemsOfOldServers(t *testing.T) {
 	const writing = `{"id":"m1","type":"message","role":"assistant","status":"in_progress"}`
 	const old = `{"type":"conversation.item.created","item":` + writing + `}`
 	for _, step := range [][2]string{
+		{`{"type":"conversation.item.created","item":{"type":"function_call"}}`, "conversation.item.added:function_call"},
+		{`{"type":"response.output_item.done"}`, "response.output_item.done"},
 		{old, "conversation.item.added:message"},
 		{`{"type":"response.output_item.done","item":` + writing + `}`,
 			"response.output_item.done:message conversation.item.done:message"},

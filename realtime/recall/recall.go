@@ -114,7 +114,7 @@ func (r *Recall) FromModel(kind string, event []byte) {
 // begin notes the beginning of a response.
 func (r *Recall) begin(raw gjson.Result) {
 	aside := filter.Aside(events.TagOf(raw)) || events.OutOfBand(raw)
-	if len(r.running) < maxRunning {
+	if raw.IsObject() && len(r.running) < maxRunning {
 		r.running = append(r.running, &response{raw: strings.Clone(raw.Raw), aside: aside})
 	}
 	if aside {
@@ -134,7 +134,8 @@ func (r *Recall) responseOf(id string) *response {
 // open notes an item that a response begins to write.
 func (r *Recall) open(event []byte) {
 	it := gjson.GetBytes(event, "item")
-	if p := r.responseOf(gjson.GetBytes(event, "response_id").String()); p != nil && len(p.open) < maxRunning {
+	p := r.responseOf(gjson.GetBytes(event, "response_id").String())
+	if p != nil && it.IsObject() && len(p.open) < maxRunning {
 		p.open = append(p.open, openItem{
 			id: strings.Clone(it.Get("id").String()), index: gjson.GetBytes(event, "output_index").Int(),
 			raw: strings.Clone(it.Raw),
@@ -157,7 +158,7 @@ func (r *Recall) openItem(response, id string) *openItem {
 func (r *Recall) close(event []byte) {
 	it := gjson.GetBytes(event, "item")
 	p := r.responseOf(gjson.GetBytes(event, "response_id").String())
-	if p == nil {
+	if p == nil || !it.IsObject() {
 		return
 	}
 	p.open = slices.DeleteFunc(p.open, func(o openItem) bool { return o.id == it.Get("id").String() })

@@ -164,6 +164,28 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// Whatever a model sends in place of a response or an item, running responses end.
+func TestEndingsOfMalformedEvents(t *testing.T) {
+	for _, value := range []string{"", "null", "7", `"x"`, "[]", `[{"id":"m"}]`, "{}"} {
+		r := New()
+		field := func(name string) string {
+			if value == "" {
+				return "}"
+			}
+			return `,"` + name + `":` + value + "}"
+		}
+		tell(r, `{"type":"response.created"`+field("response"), `{"type":"response.created","response":{"id":"r1"}}`)
+		for _, kind := range []string{"added", "done", "added"} {
+			tell(r, `{"type":"response.output_item.`+kind+`","response_id":"r1"`+field("item"))
+		}
+		for _, e := range r.Endings(func() string { return "e" }) {
+			if last := gjson.ParseBytes(e.Events[len(e.Events)-1]); !last.Get("response").IsObject() {
+				t.Errorf("with %s it ends with %s", value, last)
+			}
+		}
+	}
+}
+
 // Only unanswered events are sent again.
 func TestUnanswered(t *testing.T) {
 	r := New()
