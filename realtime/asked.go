@@ -17,7 +17,7 @@ const (
 	maxCauses = 8
 	// maxSentences bounds the spoken sentences that are remembered for their transcripts, the newest.
 	maxSentences = 64
-	// maxHeldRequests bounds the requests that wait for a transcript. One more counts as asked for by nobody.
+	// maxHeldRequests bounds the requests that wait for a transcript. One more is reported at once.
 	maxHeldRequests = 64
 )
 
@@ -188,46 +188,40 @@ func (s *sentence) words() (ended time.Time, waits bool) {
 	return time.Time{}, waits
 }
 
-// A heldRequest waits for the transcript of what asked for it.
+// A heldRequest waits for the transcript of what asked for it, or for one before it that does.
 type heldRequest struct {
 	handoff.FunctionCall
 	by    *sentence
-	until time.Time
+	until time.Time // how long it waits for the transcript
 }
 
 // hand reports a request to the router, with when the caller's words ended that asked for it. One that changes
-// something is held if that is not known yet.
+// something is held while that is not known, and while another is held: a "stop" must not overtake what it is to stop.
 func (s *saying) hand(call handoff.FunctionCall, readOnly bool, by *sentence) {
-	ended, waits := by.words()
-	if call.Asked = ended; waits && !readOnly && len(s.held) < maxHeldRequests {
-		until := time.Now().Add(askedWithin)
-		if s.held = append(s.held, heldRequest{call, by, until}); s.alarms[alarmHeld].at.IsZero() {
-			s.alarms[alarmHeld].at = until
-		}
+	if readOnly || len(s.held) >= maxHeldRequests {
+		call.Asked, _ = by.words()
+		s.report(call)
 		return
 	}
-	s.report(call)
+	now := time.Now()
+	s.held = append(s.held, heldRequest{call, by, now.Add(askedWithin)})
+	s.release(now, false)
 }
 
-// release reports the held requests of which it is known by now whether the caller's words asked for them. For those
-// that have waited for too long, or if the call is over, any speech counts as words.
+// release reports the held requests, in order, up to the first of which it is not known yet whether the caller's words
+// asked for it. For one that has waited for too long, or if the call is over, any speech counts as words.
 func (s *saying) release(now time.Time, over bool) {
-	held := s.held
-	s.held, s.alarms[alarmHeld].at = nil, time.Time{}
-	for _, r := range held {
+	s.alarms[alarmHeld].at = time.Time{}
+	for len(s.held) > 0 {
+		r := s.held[0]
 		ended, waits := r.by.words()
-		late := !now.Before(r.until)
-		switch {
-		case !waits:
-		case over || late:
-			ended = r.by.ended
-			s.asking.deaf = s.asking.deaf || late
-		default:
-			if s.held = append(s.held, r); len(s.held) == 1 {
-				s.alarms[alarmHeld].at = r.until
-			}
-			continue
+		if late := !now.Before(r.until); waits && (over || late) {
+			ended, s.asking.deaf = r.by.ended, s.asking.deaf || late
+		} else if waits {
+			s.alarms[alarmHeld].at = r.until
+			return
 		}
+		s.held = s.held[1:]
 		r.Asked = ended
 		s.report(r.FunctionCall)
 	}

@@ -170,6 +170,22 @@ var whoAsked = map[string]struct {
 		s.wait(time.Second)
 		s.fromModel(transcribed("u1", "run it"))
 	}, "c1 caller"},
+	"a stop while what it is to stop waits": {func(s *stage) {
+		s.says("u1", "-")
+		s.gives("r1", "", "c1", "codex")
+		s.says("u2", "stop")
+		s.gives("r2", "", "c2", "run_on_server")
+		s.gives("r3", "", "c3", "list_servers")
+		s.fromModel(transcribed("u1", "run it"))
+		s.gives("r4", "", "c4", "codex")
+	}, "c3 caller, c1 caller, c2 caller, c4 caller"},
+	"a stop of what waits for a transcript that never comes": {func(s *stage) {
+		s.says("u1", "-")
+		s.gives("r1", "", "c1", "codex")
+		s.says("u2", "stop")
+		s.gives("r2", "", "c2", "run_on_server")
+		s.wait(askedWithin)
+	}, "c1 caller, c2 caller"},
 	"words whose transcript never comes": {func(s *stage) {
 		s.says("u1", "-")
 		s.gives("r1", "", "c1", "codex")
