@@ -15,29 +15,8 @@ const (
 	echoWithin = 1500 * time.Millisecond
 	// maxCauses bounds the asks and the responses whose cause is remembered, the newest. One of each runs at a time.
 	maxCauses = 8
-	// maxSentences bounds the spoken sentences that are remembered for their transcripts, the newest.
-	maxSentences = 64
 	// maxHeldRequests bounds the requests that wait for a transcript. One more is reported at once.
 	maxHeldRequests = 64
-)
-
-// A sentence is something that the caller said or wrote in the conversation.
-type sentence struct {
-	item   string        // its item; "": not known yet
-	ended  time.Time     // when it was over
-	quiet  time.Duration // how long the voice had been silent when it began; 0: it sounded
-	begun  int           // how many responses had begun
-	state  certainty     // whether there are words in it
-	before *sentence     // what they said before it, if the model got no words of agents in between; nil: nothing
-}
-
-// A certainty says whether there are words of the caller in a sentence.
-type certainty int
-
-const (
-	wordsUnknown certainty = iota // there is no transcript yet
-	wordsSaid
-	wordsNone
 )
 
 // A cause says for what the caller said an ask was sent, or a response runs; nil: for nothing.
@@ -53,34 +32,19 @@ type cause struct {
 // for. Our own asks go on with chain, what the newest such response was for.
 type asking struct {
 	due, chain *sentence
-	sentences  []*sentence // the newest that were spoken, oldest first
-	asks       []cause     // oldest first
-	responses  []cause     // oldest first
-	begun      int         // how many responses have begun
-	deaf       bool        // the transcript that was waited for last never came, so none is waited for
+	spoken     sentences
+	asks       []cause // oldest first
+	responses  []cause // oldest first
+	begun      int     // how many responses have begun
+	deaf       bool    // the transcript that was waited for last never came, so none is waited for
 }
 
-// said notes that the caller ended a sentence. That of an item is noted once; its item may be known only the second
-// time.
-func (a *asking) said(s sentence) {
-	if s.item != "" {
-		known := slices.ContainsFunc(a.sentences, func(o *sentence) bool { return o.item == s.item })
-		nameless := slices.IndexFunc(a.sentences, func(o *sentence) bool { return o.item == "" })
-		if !known && nameless >= 0 {
-			a.sentences[nameless].item, known = s.item, true
-		}
-		if known {
-			return
-		}
-	}
+// said notes that the caller has ended a sentence of theirs.
+func (a *asking) said(s *sentence) {
 	if s.begun = a.begun; s.state == wordsUnknown && a.deaf {
 		s.state = wordsSaid
 	}
-	a.owe(&s)
-	if a.sentences = append(a.sentences, &s); len(a.sentences) > maxSentences {
-		a.sentences[0].before = nil // frees those before it
-		a.sentences = slices.Delete(a.sentences, 0, 1)
-	}
+	a.owe(s)
 }
 
 // wrote notes that the caller wrote something.
@@ -94,36 +58,11 @@ func (a *asking) owe(s *sentence) {
 	a.due = s
 }
 
-// sentence returns the sentence of an item, or the oldest one that may be of it; nil: there is none.
-func (a *asking) sentence(item string) *sentence {
-	for _, is := range []func(*sentence) bool{
-		func(s *sentence) bool { return s.item == item && s.item != "" },
-		func(s *sentence) bool { return s.item == "" && s.state == wordsUnknown },
-	} {
-		if i := slices.IndexFunc(a.sentences, is); i >= 0 {
-			return a.sentences[i]
-		}
-	}
-	return nil
-}
-
 // heard notes what the transcript of a sentence says.
 func (a *asking) heard(s *sentence, state certainty) {
-	if a.deaf = false; s == nil {
-		return
-	}
-	s.state = state
+	a.deaf, s.told, s.state = false, true, state
 	for s.before != nil && s.before.state == wordsNone {
 		s.before = s.before.before
-	}
-}
-
-// lost ends the wait for all transcripts: what was said may have been anything.
-func (a *asking) lost() {
-	for _, s := range a.sentences {
-		if s.state == wordsUnknown {
-			s.state = wordsSaid
-		}
 	}
 }
 
@@ -176,18 +115,6 @@ func find(all []cause, name string) *sentence {
 	return nil
 }
 
-// words returns when the caller's words ended that are in the sentence or in those before it; zero: there are none.
-// waits: a transcript may still say that there are some.
-func (s *sentence) words() (ended time.Time, waits bool) {
-	for ; s != nil; s = s.before {
-		if s.state == wordsSaid {
-			return s.ended, false
-		}
-		waits = waits || s.state == wordsUnknown
-	}
-	return time.Time{}, waits
-}
-
 // A heldRequest waits for the transcript of what asked for it, or for one before it that does.
 type heldRequest struct {
 	handoff.FunctionCall
@@ -227,6 +154,12 @@ func (s *saying) release(now time.Time, over bool) {
 	}
 }
 
+// heard notes what the transcript of a sentence says, and reports the requests that waited for it.
+func (s *saying) heard(of *sentence, state certainty) {
+	s.asking.heard(of, state)
+	s.release(time.Now(), false)
+}
+
 // noteCause notes what an ask is for. If it tells words of agents, nobody asked for anything with it.
 func (s *saying) noteCause(ask string, by *sentence, utterances []string) {
 	if slices.ContainsFunc(utterances, func(id string) bool { return !s.utterances[id].Plain }) {
@@ -236,28 +169,30 @@ func (s *saying) noteCause(ask string, by *sentence, utterances []string) {
 	s.asking.sent(ask, by)
 }
 
-// sentenceOver notes that the caller ended a sentence that is now an item, or will be one.
-func (h *hearing) sentenceOver(item string, began time.Time) {
-	s := sentence{item: item, ended: time.Now()}
-	if !h.saying.filter.Transcribes() {
+// sentenceOver notes, once, that the caller ended a sentence that is now an item, or will be one.
+func (h *hearing) sentenceOver(item string) {
+	s := h.saying.asking.spoken.ending(item)
+	if !s.ended.IsZero() {
+		return
+	}
+	s.ended = time.Now()
+	if s.state == wordsUnknown && !h.saying.filter.Transcribes() {
 		s.state = wordsSaid
 	}
-	if !h.sounding && !began.IsZero() {
-		s.quiet = max(0, began.Sub(h.soundingChanged))
+	if !h.sounding && !s.began.IsZero() {
+		s.quiet = max(0, s.began.Sub(h.soundingChanged))
 	}
 	h.saying.asking.said(s)
 }
 
-// understand notes whether there are words of the caller in what was transcribed. There are none in an echo of the
-// voice.
-func (h *hearing) understand(item, text string) {
-	a := &h.saying.asking
-	s, state := a.sentence(item), wordsSaid
-	if text == "" || s != nil && s.quiet < echoWithin && h.isEcho(text, s.begun) {
+// understand notes whether there are words of the caller in what was transcribed of a sentence. There are none in an
+// echo of the voice.
+func (h *hearing) understand(s *sentence, text string) {
+	state := wordsSaid
+	if text == "" || s.quiet < echoWithin && h.isEcho(text, s.begun) {
 		state = wordsNone
 	}
-	a.heard(s, state)
-	h.saying.release(time.Now(), false)
+	h.saying.heard(s, state)
 }
 
 // isEcho reports whether a text repeats what the voice said in one of the first responses, so many.

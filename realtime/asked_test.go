@@ -282,6 +282,20 @@ var whoAsked = map[string]struct {
 		s.fromModel(`{"type":"error","error":{"code":"input_audio_buffer_commit_empty","message":"no sound"}}`)
 		s.gives("r1", s.sentTag(), "c1", "codex")
 	}, "c1 nobody"},
+	"without turn detection, after a commit that was refused": {func(s *stage) {
+		s.turns("null")
+		commits := func(call string, answer ...string) {
+			s.fromClient(`{"type":"input_audio_buffer.append","audio":"AAAA"}`, `{"type":"input_audio_buffer.commit"}`, bareAsk)
+			s.fromModel(answer...)
+			s.gives("r"+call, s.sentTag(), call, "codex")
+		}
+		commits("c1", `{"type":"error","error":{"code":"input_audio_buffer_commit_empty","message":"no sound"}}`)
+		commits("c2", committed("u2"), transcribed("u2", "run it"))
+		s.say(handoff.Utterance{ID: "n", Text: "done", Floor: handoff.FloorAsk})
+		s.fromClient(bareAsk) // the outcome rides on it
+		s.gives("rc3", s.sentTag(), "c3", "list_servers")
+		commits("c4", committed("u4"), transcribed("u4", ""))
+	}, "c1 nobody, c2 caller, c3 nobody, c4 nobody"},
 	"voice detection that asks for no response": {func(s *stage) {
 		s.turns(`{"type":"server_vad","create_response":false}`)
 		s.fromModel(speechStarted("u1"))

@@ -156,8 +156,8 @@ func newCall(
 	}
 	c.hearing = hearing{
 		core: &c.core, legs: &c.legs, saying: &c.saying, settings: newSettings(), inForce: newSettings(), rate: pcmRate,
-		playback: newPlayback(c.legs.performs), speeches: newSpeeches(),
-		muted: map[string]bool{}, undelivered: map[string]bool{},
+		playback: newPlayback(c.legs.performs),
+		muted:    map[string]bool{}, undelivered: map[string]bool{},
 	}
 	c.session = session{core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, filter: c.filter}
 	return c

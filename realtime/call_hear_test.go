@@ -367,18 +367,13 @@ func TestSpokeWhenItBegan(t *testing.T) {
 	}
 }
 
-func TestSpeechesAreBounded(t *testing.T) {
-	s := newSpeeches()
-	for i := range 3 * maxSpeeches {
-		s.appended = time.Now()
-		s.end()
-		s.start(time.Now(), fmt.Sprint(i))
+func TestSentencesAreBounded(t *testing.T) {
+	var all sentences
+	for i := range 3 * maxSentences {
+		all.start(fmt.Sprint(i), time.Now())
 	}
-	if len(s.began) != maxSpeeches || len(s.order) != maxSpeeches || len(s.ended) != maxSpeeches {
-		t.Errorf("it keeps %d, %d, %d", len(s.began), len(s.order), len(s.ended))
-	}
-	if s.transcribed("0") != (time.Time{}) || s.transcribed(fmt.Sprint(3*maxSpeeches-1)).IsZero() {
-		t.Error("it forgot the wrong ones")
+	if len(all) != maxSentences || all.of(fmt.Sprint(3*maxSentences-1)).began.IsZero() || !all.of("0").began.IsZero() {
+		t.Errorf("it keeps %d, or forgot the wrong ones", len(all))
 	}
 }
 

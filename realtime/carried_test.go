@@ -111,6 +111,7 @@ func TestHungUpInTheEnd(t *testing.T) {
 				var down atomic.Bool
 				down.Store(true)
 				asking, leave := context.WithCancel(t.Context())
+				defer leave()
 				mux := http.NewServeMux()
 				mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Location", callPath+"rtc_1")

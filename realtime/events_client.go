@@ -87,7 +87,7 @@ func (c *Call) forwarded(kind string, event []byte) {
 		c.hearing.keepMark(event)
 	case events.TypeInputClear:
 		c.hearing.keepMark(event)
-		c.hearing.speeches.appended = time.Time{}
+		c.hearing.appended = time.Time{}
 	case events.TypeItemCreate:
 		c.noteClientItem(events.ReadItem(gjson.GetBytes(event, "item")))
 	}

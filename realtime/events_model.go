@@ -162,17 +162,15 @@ func (c *Call) observe(kind string, event []byte, shown bool) {
 	case events.TypeCommitted:
 		h.speakingItem = ""
 		h.keptSound.Taken()
-		h.speeches.commit(gjson.GetBytes(event, "item_id").String())
 		h.nameInterjection(gjson.GetBytes(event, "item_id").String())
-		h.sentenceOver(gjson.GetBytes(event, "item_id").String(), time.Time{})
+		h.sentenceOver(gjson.GetBytes(event, "item_id").String())
 		if s.floor.Speaking() { // the client committed while the caller speaks: no speech_stopped will come
 			s.tell(floor.Speech{On: false})
 		}
 	case events.TypeSpeechStarted:
 		h.callerSpeaks(event)
 	case events.TypeSpeechStopped:
-		item := cmp.Or(h.speakingItem, gjson.GetBytes(event, "item_id").String())
-		h.sentenceOver(item, h.speakingSince)
+		h.sentenceOver(cmp.Or(h.speakingItem, gjson.GetBytes(event, "item_id").String()))
 		h.speakingItem = ""
 		h.speechEnded(time.Now())
 		s.tell(floor.Speech{On: false})
@@ -229,8 +227,7 @@ func (c *Call) failed(event []byte) []byte {
 	id, code := fault.Get("event_id").String(), fault.Get("code").String()
 	switch code {
 	case events.CodeCommitEmpty:
-		c.hearing.speeches.refuse()
-		c.saying.asking.heard(c.saying.asking.sentence(""), wordsNone)
+		c.saying.heard(c.saying.asking.spoken.refuse(), wordsNone)
 		c.hearing.keptSound.Taken()
 	case events.CodeExpired:
 		if c.renewal.renewable() {

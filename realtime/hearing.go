@@ -52,12 +52,11 @@ type hearing struct {
 	inForce  settings // as the model confirmed last
 
 	// The caller speaks.
-	clock         clock        // of the caller's sound
-	speeches      speeches     // when the caller began to speak
-	keptSound     recall.Sound // the caller's newest sound, for the next session
-	speakingItem  string       // the item that the caller is speaking; "": none
-	speakingSince time.Time    // when the caller began to speak last
-	yielding      yielding     // what the caller says into the voice
+	clock        clock        // of the caller's sound
+	appended     time.Time    // the first sound since the client's last commit; zero while it detects no turns
+	keptSound    recall.Sound // the caller's newest sound, for the next session
+	speakingItem string       // the item that the caller is speaking; "": none
+	yielding     yielding     // what the caller says into the voice
 
 	// The model speaks.
 	playback        playback
@@ -89,8 +88,8 @@ type unsure struct {
 func (h *hearing) soundOfClient(event []byte) {
 	sound := events.Sound(event, events.KeyAppend)
 	h.clock.add(time.Now(), events.SoundBytes(sound), h.settings.inRate)
-	if h.settings.manual && h.speeches.appended.IsZero() {
-		h.speeches.appended = h.clock.at
+	if h.settings.manual && h.appended.IsZero() {
+		h.appended = h.clock.at
 	}
 	if h.legs.canRenew {
 		most := h.settings.padding + detectLag // the model reports a sentence some time after it began
@@ -178,8 +177,8 @@ func (h *hearing) callerSpeaks(event []byte) {
 	if h.attached != nil {
 		began = began.Add(-detectLag)
 	}
-	h.speakingItem, h.speakingSince = gjson.GetBytes(event, "item_id").String(), began
-	h.speeches.start(began, h.speakingItem)
+	h.speakingItem = gjson.GetBytes(event, "item_id").String()
+	h.saying.asking.spoken.start(h.speakingItem, began)
 	h.report(handoff.Spoke{At: began})
 	h.saying.tell(floor.Speech{On: true}) // before the cut: after it, the floor would see silence and let us speak
 	if !h.spokenInto(time.Now()) && !h.settings.patient {
@@ -191,17 +190,18 @@ func (h *hearing) callerSpeaks(event []byte) {
 // come.
 func (h *hearing) transcribed(text, item string) {
 	// It is reported before the function calls that waited for it.
-	h.report(handoff.Heard{Text: text, Began: h.speeches.transcribed(item)})
-	h.understand(item, text)
+	s := h.saying.asking.spoken.of(item)
+	h.report(handoff.Heard{Text: text, Began: s.began})
+	h.understand(s, text)
 	h.understood(item, text == "" || h.backchannel != nil && h.backchannel(text))
 }
 
 // notTranscribed reports that what the caller said gets no transcript. It does not count as a backchannel: it may have
 // been a "stop".
 func (h *hearing) notTranscribed(item string) {
-	h.report(handoff.Heard{Lost: true, Began: h.speeches.transcribed(item)})
-	h.saying.asking.heard(h.saying.asking.sentence(item), wordsSaid)
-	h.saying.release(time.Now(), false)
+	s := h.saying.asking.spoken.of(item)
+	h.report(handoff.Heard{Lost: true, Began: s.began})
+	h.saying.heard(s, wordsSaid)
 	h.understood(item, false)
 }
 
@@ -220,9 +220,8 @@ func (h *hearing) dropSpeech() {
 		h.interrupt(time.Now(), x)
 	}
 	h.clearInterjections()
-	h.saying.asking.lost()
+	again, lost := h.saying.asking.spoken.drop(h.speakingItem, h.settings.manual)
 	h.saying.release(time.Now(), false)
-	again, lost := h.speeches.drop(h.speakingItem)
 	for i, began := range slices.Concat(lost, again) {
 		if time.Since(began) < longSpeech { // an older one gets no transcript any more
 			h.report(handoff.Heard{Began: began, Lost: i < len(lost)})
@@ -249,9 +248,10 @@ func (h *hearing) soundAgain() {
 
 // committed notes a commit of the client: it ends a turn of the caller if the client detects turns itself.
 func (h *hearing) committed() {
-	if began := h.speeches.appended; h.settings.manual && !began.IsZero() {
-		h.speeches.end()
-		h.sentenceOver("", began)
+	if began := h.appended; h.settings.manual && !began.IsZero() {
+		h.appended = time.Time{}
+		h.saying.asking.spoken.start("", began)
+		h.sentenceOver("")
 		h.report(handoff.Spoke{At: began})
 	}
 }

@@ -93,7 +93,7 @@ func (s *session) clientVanished() {
 	s.log().Info("client vanished; the call waits for it", zap.Duration("limit", l.hold))
 	s.alarms[alarmHold].at = now.Add(l.hold)
 	h.clearInterjections()
-	spoke := s.saying.floor.Speaking() || !h.speeches.appended.IsZero()
+	spoke := s.saying.floor.Speaking() || !h.appended.IsZero()
 	s.saying.tell(floor.Away{On: true}) // first, so that the floor makes no ask any more
 	if id := s.saying.floor.Active(); id != "" {
 		h.lose(id)
@@ -104,7 +104,7 @@ func (s *session) clientVanished() {
 	}
 	l.witness = nobody{}
 	if spoke {
-		h.speeches.appended = time.Time{}
+		h.appended = time.Time{}
 		l.toModel(events.Encode(events.Object{"type": events.TypeInputClear, "event_id": s.ids.Next()}))
 	}
 }

@@ -193,7 +193,7 @@ func (r *renewal) step(now time.Time) {
 
 // isQuiet reports whether nothing goes on in the call that a change of the session would disturb.
 func (r *renewal) isQuiet(now time.Time) bool {
-	return r.saying.floor.Quiet() && r.filter.Confirmed() && !r.hearing.speeches.open(now.Add(-transcriptLimit))
+	return r.saying.floor.Quiet() && r.filter.Confirmed() && !r.saying.asking.spoken.open(now.Add(-transcriptLimit))
 }
 
 // try opens another session, and runs its leg until that ends.

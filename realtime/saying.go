@@ -359,7 +359,7 @@ func (s *saying) began(response, tag string) {
 	s.tell(floor.Created{Response: response, Tag: tag})
 	ask := s.floor.AskOf(response)
 	if speaking && ask == "" { // the model did not report that the caller had stopped
-		s.hearing.sentenceOver(s.hearing.speakingItem, time.Time{})
+		s.hearing.sentenceOver(s.hearing.speakingItem)
 	}
 	s.asking.began(response, ask)
 }
