@@ -20,36 +20,12 @@ type Model struct {
 // Prices of developers.openai.com/api/docs/models/NAME and the pricing page, read in November 2026: text and sound in,
 // cached and out, and pictures in and cached.
 var (
-	full = Prices{
-		TextIn:      4,
-		TextCached:  0.40,
-		TextOut:     24,
-		AudioIn:     32,
-		AudioCached: 0.40,
-		AudioOut:    64,
-		ImageIn:     5,
-		ImageCached: 0.50,
-	}
-	earlier = Prices{
-		TextIn:      4,
-		TextCached:  0.40,
-		TextOut:     16,
-		AudioIn:     32,
-		AudioCached: 0.40,
-		AudioOut:    64,
-		ImageIn:     5,
-		ImageCached: 0.50,
-	}
-	smallest = Prices{
-		TextIn:      0.60,
-		TextCached:  0.06,
-		TextOut:     2.40,
-		AudioIn:     10,
-		AudioCached: 0.30,
-		AudioOut:    20,
-		ImageIn:     0.80,
-		ImageCached: 0.08,
-	}
+	full = Prices{TextIn: 4, TextCached: 0.40, TextOut: 24, AudioIn: 32, AudioCached: 0.40, AudioOut: 64,
+		ImageIn: 5, ImageCached: 0.50}
+	earlier = Prices{TextIn: 4, TextCached: 0.40, TextOut: 16, AudioIn: 32, AudioCached: 0.40, AudioOut: 64,
+		ImageIn: 5, ImageCached: 0.50}
+	smallest = Prices{TextIn: 0.60, TextCached: 0.06, TextOut: 2.40, AudioIn: 10, AudioCached: 0.30, AudioOut: 20,
+		ImageIn: 0.80, ImageCached: 0.08}
 )
 
 // shutdown is when OpenAI ends its first generation of realtime models (developers.openai.com/api/docs/deprecations,
@@ -82,18 +58,5 @@ func isDate(rest string) bool {
 	return err == nil
 }
 
-// Dearest returns the highest price of any model for each kind of token: the most that an unknown model is likely to
-// cost.
-func Dearest() Prices {
-	var most Prices
-	for _, m := range known {
-		p := m.Prices
-		most = Prices{
-			TextIn: max(most.TextIn, p.TextIn), TextCached: max(most.TextCached, p.TextCached),
-			TextOut: max(most.TextOut, p.TextOut), AudioIn: max(most.AudioIn, p.AudioIn),
-			AudioCached: max(most.AudioCached, p.AudioCached), AudioOut: max(most.AudioOut, p.AudioOut),
-			ImageIn: max(most.ImageIn, p.ImageIn), ImageCached: max(most.ImageCached, p.ImageCached),
-		}
-	}
-	return most
-}
+// Dearest returns prices that no known model exceeds: the most that an unknown one is likely to cost.
+func Dearest() Prices { return full }
