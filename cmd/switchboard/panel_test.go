@@ -136,9 +136,28 @@ func (p *panelist) answered(nth int) (after time.Duration, turn, answered bool) 
 	return 0, next-a.to > int(3*time.Second/tick), false
 }
 
+// readTicks returns the ticks of a log, one for each 20 ms from the beginning of the call. A gap repeats the tick before it.
+func readTicks(log []byte) (all []ticks.Tick) {
+	for line := range strings.Lines(string(log)) {
+		var t, before ticks.Tick
+		var ms, n int
+		var caller, voice string
+		if _, err := fmt.Sscanf(line, "%d x%d %s %s %d %s", &ms, &n, &caller, &voice, &t.Open, &t.Tells); err != nil {
+			continue // a note
+		}
+		t.Caller, t.Voice, t.Tells = caller != "-", voice != "-", strings.TrimPrefix(t.Tells, "-")
+		if len(all) > 0 {
+			before = all[len(all)-1]
+		}
+		all = append(all, slices.Repeat([]ticks.Tick{before}, ms/int(ticks.Every.Milliseconds())-len(all))...)
+		all = append(all, slices.Repeat([]ticks.Tick{t}, n)...)
+	}
+	return all
+}
+
 // judge scores a conversation that is over.
 func (p *panelist) judge(t *testing.T) score {
-	all := ticks.Read(p.log)
+	all := readTicks(p.log)
 	s := score{talks: 1}
 	voice := func(at int) string {
 		if at < 0 || at >= len(p.frames) {

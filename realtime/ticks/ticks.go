@@ -7,8 +7,6 @@ package ticks
 import (
 	"bytes"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -87,23 +85,4 @@ func (l *Log) line(format string, args ...any) {
 	if l.out.Len() < maxLog {
 		fmt.Fprintf(&l.out, format+"\n", args...)
 	}
-}
-
-// Read returns the ticks of a log, one for each 20 ms from the beginning of the call. A gap repeats the tick before it.
-func Read(log []byte) (all []Tick) {
-	for line := range strings.Lines(string(log)) {
-		var t, before Tick
-		var ms, n int
-		var caller, voice string
-		if _, err := fmt.Sscanf(line, "%d x%d %s %s %d %s", &ms, &n, &caller, &voice, &t.Open, &t.Tells); err != nil {
-			continue // a note
-		}
-		t.Caller, t.Voice, t.Tells = caller != "-", voice != "-", strings.TrimPrefix(t.Tells, "-")
-		if len(all) > 0 {
-			before = all[len(all)-1]
-		}
-		all = append(all, slices.Repeat([]Tick{before}, ms/int(Every.Milliseconds())-len(all))...)
-		all = append(all, slices.Repeat([]Tick{t}, n)...)
-	}
-	return all
 }
