@@ -95,6 +95,7 @@ type admission struct {
 	quota  *quota        // Set once
 	id     string        // Set once: names the call in what is spent
 	took   time.Duration // how long the call has taken
+	since  time.Time     // until when that is written down; zero: it has not begun
 	shares []*share      // Set once: of the caller and of the key
 	left   chan struct{} // closed by leave
 	bill   bill          // safe by itself
@@ -219,7 +220,10 @@ func (p *admission) spend(ctx context.Context, took time.Duration) (left time.Du
 // out, and ends the call when the minutes or the money are used up. It returns when ctx ends. A failing store ends no
 // call.
 func (p *admission) meter(ctx context.Context, c *Call) {
-	since, told := time.Now(), false
+	if p.since.IsZero() { // otherwise a lost socket was dialled again, while the call went on
+		p.since = time.Now()
+	}
+	told := false
 	tick := time.NewTimer(0) // the first look tells how much is left
 	defer tick.Stop()
 	for {
@@ -231,8 +235,8 @@ func (p *admission) meter(ctx context.Context, c *Call) {
 			over = true
 		}
 		now := time.Now()
-		left, err := p.spend(ctx, now.Sub(since))
-		since = now
+		left, err := p.spend(ctx, now.Sub(p.since))
+		p.since = now
 		spent, unpaid := p.pay(ctx)
 		if err = errors.Join(err, unpaid); err != nil {
 			p.quota.log.Warn("minutes or cost of a call not written down", zap.Error(err))
@@ -248,8 +252,8 @@ func (p *admission) meter(ctx context.Context, c *Call) {
 		case left <= lastMinute && !told:
 			told = true
 			c.Say(handoff.Utterance{ID: "last-minute", Floor: handoff.FloorAsk,
-				Text: toSay(p.quota.partings(c.grant.Language).Minute, "The time for calls is nearly used up today; then this call "+
-					"ends. Tell the caller so, in these words or fewer.")})
+				Text: toSay(p.quota.partings(c.grant.Language).Minute, "The time for calls is nearly used up today; "+
+					"then this call ends. Tell the caller so, in these words or fewer.")})
 		}
 		next := min(meterStep, max(left, time.Second))
 		if left > lastMinute {

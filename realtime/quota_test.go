@@ -156,6 +156,32 @@ func TestMinutes(t *testing.T) {
 	})
 }
 
+// TestMinutesOfARedial: a call that the provider carries goes on while its lost socket is dialled again, and so does its
+// time.
+func TestMinutesOfARedial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &book{}
+		p, fault := quotaOf(b).enter(t.Context(), handoff.Grant{Caller: someone.Caller, Limits: handoff.Limits{MinutesPerDay: 3}})
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		time.Sleep(time.Minute) // it is not metered before it begins
+		s := newStage(t)
+		for range 2 {
+			socket, lost := context.WithTimeout(t.Context(), 10*time.Second)
+			p.meter(socket, s.call)
+			lost()
+			time.Sleep(5 * time.Second)
+		}
+		today := time.Now().UTC().Format(time.DateOnly)
+		if total, _ := b.Spend(t.Context(), "caller owner", today, "", 0); time.Duration(total) != 25*time.Second {
+			t.Errorf("%v were written down", time.Duration(total))
+		}
+		p.leave()
+		s.close()
+	})
+}
+
 // TestLostAnswersCountOnce: what a store has written down counts once, also if its answers are lost.
 func TestLostAnswersCountOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
