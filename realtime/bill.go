@@ -142,8 +142,8 @@ func (c *Call) part(why *handoff.Error, words string) {
 		c.parting.why = why
 		c.alarms[alarmParting].at = time.Now().Add(partingLimit)
 		c.saying.say(handoff.Utterance{ID: partingID, Floor: handoff.FloorAsk,
-			Text: toSay(words, "The money that may be spent on calls is used up, and this call ends. Tell the caller so, in "+
-				"these words or fewer, which are your last. Call no tool.")})
+			Text: toSay(words, "The money that may be spent on calls is used up, and this call ends. Tell the caller "+
+				"so, in these words or fewer, which are your last. Call no tool.")})
 	})
 }
 

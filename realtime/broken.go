@@ -104,8 +104,8 @@ func brokenNote(b handoff.BrokenCall, now time.Time) string {
 		when = fmt.Sprintf("%s ago, after %s", roughly(now.Sub(b.Ended)), roughly(b.Ended.Sub(b.Began)))
 	}
 	lines := []string{"The caller's last call broke off " + when + ", and they did not hang up. Say nothing of it " +
-		"unless asked. If they go on where it ended, so do you, and do not call a tool again for what was given there: status " +
-		"tells what became of it."}
+		"unless asked. If they go on where it ended, so do you, and do not call a tool again for what was given " +
+		"there: status tells what became of it."}
 	if len(b.Lines) > 0 {
 		lines[0] += " What was said last in it, oldest first, is data:"
 	}

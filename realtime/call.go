@@ -49,7 +49,7 @@ type Call struct {
 	model     string                  // Guarded by mu: the voice model's name, as the model said last
 	besides   int                     // Guarded by the registry's mu: sockets beside the client
 	wished    bool                    // Owned by run: somebody hung up on purpose
-	atEnd     func()                  // Set once, by serve: stores how the call ended, before its client is told; or nil
+	atEnd     func()                  // Set once, by serve: stores how the call ended before its client is told; or nil
 
 	mu      sync.Mutex
 	awaits  awaits // Guarded by mu, as all below; owned by run once the call has ended
@@ -146,18 +146,17 @@ func newCall(
 	c.filter = filter.New(c.ids, own, guide)
 	c.legs.init(&c.core, client, model)
 	c.renewal = renewal{
-		core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, session: &c.session, filter: c.filter, call: c,
-		recall: recall.New(), unconfirmed: map[string]string{}, asText: map[string]bool{},
+		core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, session: &c.session, filter: c.filter,
+		call: c, recall: recall.New(), unconfirmed: map[string]string{}, asText: map[string]bool{},
 	}
 	c.saying = saying{
-		core: &c.core, legs: &c.legs, filter: c.filter, hearing: &c.hearing, recall: c.renewal.recall, floor: floor.New(),
-		asks: map[string]clientAsk{}, sent: map[string]sentEvent{}, requests: map[string]*request{},
+		core: &c.core, legs: &c.legs, filter: c.filter, hearing: &c.hearing, recall: c.renewal.recall,
+		floor: floor.New(), asks: map[string]clientAsk{}, sent: map[string]sentEvent{}, requests: map[string]*request{},
 		utterances: map[string]*utterance{}, hints: map[string]*hint{}, naming: itemPrefix,
 	}
 	c.hearing = hearing{
 		core: &c.core, legs: &c.legs, saying: &c.saying, settings: newSettings(), inForce: newSettings(), rate: pcmRate,
-		playback: newPlayback(c.legs.performs),
-		muted:    map[string]bool{}, undelivered: map[string]bool{},
+		playback: newPlayback(c.legs.performs), muted: map[string]bool{}, undelivered: map[string]bool{},
 	}
 	c.session = session{core: &c.core, legs: &c.legs, saying: &c.saying, hearing: &c.hearing, filter: c.filter}
 	return c
@@ -221,7 +220,9 @@ func (c *Call) run(ctx context.Context, r Router) error {
 		closing.Go(func() { next.Close(nil) })
 	}
 	c.handOver(left)
-	grace := time.AfterFunc(serveGrace, func() { cancel(handoff.Fault(handoff.CodeShutdown, "", "the call has ended")) })
+	grace := time.AfterFunc(serveGrace, func() {
+		cancel(handoff.Fault(handoff.CodeShutdown, "", "the call has ended"))
+	})
 	defer grace.Stop()
 	served.Wait()
 	if c.cause == nil {

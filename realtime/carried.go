@@ -38,8 +38,8 @@ const (
 	carriedStoreLimit = 2 * time.Second
 	// carriedAgain is the pause after a failed use of the store.
 	carriedAgain = time.Second
-	// hangupLimit bounds one try to hang up a call at the provider. Each pause after one that failed is twice as long as
-	// the one before, from hangupAgain to hangupSeldom.
+	// hangupLimit bounds one try to hang up a call at the provider. Each pause after one that failed is twice as long
+	// as the one before, from hangupAgain to hangupSeldom.
 	hangupLimit  = 2 * time.Second
 	hangupAgain  = 250 * time.Millisecond
 	hangupSeldom = 30 * time.Second
@@ -96,7 +96,8 @@ var noCalls = []int{
 }
 
 // begin has the provider answer an offer. The session begins with our tools, so that the model has them before we have
-// joined the call. A call that was begun has to be ended, also if ctx has ended meanwhile. Errors are those of [provider.dialModel], and codeNoCalls.
+// joined the call. A call that was begun has to be ended, also if ctx has ended meanwhile. Errors are those of
+// [provider.dialModel], and codeNoCalls.
 func (c *carried) begin(
 	ctx context.Context, grant handoff.Grant, offer rtcOffer, header http.Header,
 ) (id, answer string, fault *handoff.Error) {

@@ -33,8 +33,8 @@ type frontCounts struct {
 
 func newFrontCounts() *frontCounts {
 	return &frontCounts{
-		ends: handoff.NewTally(handoff.CodeSlowClient, handoff.CodeTooLarge, handoff.CodeVoiceGone, handoff.CodeVoiceKey,
-			handoff.CodeVoiceModel, handoff.CodeVoiceLimit, handoff.CodeOverloaded,
+		ends: handoff.NewTally(handoff.CodeSlowClient, handoff.CodeTooLarge, handoff.CodeVoiceGone,
+			handoff.CodeVoiceKey, handoff.CodeVoiceModel, handoff.CodeVoiceLimit, handoff.CodeOverloaded,
 			handoff.CodeSoundFormat, handoff.CodeLimited, handoff.CodeShutdown, handoff.CodeInternal),
 		open: map[string]int{}, began: map[string]uint64{},
 	}
@@ -98,7 +98,8 @@ func (n *frontCounts) metrics() iter.Seq[handoff.Metric] {
 	for _, kind := range []string{overSocket, overWebRTC, overSideband} {
 		all = append(all,
 			handoff.NewMetric("switchboard_calls_open", "Calls that are open.", n.open[kind], "leg", kind),
-			handoff.NewMetric("switchboard_calls_total", "Calls that began. Each connection of a sideband counts as one.", n.began[kind], "leg", kind))
+			handoff.NewMetric("switchboard_calls_total", "Calls that began. Each connection of a sideband counts as one.",
+				n.began[kind], "leg", kind))
 	}
 	ended := func(name, help string, n int) {
 		all = append(all, handoff.NewMetric("switchboard_"+name, help+" Of calls that ended.", n))

@@ -326,9 +326,9 @@ func (r *renewal) renew(now time.Time) {
 }
 
 // resumed tells a new session that the answer of the one before was cut.
-const resumed = "The connection broke for a moment while you were about to answer the caller, or did. Go on where you " +
-	"were cut, or answer what was said last; do not repeat what you said already, do not call a tool again that you " +
-	"have called, and say nothing of the connection."
+const resumed = "The connection broke for a moment while you were about to answer the caller, or did. Go on where " +
+	"you were cut, or answer what was said last; do not repeat what you said already, do not call a tool again that " +
+	"you have called, and say nothing of the connection."
 
 // followItems notes the items that the new session has confirmed.
 func (r *renewal) followItems(kind string, event []byte) {

@@ -263,7 +263,8 @@ func (s *saying) clientAsks(event []byte) {
 	}
 	input := gjson.GetBytes(event, "response.input")
 	a.apart = input.IsArray()
-	a.brings = slices.ContainsFunc(input.Array(), func(item gjson.Result) bool { return events.ReadItem(item).OfCaller() })
+	ofCaller := func(item gjson.Result) bool { return events.ReadItem(item).OfCaller() }
+	a.brings = slices.ContainsFunc(input.Array(), ofCaller)
 	s.asks[tag] = a
 	s.tell(floor.ClientAsked{Ask: tag, Apart: a.apart,
 		Instructed: gjson.GetBytes(event, "response.instructions").String() != ""})

@@ -35,7 +35,7 @@ type session struct {
 	hearing *hearing
 	filter  *filter.Filter
 
-	opening             []byte               // Set once, before begin: the update of the client's offer or secret; or nil
+	opening             []byte               // Set once, before begin: of the client's offer or secret; nil: none
 	onBegun             func(*handoff.Error) // called once: the client's session has begun (nil) or was refused; or nil
 	opened              bool                 // the client can set up its session, and the floor knows it
 	loggedTranscription bool                 // it was logged that speech is transcribed for us
@@ -89,7 +89,7 @@ func (s *session) denied(fault gjson.Result) {
 func (s *session) learn(event []byte) {
 	h, session := s.hearing, gjson.GetBytes(event, "session")
 	h.settings.learn(session)
-	if h.inForce.learn(session); s.filter.Confirmed() { // then settings that the model does not repeat are in force, too
+	if h.inForce.learn(session); s.filter.Confirmed() { // then what the model does not repeat is in force, too
 		h.inForce = h.settings
 	}
 	s.saying.tell(h.settings.listening())
@@ -121,7 +121,8 @@ func (s *session) refused(r filter.Refusal, fault gjson.Result) []byte {
 	case r.Tools:
 		s.log().Warn("the voice model refused Switchboard's tools: nothing can be handed over in this call")
 	case r.Transcription:
-		s.log().Warn("the voice model does not transcribe the caller: permissions cannot be given by voice in this call")
+		s.log().Warn("the voice model does not transcribe the caller: " +
+			"permissions cannot be given by voice in this call")
 	}
 	if r.Shown == nil {
 		s.swallow("session update refused by the voice model", fault)

@@ -48,8 +48,8 @@ func (f *Front) openWebSocket(
 	}
 	query := r.URL.Query()
 	if query.Get("intent") == "transcription" {
-		return nil, handoff.Malformed("intent", "a session that only transcribes has no voice that could hand anything over; "+
-			"leave intent away, or ask the model's own server")
+		return nil, handoff.Malformed("intent", "a session that only transcribes has no voice that could hand "+
+			"anything over; leave intent away, or ask the model's own server")
 	}
 	if id := query.Get("call_id"); query.Get(paramRejoin) == "1" && query.Has("call_id") {
 		return f.openRejoined(w, r, grant, id)

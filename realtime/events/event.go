@@ -242,8 +242,8 @@ func Sound(event []byte, key string) []byte {
 			return sound
 		}
 	}
-	// Some encoders escape signs of base64, or put a space before the colon. The event may not be JSON and nest deep, so
-	// it is not validated here: that would recurse.
+	// Some encoders escape signs of base64, or put a space before the colon. The event may nest deep and be no JSON: to
+	// validate it would recurse.
 	return []byte(gjson.GetBytes(event, strings.Trim(key, `":`)).String())
 }
 

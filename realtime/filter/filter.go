@@ -69,7 +69,8 @@ func (m *Filter) FromClient(kind string, event []byte) Decision {
 		if gjson.GetBytes(event, "session.type").String() == "transcription" && !m.session.transcriptionOnly {
 			return Decision{Reply: m.refusal(event, events.Fault{
 				Code: "invalid_value", Param: "session.type",
-				Message: "session.type is realtime: a session that only transcribes has no voice that could hand anything over.",
+				Message: "session.type is realtime: a session that only transcribes has no voice that could hand " +
+					"anything over.",
 			})}
 		}
 		id := gjson.GetBytes(event, "event_id").String()

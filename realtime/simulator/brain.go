@@ -36,12 +36,13 @@ const (
 		"Set OPENAI_API_KEY to talk to a real one. Ask me which machines you have, or what you were working on."
 	sayGreeting = "Hello, I am a simulated voice: press the sentences on the page from top to bottom, or type your own."
 	sayHello    = "Hello again. Which machine shall I give work to?"
-	sayAbility  = "I am simulated and only know sentences like these: which machines do I have; what was I working on; " +
-		"continue the auth session on bigpc and run the tests; on bigpc, run the tests; fix it; push it from bigpc; " +
-		"after that, run the tests; continue this on laptop; what is running; stop the work; yes and no; and the name " +
-		"of a tool. With OPENAI_API_KEY set, a real voice model understands the rest."
+	sayAbility  = "I am simulated and only know sentences like these: which machines do I have; what was I working " +
+		"on; continue the auth session on bigpc and run the tests; on bigpc, run the tests; fix it; push it from " +
+		"bigpc; after that, run the tests; continue this on laptop; what is running; stop the work; yes and no; and " +
+		"the name of a tool. With OPENAI_API_KEY set, a real voice model understands the rest."
 	sayUnknown = "I only know a few sentences, and not this one."
-	sayOthers  = " I know “Which machines do I have?”, “What was I working on?” and what I say when you ask “What can you do?”"
+	sayOthers  = " I know “Which machines do I have?”, “What was I working on?” and what I say when you ask “What " +
+		"can you do?”"
 	sayNoWords = "I hear that you are speaking, but this simulated voice understands only typed sentences. Please " +
 		"type it, or set OPENAI_API_KEY for a real voice."
 	sayNoWords2   = "I only understand typed sentences."
@@ -53,7 +54,8 @@ const (
 	sayWhich      = " Say it again with the whole name of the session."
 	sayOnWhich    = "On which machine? Say it again with its name, as in the sentences on the page."
 	sayNotPaused  = "Nothing is paused."
-	sayNothingYet = "Nothing was worked on in this call yet. Say on which machine something should be done, as on the page."
+	sayNothingYet = "Nothing was worked on in this call yet. Say on which machine something should be done, as on " +
+		"the page."
 )
 
 // reply says what is new and does what the caller asked for.
@@ -162,7 +164,8 @@ var sentences = sync.OnceValue(func() []sentence {
 	const (
 		machine = `(?:the |my )?(?P<on>[\w-]+(?:/[\w.-]+)?)`
 		next    = `(?P<next>(?:and )?(?:then|after that),? )?`
-		work    = `(?P<work>(?:fix|run|push|write|publish|check|test|tell|do|add|make|change|remove|review|explain|show)\b.*)`
+		work    = `(?P<work>(?:fix|run|push|write|publish|check|test|tell|do|add|make|change|remove|review|explain|` +
+			`show)\b.*)`
 		andWork = `(?:,? and (?P<work>.+))?`
 	)
 	know := func(form string, do func(*brain, Heard, groups) []Move) sentence {
@@ -171,7 +174,9 @@ var sentences = sync.OnceValue(func() []sentence {
 	return []sentence{
 		know(`hi|hello`, func(b *brain, _ Heard, _ groups) []Move { return b.greets(saySimulated) }),
 		know(`help|what can (?:you do|i say)`, func(*brain, Heard, groups) []Move { return says(sayAbility) }),
-		know(`stop|wait|hold on|okay|ok|okay, wait|thanks|thank you`, func(*brain, Heard, groups) []Move { return says(sayQuiet) }),
+		know(`stop|wait|hold on|okay|ok|okay, wait|thanks|thank you`, func(*brain, Heard, groups) []Move {
+			return says(sayQuiet)
+		}),
 		know(`which (?:machines|servers).*`, func(_ *brain, h Heard, _ groups) []Move {
 			return call(h, tools.ListServers, tools.ServersArguments{}, nil)
 		}),
@@ -184,10 +189,15 @@ var sentences = sync.OnceValue(func() []sentence {
 		know(`stop (?:it|the work)(?: on `+machine+`)?`, func(_ *brain, h Heard, s groups) []Move {
 			return call(h, tools.StopWork, tools.StopArguments{Server: s["on"]}, nil)
 		}),
-		know(`(?:on `+machine+`,? )?continue (?:the|my) (?P<about>.+?) session(?: on `+machine+`)?`+andWork, (*brain).resume),
+		know(`(?:on `+machine+`,? )?continue (?:the|my) (?P<about>.+?) session(?: on `+machine+`)?`+andWork,
+			(*brain).resume),
 		know(`continue this on `+machine+andWork, (*brain).move),
-		know(`go on(?: on `+machine+`)?`, func(b *brain, h Heard, s groups) []Move { return b.pausedWork(h, s["on"], false) }),
-		know(`drop it(?: on `+machine+`)?`, func(b *brain, h Heard, s groups) []Move { return b.pausedWork(h, s["on"], true) }),
+		know(`go on(?: on `+machine+`)?`, func(b *brain, h Heard, s groups) []Move {
+			return b.pausedWork(h, s["on"], false)
+		}),
+		know(`drop it(?: on `+machine+`)?`, func(b *brain, h Heard, s groups) []Move {
+			return b.pausedWork(h, s["on"], true)
+		}),
 		know(next+`on `+machine+`,? (?P<work>.+)`, (*brain).work),
 		know(next+`ask `+machine+` to (?P<work>.+)`, (*brain).work),
 		know(next+work+` (?:on|from) `+machine, (*brain).work),

@@ -250,7 +250,8 @@ func (s *session) createItem(frame []byte) *fault {
 	if in.Previous != nil {
 		i, previous := s.items.find(*in.Previous)
 		if previous == nil && *in.Previous != "root" {
-			return refusal("invalid_value", "previous_item_id", "Previous item with id '%.40s' does not exist.", *in.Previous)
+			return refusal("invalid_value", "previous_item_id", "Previous item with id '%.40s' does not exist.",
+				*in.Previous)
 		}
 		at = i + 1
 	}
@@ -258,7 +259,8 @@ func (s *session) createItem(frame []byte) *fault {
 		return refusal("invalid_value", "item.id", "Item with id '%s' already exists.", it.ID)
 	}
 	if it.Type == outputKind && s.items.call(it.CallID) == nil {
-		return refusal("invalid_tool_call_id", "item.call_id", "Tool call ID '%.40s' not found in conversation.", it.CallID)
+		return refusal("invalid_tool_call_id", "item.call_id", "Tool call ID '%.40s' not found in conversation.",
+			it.CallID)
 	}
 	if it.ID == "" {
 		it.ID = s.ids.next("item")

@@ -151,12 +151,15 @@ func (m *Model) handler(calls context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/realtime", m.upgrade)
 	if m.Answer != nil {
-		mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, r *http.Request) { m.offered(calls, w, r) })
+		mux.HandleFunc("POST /v1/realtime/calls", func(w http.ResponseWriter, r *http.Request) {
+			m.offered(calls, w, r)
+		})
 		mux.HandleFunc("POST /v1/realtime/calls/{id}/hangup", m.hangUp)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, http.StatusNotFound,
-			"Invalid URL ("+r.Method+"). The simulated voice model has GET /v1/realtime?model=... and ?call_id=... alone.")
+			"Invalid URL ("+r.Method+"). The simulated voice model has GET /v1/realtime?model=... and ?call_id=... "+
+				"alone.")
 	})
 	return mux
 }

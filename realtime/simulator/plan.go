@@ -68,7 +68,8 @@ func (p *planner) say(text string) {
 	}
 	s, r := p.s, p.r
 	p.do(func() {
-		s.openItem(r, &item{Type: message, Role: "assistant", Content: []part{{Type: "output_audio", Transcript: new("")}}})
+		s.openItem(r, &item{Type: message, Role: "assistant",
+			Content: []part{{Type: "output_audio", Transcript: new("")}}})
 	})
 	total := max(frameLength, time.Duration(float64(len(words))/wordsPerSecond/p.r.speed*float64(time.Second)))
 	total = (total + frameLength - 1) / frameLength * frameLength

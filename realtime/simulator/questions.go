@@ -48,7 +48,9 @@ func (b *brain) note(message string) {
 	for _, p := range a.Paused {
 		b.pause(paused{p.Begin, p.Said, p.Server})
 	}
-	b.questions = slices.DeleteFunc(b.questions, func(q question) bool { return a.Status != "" && a.Server == q.server })
+	b.questions = slices.DeleteFunc(b.questions, func(q question) bool {
+		return a.Status != "" && a.Server == q.server
+	})
 }
 
 // close forgets a question.

@@ -94,8 +94,8 @@ func (r request) check() *fault {
 func (s *session) respond(req request) *fault {
 	outOfBand := req.Conversation == "none"
 	if r := s.active(); r != nil && !outOfBand {
-		return refusal("conversation_already_has_active_response", "", "Conversation already has an active response in "+
-			"progress: %s. Wait until the response is finished before creating a new one.", r.ID)
+		return refusal("conversation_already_has_active_response", "", "Conversation already has an active response "+
+			"in progress: %s. Wait until the response is finished before creating a new one.", r.ID)
 	}
 	if outOfBand && len(s.running) > maxOutOfBand {
 		return refusal("rate_limit_exceeded", "", "At most %d responses run beside the conversation.", maxOutOfBand)
