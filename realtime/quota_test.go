@@ -156,7 +156,7 @@ func TestMinutes(t *testing.T) {
 	})
 }
 
-// TestMinutesOfARedial: a call that the provider carries goes on while its lost socket is dialled again, and so does its
+// TestMinutesOfARedial: a call that the provider carries goes on while its lost socket is dialled again: so does its
 // time.
 func TestMinutesOfARedial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

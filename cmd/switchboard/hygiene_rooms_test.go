@@ -24,9 +24,9 @@ var rooms = []room{
 	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8285, 4954, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2880, 1985, "the gates that protect people"},
 	{"handoff", 4108, 1430, "words that more than one room uses, what a terminal would obey, and the life of threads"},
-	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7645, 3285,
+	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7630, 3285,
 		"the simulated voice and machines: four protocols"},
-	{"realtime", 16521, 18891, "calls: the wire, the floor, the filter, WebRTC and its sound"},
+	{"realtime", 16431, 19059, "calls: the wire, the floor, the filter, WebRTC and its sound"},
 	{"servers/codex", 4954, 5822, "Codex app-servers"},
 	{"servers/acp", 3576, 2131, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6215, 3782, "machines that join: their keys, their gate, what shares their agents"},
@@ -35,7 +35,7 @@ var rooms = []room{
 	{"web/responses", 3749, 3042, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9681, 14543, "the page's server and the other fronts"},
-	{"cmd/switchboard", 10775, 19719, "verbs, settings, doctor, and the tests of the whole service"},
+	{"cmd/switchboard", 10775, 19767, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
 // TestHygieneOfRooms holds the budgets of the rooms.

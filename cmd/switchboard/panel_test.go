@@ -136,7 +136,8 @@ func (p *panelist) answered(nth int) (after time.Duration, turn, answered bool) 
 	return 0, next-a.to > int(3*time.Second/tick), false
 }
 
-// readTicks returns the ticks of a log, one for each 20 ms from the beginning of the call. A gap repeats the tick before it.
+// readTicks returns the ticks of a log, one for each 20 ms from the beginning of the call. A gap repeats the tick
+// before it.
 func readTicks(log []byte) (all []ticks.Tick) {
 	for line := range strings.Lines(string(log)) {
 		var t, before ticks.Tick

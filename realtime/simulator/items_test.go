@@ -77,8 +77,7 @@ func TestTruncate(t *testing.T) {
 	w.fails("invalid_value", "t")
 	w.send(`{"type":"conversation.item.truncate","event_id":"t","item_id":%q,"content_index":1,"audio_end_ms":0}`, id)
 	w.fails("invalid_value", "t")
-	w.send(`{"type":"conversation.item.create","item":{"id":"c","type":"function_call","role":"assistant","name":"x",` +
-		`"arguments":"{}"}}`)
+	w.send(`{"type":"conversation.item.create","item":{"id":"c","type":"function_call","role":"assistant","name":"x","arguments":""}}`)
 	w.take()
 	w.send(`{"type":"conversation.item.truncate","event_id":"t","item_id":"c","content_index":0,"audio_end_ms":0}`)
 	w.fails("invalid_value", "t")
