@@ -248,15 +248,3 @@ func machineSpec(of joined.Server, configured []servers.Spec, kinds []servers.Ki
 	spec.Own.Describe(&spec)
 	return spec, nil
 }
-
-// joining adapts [joined.Machines] to what the web package needs.
-type joining struct{ *joined.Machines }
-
-// Invite implements [web.Joining].
-func (j joining) Invite(ctx context.Context, by handoff.Caller, name string) (code string, err error) {
-	i, err := j.Machines.Invite(ctx, by, name)
-	if err != nil {
-		return "", err
-	}
-	return i.String(), nil
-}

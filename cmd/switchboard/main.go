@@ -159,9 +159,13 @@ func serve(
 		debug.SetGCPercent(25)
 	}
 	watching, stop := context.WithCancel(ctx)
-	hangups := make(chan struct{}, 1) // one pending reload covers all hangups that come before it
-	defer outlive(watching, hangups)()
 	defer stop()
+	// The process outlives its terminal (SIGHUP) and whoever reads its output (SIGPIPE). It catches the signals instead of
+	// ignoring them, because child processes would inherit an ignored signal. A closed terminal looks the same as a request
+	// to read the settings again.
+	hangups := make(chan os.Signal, 1) // one pending reload covers all hangups that come before it
+	signal.Notify(hangups, syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	service, err := newService(ctx, p, log)
 	if err != nil && ctx.Err() != nil { // ctx ended during the start
 		return nil
@@ -184,7 +188,7 @@ func serve(
 }
 
 // reloadAtHangups reads the settings again at each hangup until ctx ends.
-func (s *service) reloadAtHangups(ctx context.Context, hangups <-chan struct{}) {
+func (s *service) reloadAtHangups(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-hangups:
@@ -226,31 +230,4 @@ func newLog(w io.Writer) *zap.Logger {
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	return zap.New(zapcore.NewCore(encode(encoder), zapcore.Lock(zapcore.AddSync(w)), level))
-}
-
-// outlive keeps the process alive when its terminal closes (SIGHUP) and when nobody reads its output any more
-// (SIGPIPE); either signal would end the process, with all its calls. It catches the signals instead of ignoring them,
-// because child processes would inherit an ignored signal. Each SIGHUP is sent to hangups; a closed terminal looks the
-// same as a request to read the settings again. wait returns when its goroutine has ended, after the end of ctx.
-func outlive(ctx context.Context, hangups chan<- struct{}) (wait func()) {
-	signals := make(chan os.Signal, 1) // the loop below empties it at once, as it never blocks
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGPIPE)
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		for {
-			select {
-			case s := <-signals:
-				if s != syscall.SIGHUP {
-					continue
-				}
-				select {
-				case hangups <- struct{}{}:
-				default: // a hangup is pending already
-				}
-			case <-ctx.Done():
-				return // the signals stay caught, because the shutdown takes a while
-			}
-		}
-	})
-	return waiting.Wait
 }

@@ -210,7 +210,7 @@ func (s *service) makeEdge(ctx context.Context) error {
 			Front: s.front, Calls: s.front, Levels: s.calls, Voice: voiceInfo(p.Model, s.simulated, p.Speech.Language),
 		},
 		Ownership: web.Ownership{
-			Owner: ownerName, Joining: joining{s.roster.machines}, Reload: s.settings.reload,
+			Owner: ownerName, Joining: s.roster.machines, Reload: s.settings.reload,
 			MachineLog: s.machineLog.of, Address: s.page, Line: s.roster.machines.ServeHTTP,
 		},
 		Programs: web.Programs{Responses: s.api, MCP: s.mcp, MCPPipe: s.mcp.Pipe, OAuth: s.newOAuth()},

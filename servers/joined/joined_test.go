@@ -213,9 +213,9 @@ func fresh(t *testing.T) *service {
 // invite makes an invitation for a name.
 func (s *service) invite(t *testing.T, name string) *Invitation {
 	t.Helper()
-	i, err := s.Invite(t.Context(), handoff.Caller{Principal: "owner"}, name)
+	text, err := s.Invite(t.Context(), handoff.Caller{Principal: "owner"}, name)
 	must(t, err)
-	i, err = ParseInvitation(i.String())
+	i, err := ParseInvitation(text)
 	must(t, err)
 	return &i
 }

@@ -413,10 +413,10 @@ func (m *Machines) machineNamed(name string) (*machine, error) {
 	return nil, handoff.Fault(handoff.CodeNotFound, missing, "")
 }
 
-// Invite makes and stores an invitation for a machine that will have a name.
-func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (Invitation, error) {
+// Invite makes and stores an invitation for a machine that will have a name, and returns its text.
+func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (string, error) {
 	if !machineName.MatchString(name) {
-		return Invitation{}, handoff.Malformed("name",
+		return "", handoff.Malformed("name",
 			"a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
 	}
 	all := m.sorted()
@@ -424,10 +424,10 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 		all,
 		func(one *machine) bool { return one.Name == name || slices.Contains(one.details.Former, name) },
 	) {
-		return Invitation{}, nameTaken(name, errors.New("a machine that joined has it"))
+		return "", nameTaken(name, errors.New("a machine that joined has it"))
 	}
 	if len(all) >= maxMachines {
-		return Invitation{}, handoff.Fault(handoff.CodeLimited, "100 machines", "")
+		return "", handoff.Fault(handoff.CodeLimited, "100 machines", "")
 	}
 	// A clash with other servers of the fleet is reported now, while the person is here, and not when the machine
 	// joins.
@@ -441,14 +441,15 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 		}
 		return nil
 	}); err != nil {
-		return Invitation{}, err
+		return "", err
 	}
 	i := Invitation{Fingerprint: Fingerprint(m.cfg.Key.Public().(ed25519.PublicKey))}
 	_, _ = rand.Read(i.Secret[:]) // never fails
 	if err := m.audit(ctx, by.String(), name, "invited"); err != nil {
-		return Invitation{}, err
+		return "", err
 	}
-	return i, m.cfg.Invited.PutInvitation(ctx, Invited{sha256.Sum256(i.Secret[:]), name, time.Now().Add(InvitationLife)})
+	until := time.Now().Add(InvitationLife)
+	return i.String(), m.cfg.Invited.PutInvitation(ctx, Invited{sha256.Sum256(i.Secret[:]), name, until})
 }
 
 // invitation returns the invitation of a secret; false: there is none, or it has ended. Without a secret there is none.
