@@ -5,6 +5,14 @@ import (
 	"time"
 )
 
+// An Instance is one of several that share a store.
+type Instance struct {
+	ID          string // unique to this life of the instance
+	Address     string // where others reach it, as host:port; "": it takes no forwarded requests
+	Fingerprint string // of its certificate
+	Draining    bool   // it takes no homes any more
+}
+
 // A Caller is who speaks: the principal whose key opened the call and, for keys that serve many people,
 // the end user that the backend names. Stickies, handoffs, questions and events are kept per caller.
 type Caller struct {

@@ -33,7 +33,7 @@ var drainLeast = 5 * time.Second
 // A peering is what this instance does with the others: it knows which of them is home to which caller, and forwards
 // requests. The zero value is for a single instance.
 type peering struct {
-	self      homes.Instance
+	self      handoff.Instance
 	shared    homes.Store // the home of each caller; nil for a single instance
 	identity  peers.Identity
 	listener  net.Listener
@@ -69,7 +69,7 @@ func (s *service) newPeering() (*peering, error) {
 	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	return &peering{
 		shared: store.Homes(), identity: identity, listener: web.Limit(listen, anywhere, s.log.Named("peers")),
-		self: homes.Instance{
+		self: handoff.Instance{
 			ID: store.Homes().ID(), Address: cmp.Or(p.Peers.Address, listen.Addr().String()),
 			Fingerprint: identity.Fingerprint(),
 		},
@@ -167,7 +167,7 @@ func (p *peering) forward(s *service) {
 		return
 	}
 	p.forwarder = peers.New(peers.Config{
-		ID: p.self.ID, Identity: p.identity, Locator: locator{s.handoffs}, Lines: s.roster.lines,
+		ID: p.self.ID, Identity: p.identity, Locator: s.handoffs, Lines: s.roster.lines,
 		Log: s.log.Named("peers"),
 	})
 	s.roster.lines.Elsewhere = p.forwarder.DialLine
@@ -202,30 +202,4 @@ func (p *peering) stages(s *service) []stage {
 		return serveHTTP(ctx, server, p.forwarder.Listen(p.listener), "", "")
 	}
 	return []stage{{"made keys", s.settings.follow}, {"forwarding", p.forwarder.Run}, {"peers", forwarded}}
-}
-
-// A locator tells the forwarder which instance is home to which caller.
-type locator struct{ homes *homes.Homes }
-
-// Where implements [peers.Locator].
-func (l locator) Where(ctx context.Context, c handoff.Caller) (peers.Peer, error) {
-	at, err := l.homes.Where(ctx, c)
-	return peerOf(at), err
-}
-
-// Peers implements [peers.Locator].
-func (l locator) Peers() (there []peers.Peer) {
-	for _, one := range l.homes.Instances() {
-		if one.Address != "" { // without an address it takes no forwarded requests
-			there = append(there, peerOf(one))
-		}
-	}
-	return there
-}
-
-// Dead implements [peers.Locator].
-func (l locator) Dead(id string) bool { return l.homes.Dead(id) }
-
-func peerOf(i homes.Instance) peers.Peer {
-	return peers.Peer{ID: i.ID, Address: i.Address, Fingerprint: i.Fingerprint}
 }

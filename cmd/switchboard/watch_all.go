@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/handoff"
-	"switchboard/handoff/homes"
 	decided "switchboard/handoff/work"
 )
 
@@ -40,7 +39,7 @@ type watchedFleet interface {
 
 // watchedRuns has the owner's work.
 type watchedRuns interface {
-	Where(ctx context.Context, c handoff.Caller) (homes.Instance, error)
+	Where(ctx context.Context, c handoff.Caller) (handoff.Instance, error)
 	Handoffs(g handoff.Grant) ([]handoff.Record, error)
 	Start(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error)
 }

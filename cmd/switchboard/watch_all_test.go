@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"switchboard/handoff"
-	"switchboard/handoff/homes"
 )
 
 // A deskWorld is machines at which others begin work, and the owner's work.
@@ -37,11 +36,11 @@ func (d *deskWorld) Sessions(_ context.Context, _ handoff.Grant, q handoff.Sessi
 	return list, nil
 }
 
-func (d *deskWorld) Where(ctx context.Context, c handoff.Caller) (homes.Instance, error) {
+func (d *deskWorld) Where(ctx context.Context, c handoff.Caller) (handoff.Instance, error) {
 	if c.Principal == ownerName {
 		d.visit = ctx
 	}
-	return homes.Instance{ID: d.home}, d.down
+	return handoff.Instance{ID: d.home}, d.down
 }
 
 func (d *deskWorld) Handoffs(handoff.Grant) ([]handoff.Record, error) {

@@ -104,10 +104,10 @@ func (in *cluster) draining() bool {
 // successor returns the instance that serves a caller while this one drains and does not have them: the one that has
 // the home, or is to take it. It is this one if the store still names it, because the store was away when the home was
 // given up: no other instance could take that home.
-func (s *Homes) successor(ctx context.Context, c handoff.Caller) (Instance, error) {
+func (s *Homes) successor(ctx context.Context, c handoff.Caller) (handoff.Instance, error) {
 	claims, err := s.cluster.Store.Claims(ctx, []handoff.Caller{c})
 	if err != nil {
-		return Instance{}, handoff.StoreDown(err)
+		return handoff.Instance{}, handoff.StoreDown(err)
 	}
 	id := claims[0].ID
 	if id == s.cluster.Self.ID {
@@ -119,7 +119,7 @@ func (s *Homes) successor(ctx context.Context, c handoff.Caller) (Instance, erro
 		s.cluster.mu.Unlock()
 	}
 	if id == "" {
-		return Instance{}, handoff.Fault(handoff.CodeShutdown, "", "")
+		return handoff.Instance{}, handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	return s.instance(ctx, id)
 }

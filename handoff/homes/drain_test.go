@@ -243,7 +243,7 @@ func TestReleasedTogether(t *testing.T) {
 // request would go to another instance, while the connection is still open at this one. Nor does one end that was just
 // looked up, and is about to be used.
 func TestServedWhenThereAreTooMany(t *testing.T) {
-	s, now := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: &told{}}), time.Now()
+	s, now := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: handoff.Instance{ID: "a"}, Store: &told{}}), time.Now()
 	add := func(user string, asked time.Time) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -410,7 +410,7 @@ func TestAuditNamesTheHome(t *testing.T) {
 func TestRouterThatDoesNotLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		s := NewShared(router.Config{Fleet: w, Store: w}, Sharing{Self: Instance{ID: "h"}})
+		s := NewShared(router.Config{Fleet: w, Store: w}, Sharing{Self: handoff.Instance{ID: "h"}})
 		c := grantOf("one").Caller
 		s.cluster.leaving[c] = make(chan bool)
 		began := time.Now()

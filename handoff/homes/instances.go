@@ -62,19 +62,13 @@ type Indexes interface {
 	Lose(c handoff.Caller)
 }
 
-// An Instance is one of several that share a store.
-type Instance struct {
-	ID          string // unique to this life of the instance
-	Address     string // where others reach it, as host:port
-	Fingerprint string // of its certificate
-	Draining    bool   // it takes no homes any more
+func instanceOf(b ledger.Beat) handoff.Instance {
+	return handoff.Instance{ID: b.ID, Address: b.Address, Fingerprint: b.Fingerprint, Draining: b.Draining}
 }
-
-func instanceOf(b ledger.Beat) Instance { return Instance{b.ID, b.Address, b.Fingerprint, b.Draining} }
 
 // Sharing configures homes that are at one of several instances.
 type Sharing struct {
-	Self  Instance
+	Self  handoff.Instance
 	Store Store
 	// Lost is called when this instance gives up a caller, because another has them or is to take them; nil: not used.
 	Lost func(handoff.Caller)
@@ -140,7 +134,7 @@ func (s *Homes) Dead(id string) bool {
 }
 
 // Instances returns the instances that are not dead.
-func (s *Homes) Instances() (there []Instance) {
+func (s *Homes) Instances() (there []handoff.Instance) {
 	if s.cluster == nil {
 		return nil
 	}
@@ -156,9 +150,9 @@ func (s *Homes) Instances() (there []Instance) {
 // takes it first. If there is one instance only, Where returns the zero Instance at once. While this instance may have
 // lost its homes it takes none, and returns [handoff.CodeStoreDown]; while it drains, it returns an instance that is to
 // take the home. ctx is of the request that is to be served: until it ends, a home here is not handed over.
-func (s *Homes) Where(ctx context.Context, c handoff.Caller) (Instance, error) {
+func (s *Homes) Where(ctx context.Context, c handoff.Caller) (handoff.Instance, error) {
 	if s.cluster == nil {
-		return Instance{}, nil
+		return handoff.Instance{}, nil
 	}
 	for {
 		at, err := s.locate(ctx, c)
@@ -202,7 +196,7 @@ func (s *Homes) get(c handoff.Caller) *home {
 }
 
 // locate finds or takes a home. Concurrent calls for one caller share one attempt.
-func (s *Homes) locate(ctx context.Context, c handoff.Caller) (Instance, error) {
+func (s *Homes) locate(ctx context.Context, c handoff.Caller) (handoff.Instance, error) {
 	in := s.cluster
 	if s.get(c) != nil {
 		return in.Self, nil
@@ -212,14 +206,14 @@ func (s *Homes) locate(ctx context.Context, c handoff.Caller) (Instance, error) 
 	})
 	select {
 	case taken := <-taking:
-		return taken.Val.(Instance), taken.Err
+		return taken.Val.(handoff.Instance), taken.Err
 	case <-ctx.Done():
-		return Instance{}, handoff.AsError(ctx.Err())
+		return handoff.Instance{}, handoff.AsError(ctx.Err())
 	}
 }
 
 // take takes a home that is free, or whose instance is dead, and makes it.
-func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
+func (s *Homes) take(ctx context.Context, c handoff.Caller) (handoff.Instance, error) {
 	in := s.cluster
 	if s.get(c) != nil { // taken meanwhile
 		return in.Self, nil
@@ -231,7 +225,7 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 		select {
 		case <-leaving:
 		case <-time.After(leavesWithin):
-			return Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "the caller's earlier router has not ended here")
+			return handoff.Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "the caller's earlier router has not ended here")
 		}
 	}
 	if in.draining() {
@@ -240,7 +234,7 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 		}
 	}
 	if !in.mayAct() {
-		return Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "this instance may have lost its callers to another")
+		return handoff.Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "this instance may have lost its callers to another")
 	}
 	claim, err := in.Store.Take(ctx, c, "")
 	if err == nil && claim.ID != in.Self.ID && s.Dead(claim.ID) {
@@ -248,21 +242,21 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (Instance, error) {
 	}
 	switch {
 	case err != nil:
-		return Instance{}, handoff.StoreDown(err)
+		return handoff.Instance{}, handoff.StoreDown(err)
 	case claim.ID != in.Self.ID:
 		return s.instance(ctx, claim.ID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over { // another instance takes the home when it finds this one dead
-		return Instance{}, handoff.Fault(handoff.CodeShutdown, "", "")
+		return handoff.Instance{}, handoff.Fault(handoff.CodeShutdown, "", "")
 	}
 	s.beginLocked(s.makeLocked(c, time.Now(), claim.Epoch))
 	return in.Self, nil
 }
 
 // instance returns an instance by id. Of one that beats no more, only the id is known.
-func (s *Homes) instance(ctx context.Context, id string) (Instance, error) {
+func (s *Homes) instance(ctx context.Context, id string) (handoff.Instance, error) {
 	for _, one := range s.Instances() {
 		if one.ID == id {
 			return one, nil
@@ -275,9 +269,9 @@ func (s *Homes) instance(ctx context.Context, id string) (Instance, error) {
 		}
 	}
 	if err != nil {
-		return Instance{}, handoff.StoreDown(err)
+		return handoff.Instance{}, handoff.StoreDown(err)
 	}
-	return Instance{ID: id}, nil
+	return handoff.Instance{ID: id}, nil
 }
 
 // refusing returns a router that refuses all work, for a caller whose home is not here.

@@ -31,7 +31,7 @@ func newTown(t *testing.T) *town {
 // An instance has a connection of its own to the store, at which it can be held up.
 type instance struct {
 	*Homes
-	self  Instance
+	self  handoff.Instance
 	store *redis.Store
 	held  *holdUp
 	lost  chan handoff.Caller
@@ -132,7 +132,7 @@ func (w *town) open(name string) *instance {
 	})
 	one := &instance{
 		store: store, held: &holdUp{Homes: store.Homes(), Store: store}, lost: make(chan handoff.Caller, 100),
-		self: Instance{ID: store.Homes().ID(), Address: name + ":8090", Fingerprint: "print of " + name},
+		self: handoff.Instance{ID: store.Homes().ID(), Address: name + ":8090", Fingerprint: "print of " + name},
 	}
 	one.Homes = NewShared(router.Config{
 		Fleet: w.world, Store: one.held, Auditor: w.world, IDs: router.NewIDs(name),

@@ -49,7 +49,7 @@ func (s *Homes) looked() bool {
 // first instance does not act until it knows whose the home is.
 func TestToldAndTaken(t *testing.T) {
 	store, now, caller := &told{}, time.Now(), grantOf("alice").Caller
-	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: store})
+	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: handoff.Instance{ID: "a"}, Store: store})
 	s.mu.Lock()
 	s.makeLocked(caller, now, 5).end = func(error) {}
 	s.mu.Unlock()
@@ -68,7 +68,7 @@ func TestToldAndTaken(t *testing.T) {
 // are verified.
 func TestVerifiedAfterAReconnect(t *testing.T) {
 	store := &told{}
-	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: Instance{ID: "a"}, Store: store})
+	s := NewShared(router.Config{Fleet: newWorld()}, Sharing{Self: handoff.Instance{ID: "a"}, Store: store})
 	for i, away := range []bool{false, true, false, false} {
 		store.beat = nil
 		if away {
@@ -91,7 +91,7 @@ func TestOpensItsOwn(t *testing.T) {
 		synctest.Wait()
 		former.end()
 
-		s := NewShared(router.Config{Fleet: w, Store: w}, Sharing{Self: Instance{ID: "a"}, Store: &told{}})
+		s := NewShared(router.Config{Fleet: w, Store: w}, Sharing{Self: handoff.Instance{ID: "a"}, Store: &told{}})
 		ctx, end := context.WithCancel(t.Context())
 		s.mu.Lock()
 		s.ctx = ctx

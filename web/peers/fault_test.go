@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"switchboard/handoff"
 )
 
 // stand adds an instance that is alive for the others but does not answer.
@@ -18,7 +20,7 @@ func (o *town) stand(t testing.TB, id, address string) {
 	t.Helper()
 	identity, err := NewIdentity()
 	must(t, err)
-	o.change(func() { o.there[id] = Peer{id, address, identity.Fingerprint()} })
+	o.change(func() { o.there[id] = handoff.Instance{ID: id, Address: address, Fingerprint: identity.Fingerprint()} })
 }
 
 // nowhere returns an address where nothing listens.

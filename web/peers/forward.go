@@ -42,7 +42,7 @@ type flight struct {
 
 // forward has a request served by an instance, or if the caller's home changes, by the next one. It reports false if
 // this instance has become the home.
-func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Caller, at Peer) (bool, error) {
+func (f *Forwarder) forward(w http.ResponseWriter, r *http.Request, c handoff.Caller, at handoff.Instance) (bool, error) {
 	held, cancel := context.WithTimeout(r.Context(), f.holdFor)
 	defer cancel()
 	own := maps.Clone(w.Header())
@@ -96,7 +96,7 @@ func whyAgain(err error) retryReason {
 }
 
 // fault counts, logs and returns the error for a request that no instance served. unread says that no instance read it.
-func (f *Forwarder) fault(r *http.Request, at Peer, err error, unread bool) error {
+func (f *Forwarder) fault(r *http.Request, at handoff.Instance, err error, unread bool) error {
 	f.log.Warn("request not forwarded", zap.String("instance", at.ID), zap.Bool("unread", unread), zap.Error(err))
 	fault := handoff.Fault(handoff.CodeOverloaded, "Switchboard", "the instance that has the caller does not answer")
 	fault.Retry = time.Second
@@ -119,7 +119,7 @@ func (f *Forwarder) fault(r *http.Request, at Peer, err error, unread bool) erro
 // attempt has a request served by one instance. If it returns an error, nothing was written to the client. If an answer
 // breaks off, it panics like [httputil.ReverseProxy], so that the client notices. closes says to close the client's
 // connection afterwards.
-func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to Peer, closes bool) (err error) {
+func (f *Forwarder) attempt(w http.ResponseWriter, r *http.Request, to handoff.Instance, closes bool) (err error) {
 	ctx, cut := context.WithCancelCause(context.WithValue(r.Context(), peerKey{}, to))
 	defer cut(nil)
 	var reached atomic.Bool
@@ -217,7 +217,7 @@ func (f *Forwarder) enter(one *flight) (leave func(), err error) {
 }
 
 // rewrite prepares the request to an instance: as it came, with the header of its hop.
-func (f *Forwarder) rewrite(p *httputil.ProxyRequest, to Peer) {
+func (f *Forwarder) rewrite(p *httputil.ProxyRequest, to handoff.Instance) {
 	p.Out.URL.Scheme, p.Out.URL.Host = "https", to.Fingerprint // the transport keeps connections by host
 	p.Out.URL.RawQuery = p.In.URL.RawQuery
 	p.Out.Host = p.In.Host

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"switchboard/handoff"
 )
 
 // hopHeader has the [hop] of a forwarded request. It is removed from requests that do not come from an instance.
@@ -72,7 +74,7 @@ func wasForwarded(r *http.Request) bool {
 func (f *Forwarder) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		by, err := parseHop(r.Header.Values(hopHeader))
-		known := func(p Peer) bool {
+		known := func(p handoff.Instance) bool {
 			return r.TLS != nil && p.Fingerprint != "" && p.Fingerprint == peerFingerprint(*r.TLS) && p.ID == by.by
 		}
 		switch {
@@ -80,7 +82,7 @@ func (f *Forwarder) Handler(next http.Handler) http.Handler {
 			f.counts.taken.Add(takenMalformed)
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
-		case by.by == f.self || !slices.ContainsFunc(f.locator.Peers(), known):
+		case by.by == f.self || !slices.ContainsFunc(f.locator.Instances(), known):
 			f.counts.taken.Add(takenStranger)
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(http.StatusMisdirectedRequest)

@@ -31,15 +31,15 @@ func must(t testing.TB, err error) {
 // A town is what all instances know in common.
 type town struct {
 	mu    sync.Mutex
-	homes map[string]string // Guarded by mu: by caller, the instance that has them
-	there map[string]Peer   // Guarded by mu: by id
-	dead  map[string]bool   // Guarded by mu
-	stale []string          // Guarded by mu: what the next questions where are answered with, whatever is so
-	asked int               // Guarded by mu: how often it was asked where somebody is
+	homes map[string]string           // Guarded by mu: by caller, the instance that has them
+	there map[string]handoff.Instance // Guarded by mu: by id
+	dead  map[string]bool             // Guarded by mu
+	stale []string                    // Guarded by mu: what the next questions where are answered with, whatever is so
+	asked int                         // Guarded by mu: how often it was asked where somebody is
 }
 
 func newTown() *town {
-	return &town{homes: map[string]string{}, there: map[string]Peer{}, dead: map[string]bool{}}
+	return &town{homes: map[string]string{}, there: map[string]handoff.Instance{}, dead: map[string]bool{}}
 }
 
 // A view is the town as one instance sees it.
@@ -48,13 +48,13 @@ type view struct {
 	self string
 }
 
-func (v view) Where(_ context.Context, c handoff.Caller) (Peer, error) {
+func (v view) Where(_ context.Context, c handoff.Caller) (handoff.Instance, error) {
 	caller := c.String()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.asked++
 	if caller == "lost" {
-		return Peer{}, handoff.Fault(handoff.CodeStoreDown, "", "")
+		return handoff.Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "")
 	}
 	if len(v.stale) > 0 {
 		id := v.stale[0]
@@ -69,7 +69,7 @@ func (v view) Where(_ context.Context, c handoff.Caller) (Peer, error) {
 	return v.there[id], nil
 }
 
-func (v view) Peers() []Peer {
+func (v view) Instances() []handoff.Instance {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Collect(maps.Values(v.there))
@@ -92,7 +92,7 @@ func (o *town) change(how func()) {
 type instance struct {
 	*Forwarder
 	base string // where clients reach it
-	peer Peer
+	peer handoff.Instance
 
 	mu     sync.Mutex
 	served []string // Guarded by mu: the paths of requests that were served here
@@ -113,7 +113,7 @@ func (o *town) join(t testing.TB, id string, serve http.HandlerFunc) *instance {
 	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	one := &instance{peer: Peer{id, l.Addr().String(), identity.Fingerprint()}}
+	one := &instance{peer: handoff.Instance{ID: id, Address: l.Addr().String(), Fingerprint: identity.Fingerprint()}}
 	one.Forwarder = New(Config{ID: id, Identity: identity, Locator: view{o, id}})
 	one.holdFor, one.answerIn = 5*patient, 5*patient
 	edge := one.edge(serve)

@@ -42,8 +42,8 @@ type lineFault struct {
 func (f *Forwarder) DialLine(ctx context.Context, server string, apart bool) (net.Conn, error) {
 	fault := &handoff.Error{Code: handoff.CodeUnreachable, Subject: server, Reason: handoff.ReasonAsleep,
 		Detail: "its machine is connected to no instance"}
-	for _, p := range f.locator.Peers() {
-		if p.ID == f.self {
+	for _, p := range f.locator.Instances() {
+		if p.ID == f.self || p.Address == "" {
 			continue
 		}
 		conn, said, err := f.openLine(ctx, p, server, apart)
@@ -63,7 +63,7 @@ func (f *Forwarder) DialLine(ctx context.Context, server string, apart bool) (ne
 
 // openLine requests a connection to an agent from one instance. It returns the connection, or why the instance refused.
 func (f *Forwarder) openLine(
-	ctx context.Context, to Peer, server string, apart bool,
+	ctx context.Context, to handoff.Instance, server string, apart bool,
 ) (_ net.Conn, said lineFault, err error) {
 	conn, err := f.dialTLS(context.WithValue(ctx, peerKey{}, to), "tcp", "")
 	if err != nil {

@@ -49,21 +49,14 @@ const (
 	lookEvery = 500 * time.Millisecond
 )
 
-// A Peer is an instance of this Switchboard.
-type Peer struct {
-	ID          string // unique for each process
-	Address     string // for its peers, host:port
-	Fingerprint string // of its certificate: see [Identity]
-}
-
 // A Locator knows the instances, and the home of each caller. It is safe for concurrent use, and is called for each
 // request.
 type Locator interface {
 	// Where returns the home of a caller. If the caller has none, or its instance is dead, this instance becomes the
 	// home. Errors are a [handoff.Error].
-	Where(ctx context.Context, c handoff.Caller) (Peer, error)
-	// Peers returns the living instances, including this one.
-	Peers() []Peer
+	Where(ctx context.Context, c handoff.Caller) (handoff.Instance, error)
+	// Instances returns the living instances, including this one.
+	Instances() []handoff.Instance
 	// Dead reports whether an instance is certainly dead.
 	Dead(id string) bool
 }
@@ -154,15 +147,15 @@ func (f *Forwarder) refuseMisdirected(w http.ResponseWriter, _ *http.Request) (b
 }
 
 // find returns the instance that serves a request of a caller.
-func (f *Forwarder) find(ctx context.Context, r *http.Request, c handoff.Caller) (Peer, error) {
+func (f *Forwarder) find(ctx context.Context, r *http.Request, c handoff.Caller) (handoff.Instance, error) {
 	if !c.Nameless() {
 		return f.locator.Where(ctx, c)
 	}
 	here := false
 	for _, id := range []string{r.PathValue("id"), r.URL.Query().Get("call_id"), r.Header.Get("Mcp-Session-Id")} {
-		for _, p := range f.locator.Peers() {
+		for _, p := range f.locator.Instances() {
 			switch {
-			case id == "" || !contains(p.ID, id):
+			case id == "" || p.Address == "" || !contains(p.ID, id):
 			case p.ID == f.self:
 				here = true
 			default:
@@ -172,7 +165,7 @@ func (f *Forwarder) find(ctx context.Context, r *http.Request, c handoff.Caller)
 	}
 	at, err := f.locator.Where(ctx, c) // the caller has no home yet
 	if here && err == nil {            // even if this instance is draining and takes no new callers
-		at = Peer{ID: f.self}
+		at = handoff.Instance{ID: f.self}
 	}
 	return at, err
 }

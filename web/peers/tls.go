@@ -12,6 +12,8 @@ import (
 	"math/big"
 	"net"
 	"time"
+
+	"switchboard/handoff"
 )
 
 // protocol is the protocol inside TLS: HTTP/1.1, because only there a connection can be upgraded.
@@ -84,7 +86,7 @@ var errFingerprint = errors.New("what answers there is not that instance")
 
 // dialTLS connects to the instance in the context.
 func (f *Forwarder) dialTLS(ctx context.Context, network, _ string) (net.Conn, error) {
-	to, _ := ctx.Value(peerKey{}).(Peer)
+	to, _ := ctx.Value(peerKey{}).(handoff.Instance)
 	ctx, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
 	raw, err := new(net.Dialer).DialContext(ctx, network, to.Address)
