@@ -160,9 +160,9 @@ func serve(
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	// The process outlives its terminal (SIGHUP) and whoever reads its output (SIGPIPE). It catches the signals instead of
-	// ignoring them, because child processes would inherit an ignored signal. A closed terminal looks the same as a request
-	// to read the settings again.
+	// The process outlives its terminal (SIGHUP) and whoever reads its output (SIGPIPE). It catches the signals instead
+	// of ignoring them, because child processes would inherit an ignored signal. A closed terminal looks the same as a
+	// request to read the settings again.
 	hangups := make(chan os.Signal, 1) // one pending reload covers all hangups that come before it
 	signal.Notify(hangups, syscall.SIGHUP)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

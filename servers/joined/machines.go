@@ -420,10 +420,9 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 			"a machine's name is at most 40 of A-Z a-z 0-9 . _ -, beginning with a letter or figure")
 	}
 	all := m.sorted()
-	if slices.ContainsFunc(
-		all,
-		func(one *machine) bool { return one.Name == name || slices.Contains(one.details.Former, name) },
-	) {
+	if slices.ContainsFunc(all, func(one *machine) bool {
+		return one.Name == name || slices.Contains(one.details.Former, name)
+	}) {
 		return "", nameTaken(name, errors.New("a machine that joined has it"))
 	}
 	if len(all) >= maxMachines {
@@ -448,8 +447,8 @@ func (m *Machines) Invite(ctx context.Context, by handoff.Caller, name string) (
 	if err := m.audit(ctx, by.String(), name, "invited"); err != nil {
 		return "", err
 	}
-	until := time.Now().Add(InvitationLife)
-	return i.String(), m.cfg.Invited.PutInvitation(ctx, Invited{sha256.Sum256(i.Secret[:]), name, until})
+	invited := Invited{sha256.Sum256(i.Secret[:]), name, time.Now().Add(InvitationLife)}
+	return i.String(), m.cfg.Invited.PutInvitation(ctx, invited)
 }
 
 // invitation returns the invitation of a secret; false: there is none, or it has ended. Without a secret there is none.
