@@ -96,7 +96,7 @@ type ForeignQuestion struct {
 // A Thread is one conversation in the list of its server.
 type Thread struct {
 	ID      string
-	From    string // the thread of which it is a copy; "": none
+	From    string // the thread of which it is a copy; "": none, or not known: lists of Codex do not say it
 	Title   string // its name, or else its first words
 	Dir     string
 	Branch  string

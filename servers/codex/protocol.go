@@ -191,7 +191,7 @@ type turnInterruptParams struct {
 // wireThread is a thread in thread/start, thread/resume, thread/list and thread/read.
 type wireThread struct {
 	ID        string       `json:"id"`
-	From      string       `json:"forkedFromId"` // it is a copy; "": it is none
+	From      string       `json:"forkedFromId"` // the source of a copy; lists have none
 	Preview   string       `json:"preview"`      // the first message of the user
 	Name      *string      `json:"name"`
 	Cwd       string       `json:"cwd"`
