@@ -148,6 +148,34 @@ func TestDrainedInACall(t *testing.T) {
 	}
 }
 
+// TestHeardAtTheEnd: what is heard in a call that is cut is noted, so that the next home does not tell it again.
+func TestHeardAtTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	a, b := w.open("a"), w.open("b")
+	a.come(t, "alice")
+	id := a.works(t, "alice", "first", handoff.StatusStarted)
+	close(w.let)
+	a.results(t, "alice", id)
+	eventually(t, "a to know of b", a.Others)
+	var over atomic.Bool
+	heard := make(chan error, 1)
+	go func() {
+		c := <-a.lost
+		heard <- a.Heard(context.Background(), grantOf(c.User), id)
+		over.Store(true)
+	}()
+	limit, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.Drain(limit, func(handoff.Caller) bool { return !over.Load() })
+	if err := <-heard; err != nil {
+		t.Error(err)
+	}
+	if left := entriesOf(t, b.store, "alice"); len(left) > 0 {
+		t.Errorf("it would be told again: %+v", left)
+	}
+}
+
 // TestDrainedOnceWritten: a home is free once its last steps are written.
 func TestDrainedOnceWritten(t *testing.T) {
 	t.Parallel()

@@ -86,6 +86,7 @@ type home struct {
 	usedAt   time.Time               // Guarded by the homes' mu: when it was last asked for
 	requests int                     // Guarded by the homes' mu: requests that are served in it; see [Homes.Where]
 	visits   int                     // Guarded by the homes' mu: number of such requests so far
+	ended    chan struct{}           // closed when it has ended after it was removed
 	end      context.CancelCauseFunc // Guarded by the homes' mu: ends it; nil: it does not run yet
 }
 
@@ -114,6 +115,9 @@ func New(each router.Config) *Homes {
 func (s *Homes) of(c handoff.Caller) *router.Router {
 	s.mu.Lock()
 	h, read := s.homes[c], s.read
+	if h == nil && s.cluster != nil {
+		h = s.cluster.leaving[c] // what is heard at the end of a call is noted
+	}
 	if h != nil {
 		h.usedAt = time.Now()
 		s.mu.Unlock()
@@ -155,7 +159,7 @@ func (s *Homes) makeLocked(c handoff.Caller, now time.Time, epoch int64) *home {
 	if s.cluster != nil && cfg.Auditor != nil {
 		cfg.Auditor = AuditOf(cfg.Auditor, s.cluster.Self.ID, epoch)
 	}
-	h := &home{Router: router.NewRouter(cfg), epoch: epoch, usedAt: now}
+	h := &home{Router: router.NewRouter(cfg), epoch: epoch, usedAt: now, ended: make(chan struct{})}
 	h.Feed(handoff.Grant{Caller: c}).Continue(s.event) // a page may come back with an id of an earlier feed
 	s.homes[c] = h
 	return h
@@ -216,12 +220,13 @@ func (s *Homes) dropLocked(h *home) {
 	s.closeLocked(h)
 }
 
-// closeLocked removes a home, so that no request reaches it any more. The home is to be ended.
+// closeLocked removes a home. Among several instances, requests that make no home reach it until it has ended. The home
+// is to be ended.
 func (s *Homes) closeLocked(h *home) {
 	s.event = max(s.event, h.Feed(handoff.Grant{Caller: h.Caller()}).Last())
 	delete(s.homes, h.Caller())
 	if s.cluster != nil {
-		s.cluster.leaving[h.Caller()] = make(chan bool)
+		s.cluster.leaving[h.Caller()] = h
 	}
 }
 
@@ -245,8 +250,8 @@ func (s *Homes) routerEnded(h *home) {
 	if s.cluster != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if leaving := s.cluster.leaving[c]; leaving != nil {
-			close(leaving)
+		if s.cluster.leaving[c] == h {
+			close(h.ended)
 			delete(s.cluster.leaving, c)
 		}
 	}

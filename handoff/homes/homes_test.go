@@ -412,7 +412,7 @@ func TestRouterThatDoesNotLeave(t *testing.T) {
 		w := newWorld()
 		s := NewShared(router.Config{Fleet: w, Store: w}, Sharing{Self: handoff.Instance{ID: "h"}})
 		c := grantOf("one").Caller
-		s.cluster.leaving[c] = make(chan bool)
+		s.cluster.leaving[c] = &home{ended: make(chan struct{})}
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

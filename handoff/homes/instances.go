@@ -79,18 +79,18 @@ type Sharing struct {
 
 // cluster is the part of Homes that deals with other instances.
 type cluster struct {
-	Sharing                                 // Set once
-	log        *zap.Logger                  // Set once
-	verifyNow  chan struct{}                // capacity 1; a token in it asks to verify now
-	ready      chan struct{}                // closed once this instance may act for the first time
-	beginFor   time.Duration                // Set once: the constant beginFor; tests have longer
-	beats      uint64                       // Owned by beat: number of beats so far
-	missed     bool                         // Owned by beat: the store did not take the newest one
-	drains     bool                         // Guarded by mu: this instance takes no homes any more
-	inheriting map[string]bool              // Guarded by mu: ids of instances whose homes are being taken over
-	neighbours Neighbours                   // Guarded by mu
-	taking     singleflight.Group           // of homes, by caller; safe by itself
-	leaving    map[handoff.Caller]chan bool // Guarded by the homes' mu: of routers that are ending; closed when they have
+	Sharing                             // Set once
+	log        *zap.Logger              // Set once
+	verifyNow  chan struct{}            // capacity 1; a token in it asks to verify now
+	ready      chan struct{}            // closed once this instance may act for the first time
+	beginFor   time.Duration            // Set once: the constant beginFor; tests have longer
+	beats      uint64                   // Owned by beat: number of beats so far
+	missed     bool                     // Owned by beat: the store did not take the newest one
+	drains     bool                     // Guarded by mu: this instance takes no homes any more
+	inheriting map[string]bool          // Guarded by mu: ids of instances whose homes are being taken over
+	neighbours Neighbours               // Guarded by mu
+	taking     singleflight.Group       // of homes, by caller; safe by itself
+	leaving    map[handoff.Caller]*home // Guarded by the homes' mu: those that are ending
 	mu         sync.Mutex
 	readyOnce  sync.Once // closes ready
 }
@@ -100,7 +100,7 @@ type cluster struct {
 func NewShared(each router.Config, with Sharing) *Homes {
 	in := &cluster{
 		Sharing: with, verifyNow: make(chan struct{}, 1), ready: make(chan struct{}), inheriting: map[string]bool{},
-		leaving: map[handoff.Caller]chan bool{}, beginFor: beginFor,
+		leaving: map[handoff.Caller]*home{}, beginFor: beginFor,
 	}
 	each.MayAct = in.mayAct
 	s := New(each)
@@ -223,7 +223,7 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (handoff.Instance, e
 	s.mu.Unlock()
 	if leaving != nil { // the earlier router of this caller still writes
 		select {
-		case <-leaving:
+		case <-leaving.ended:
 		case <-time.After(leavesWithin):
 			return handoff.Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "the caller's earlier router has not ended here")
 		}
