@@ -334,7 +334,7 @@ func (s *State) note(h *Handoff) {
 		s.apply(h, phase.FactNoted, nil)
 		return
 	}
-	h.wait.noted = pending{s.now.Add(notedWithin), h.doc.seq}
+	h.wait.store = pending{notes, s.now.Add(notedWithin), h.doc.seq}
 }
 
 // notedWithin bounds how long the store may take to note words; after that the caller is told that it cannot. Together

@@ -18,7 +18,7 @@ const toldWithin = time.Second
 func (s *State) finish(h *Handoff, fault *handoff.Error) {
 	s.cfg.Threads.Leave(append(h.queues, h.awaited), h.ID)
 	h.queues, h.awaited = nil, ""
-	h.wait.noted, h.wait.sent, h.wait.within = pending{}, pending{}, time.Time{}
+	h.wait.store, h.wait.within = pending{}, time.Time{}
 	h.watch.unseen, h.watch.silent = time.Time{}, time.Time{}
 	s.halt(h)
 	fault = outcomeFault(h.state, fault, &h.Record)
@@ -72,7 +72,7 @@ func (s *State) writeOutcome(h *Handoff) {
 		s.apply(h, phase.FactWritten, nil)
 		return
 	}
-	h.wait.told = pending{s.now.Add(toldWithin), h.doc.seq}
+	h.wait.store = pending{tells, s.now.Add(toldWithin), h.doc.seq}
 }
 
 // outcomeFault returns the fault that belongs to an outcome; nil if there is nothing to explain. known is the fault of
@@ -137,12 +137,12 @@ func (e *Ends) apply(s *State) {
 }
 
 // unsent reports whether the words are sent as soon as the store has that.
-func (h *Handoff) unsent() bool { return !h.wait.sent.by.IsZero() }
+func (h *Handoff) unsent() bool { return h.wait.store.what == sends }
 
 // unbegin takes back that unsent words are about to be sent: they are as they were when they were accepted.
 func (s *State) unbegin(h *Handoff) {
 	if h.unsent() {
-		h.wait.sent, h.attempt, h.state.Phase = pending{}, attempt{}, phase.Attaching
+		h.wait.store, h.attempt, h.state.Phase = pending{}, attempt{}, phase.Attaching
 		h.request = encodeRequest(h.run.Request)
 		s.write(h, handoff.StatusAccepted)
 	}
@@ -162,7 +162,7 @@ func (s *State) Next() (next time.Time) {
 	}
 	for _, h := range s.all {
 		if h.open {
-			earliest(h.wait.within, h.wait.noted.by, h.wait.sent.by, h.wait.told.by, h.watch.unseen, h.watch.silent)
+			earliest(h.wait.within, h.wait.store.by, h.watch.unseen, h.watch.silent)
 		}
 	}
 	for _, q := range s.questions {
@@ -199,15 +199,8 @@ func (s *State) due(h *Handoff) {
 	if s.came(&h.wait.within) {
 		s.apply(h, phase.FactDue, nil)
 	}
-	if s.came(&h.wait.noted.by) {
-		s.unwrite(h)
-		s.apply(h, phase.FactUnnoted, s.keep.fault())
-	}
-	if s.came(&h.wait.sent.by) {
-		s.unsent(h)
-	}
-	if s.came(&h.wait.told.by) {
-		s.apply(h, phase.FactUnwritten, nil)
+	if s.came(&h.wait.store.by) {
+		s.missed(h)
 	}
 	if s.came(&h.watch.unseen) {
 		s.cfg.Threads.Runs(h.queues, h.ID, Turn{})
@@ -220,11 +213,4 @@ func (s *State) due(h *Handoff) {
 		}
 		s.apply(h, phase.FactSilent, nil)
 	}
-}
-
-// unsent: the store does not have the step before the words are sent, so they are not sent.
-func (s *State) unsent(h *Handoff) {
-	h.wait.sent = pending{}
-	s.unwrite(h)
-	s.apply(h, phase.FactStartRefused, s.keep.fault())
 }

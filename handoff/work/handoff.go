@@ -64,9 +64,7 @@ type wait struct {
 	refused   handoff.TurnID // the turn that did not take the words
 	queued    bool           // it was published that the words wait for work of ours
 	within    time.Time      // when the caller needs a promise; zero: at once, or they have it
-	noted     pending        // until when the store may take to note the words
-	sent      pending        // the same for the step before they are sent
-	told      pending        // the same for the outcome, which is told then all the same
+	store     pending        // what waits for the store
 }
 
 // An attempt is one try to give the words to a turn.

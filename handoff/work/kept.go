@@ -109,13 +109,25 @@ func (s *State) away(err error) {
 	k.again = s.now.Add(s.cfg.Pause(k.tries))
 	k.tries++
 	for _, h := range slices.Clone(s.all) {
-		if h.open && !h.wait.sent.by.IsZero() {
-			s.unsent(h)
+		for h.open && h.wait.store.what > notes { // what is not sent may have its outcome to be told
+			s.missed(h)
 		}
-		if h.open && !h.wait.told.by.IsZero() { // it is told all the same
-			h.wait.told = pending{}
-			s.apply(h, phase.FactUnwritten, nil)
-		}
+	}
+}
+
+// missed: the store does not have what something waits for, or not in time.
+func (s *State) missed(h *Handoff) {
+	was := h.wait.store.what
+	h.wait.store = pending{}
+	switch was {
+	case notes:
+		s.unwrite(h)
+		s.apply(h, phase.FactUnnoted, s.keep.fault())
+	case sends:
+		s.unwrite(h)
+		s.apply(h, phase.FactStartRefused, s.keep.fault())
+	case tells:
+		s.apply(h, phase.FactUnwritten, nil)
 	}
 }
 
@@ -174,21 +186,17 @@ func (s *State) written(was sentOf) {
 		}
 		return w.seq <= d.acked
 	})
-	has := func(p *pending) bool {
-		if p.by.IsZero() || p.seq > d.acked {
-			return false
+	if h.wait.store.seq <= d.acked {
+		next := h.wait.store.what
+		h.wait.store = pending{}
+		switch next {
+		case notes:
+			s.apply(h, phase.FactNoted, nil)
+		case sends:
+			s.dispatched(h)
+		case tells:
+			s.apply(h, phase.FactWritten, nil)
 		}
-		*p = pending{}
-		return true
-	}
-	if has(&h.wait.noted) {
-		s.apply(h, phase.FactNoted, nil)
-	}
-	if has(&h.wait.sent) {
-		s.dispatched(h)
-	}
-	if has(&h.wait.told) {
-		s.apply(h, phase.FactWritten, nil)
 	}
 	if h.heard() {
 		s.forget(h)
@@ -199,15 +207,14 @@ func (s *State) written(was sentOf) {
 func (s *State) notFree(h *Handoff) {
 	h.doc.closed = true
 	fault := handoff.Fault(handoff.CodeTakenOver, "", "its key is that of earlier work")
-	switch {
-	case !h.wait.sent.by.IsZero():
-		h.wait.sent = pending{}
+	was := h.wait.store.what
+	h.wait.store = pending{}
+	switch was {
+	case sends:
 		s.apply(h, phase.FactStartRefused, fault)
-	case !h.wait.told.by.IsZero():
-		h.wait.told = pending{}
+	case tells:
 		s.apply(h, phase.FactWritten, nil)
 	default:
-		h.wait.noted = pending{}
 		s.apply(h, phase.FactUnnoted, fault)
 	}
 }
@@ -219,7 +226,6 @@ func (s *State) fenced() {
 		switch {
 		case !h.open:
 		case h.state.Phase == phase.Writing:
-			h.wait.told = pending{}
 			s.apply(h, phase.FactTakenOver, nil)
 		default:
 			s.unbegin(h)

@@ -53,7 +53,7 @@ func (s *State) apply(h *Handoff, f phase.Fact, fault *handoff.Error) {
 // close detaches a handoff whose outcome is published, or that somebody else has.
 func (s *State) close(h *Handoff) {
 	h.open, h.offered, h.listener = false, false, nil
-	h.wait.noted, h.wait.sent, h.wait.told = pending{}, pending{}, pending{}
+	h.wait.store = pending{}
 	s.closeQuestions(h)
 	s.halt(h)
 	s.do(Ended{Ending{
@@ -185,18 +185,16 @@ func (s *State) dispatch(h *Handoff) {
 	}
 	h.attempt.target = h.run.Target
 	h.request, h.run.Turn = "", ""
-	h.wait.noted = pending{} // this step notes the words, too
 	if h.doc.never {
 		s.dispatched(h)
 		return
 	}
 	s.write(h, handoff.StatusDispatching)
-	h.wait.sent = pending{s.now.Add(StoreTakes), h.doc.seq}
+	h.wait.store = pending{sends, s.now.Add(StoreTakes), h.doc.seq} // this step notes the words, too
 }
 
 // dispatched sends the words: the store has them.
 func (s *State) dispatched(h *Handoff) {
-	h.wait.sent = pending{}
 	watch := h.run.Request.Mode == handoff.ModeWatch
 	if (h.state.Stopping || h.state.Paused) && !watch { // the stop came meanwhile
 		s.apply(h, phase.FactStartUnsent, nil)

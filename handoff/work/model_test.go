@@ -328,8 +328,8 @@ func (r *run) print() string {
 			d := h.doc
 			j := l.jobs[h.ID]
 			fmt.Fprint(&b, ";", h.ID, h.state, h.open, h.State, h.Outcome, h.Paused, h.unheard, h.givenTo != nil, h.offered,
-				h.listener != nil, h.begunAs, j.Kind, h.wait.noted.by.IsZero(), h.wait.sent.by.IsZero(),
-				h.wait.told.by.IsZero(), h.watch.unseen.IsZero(), h.wait.within.IsZero(), d.closed, d.known, d.free, d.clear,
+				h.listener != nil, h.begunAs, j.Kind, h.wait.store.what,
+				h.watch.unseen.IsZero(), h.wait.within.IsZero(), d.closed, d.known, d.free, d.clear,
 				d.sent, d.status, d.seq == d.acked, h.attempt.number, h.queues, h.awaited, h.run.Turn, l.has[h.ID].Status)
 		}
 	}

@@ -83,11 +83,21 @@ type waiter struct {
 	kept chan struct{}
 }
 
-// A pending is a change for which something waits, for a time.
+// A pending is a change of a document for which something waits, for a time.
 type pending struct {
-	by  time.Time // zero: nothing waits
-	seq uint64
+	what step
+	by   time.Time
+	seq  uint64
 }
+
+// A step is what follows when the store has a change; zero: nothing does.
+type step int
+
+const (
+	notes step = iota + 1 // the words are promised
+	sends                 // they are sent
+	tells                 // the outcome is told, in the end also without the store
+)
 
 // clean reports whether nothing of the document is to be written.
 func (d *document) clean() bool { return d.seq == d.acked || d.closed }
