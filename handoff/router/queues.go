@@ -59,11 +59,11 @@ func (l *Queues) Held(server, thread string) bool {
 }
 
 // Runs implements [work.Threads]: it wakes the handoffs that wait there, which may join the turn.
-func (l *Queues) Runs(keys []string, id string, t work.Turn) {
+func (l *Queues) Runs(id string, t work.Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, key := range keys {
-		if n := l.all[key]; n != nil && n.holder == id {
+	for _, n := range l.all {
+		if n.holder == id {
 			n.turn = t
 			n.wake()
 		}
@@ -83,12 +83,11 @@ func (l *Queues) Behind(id string) (waiting []string) {
 }
 
 // Leave implements [work.Threads].
-func (l *Queues) Leave(keys []string, id string) {
+func (l *Queues) Leave(id, but string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, key := range keys {
-		n := l.all[key]
-		if n == nil {
+	for key, n := range l.all {
+		if key == but || n.holder != id && !slices.Contains(n.waiting, id) {
 			continue
 		}
 		n.waiting = slices.DeleteFunc(n.waiting, func(w string) bool { return w == id })
@@ -96,14 +95,9 @@ func (l *Queues) Leave(keys []string, id string) {
 			*n = threadQueue{waiting: n.waiting, changed: n.changed}
 		}
 		n.wake()
-		l.tidyLocked(key)
-	}
-}
-
-// tidyLocked deletes a queue that nobody uses.
-func (l *Queues) tidyLocked(key string) {
-	if n := l.all[key]; n.holder == "" && len(n.waiting) == 0 {
-		delete(l.all, key)
+		if n.holder == "" && len(n.waiting) == 0 { // nobody uses it
+			delete(l.all, key)
+		}
 	}
 }
 

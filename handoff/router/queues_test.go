@@ -20,22 +20,27 @@ func TestQueuesAreTakenInOrder(t *testing.T) {
 	if first.Mine || !first.Same || second.Same {
 		t.Fatalf("views: %+v %+v", first, second)
 	}
-	l.Runs([]string{"k"}, "b", work.Turn{ID: "t9"}) // not the holder: nothing changes
-	l.Runs([]string{"k"}, "a", work.Turn{ID: "t1", Target: handoff.Target{Thread: "x"}, Title: "Auth"})
+	l.Runs("b", work.Turn{ID: "t9"}) // not the holder: nothing changes
+	l.Runs("a", work.Turn{ID: "t1", Target: handoff.Target{Thread: "x"}, Title: "Auth"})
 	<-first.Changed
 	if v := l.Look("k", "b", c); v.ID != "t1" || v.Title != "Auth" || v.Target.Thread != "x" {
 		t.Fatalf("the running turn: %+v", v)
 	}
-	l.Leave([]string{"k", "gone"}, "a")
+	l.Leave("a", "")
 	if l.Take("k", "d", c) || l.Look("k", "c", c).Mine || !l.Look("k", "b", c).Mine {
 		t.Fatal("who waited longest is next")
 	}
-	l.Leave([]string{"k"}, "c")
-	l.Leave([]string{"k"}, "b")
+	l.Leave("c", "")
+	l.Leave("b", "")
 	if !l.Take("k", "d", c) {
 		t.Fatal("who left the queue does not hold it up")
 	}
-	l.Leave([]string{"k"}, "d")
+	l.Take("other", "d", c)
+	if l.Leave("d", "k"); l.Take("k", "e", c) || !l.Take("other", "e", c) {
+		t.Error("who leaves all queues but one has left that one, or not the other")
+	}
+	l.Leave("e", "")
+	l.Leave("d", "")
 	if len(l.all) != 0 {
 		t.Fatalf("%d queues are kept", len(l.all))
 	}
@@ -97,11 +102,11 @@ func TestQueuesUnderLoad(t *testing.T) {
 				t.Errorf("%d hold %s", holders[key], key)
 			}
 			mu.Unlock()
-			l.Runs([]string{key}, id, work.Turn{ID: "t"})
+			l.Runs(id, work.Turn{ID: "t"})
 			mu.Lock()
 			holders[key]--
 			mu.Unlock()
-			l.Leave([]string{key}, id)
+			l.Leave(id, "")
 		})
 	}
 	works.Wait()

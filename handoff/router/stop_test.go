@@ -48,7 +48,7 @@ func TestStoppedAtAQuestion(t *testing.T) {
 					if at := r.cfg.Queues.Look(key, "words", ladderCaller); at.Control != nil {
 						t.Error("the turn takes words")
 					}
-					r.cfg.Queues.Leave([]string{key}, "words")
+					r.cfg.Queues.Leave("words", "")
 					if tt.ends {
 						ends()
 						synctest.Wait()

@@ -16,8 +16,8 @@ const toldWithin = time.Second
 // finish gives the record its outcome. From here on others may use the thread, before it is detached: the caller may
 // answer the outcome at once.
 func (s *State) finish(h *Handoff, fault *handoff.Error) {
-	s.cfg.Threads.Leave(append(h.queues, h.awaited), h.ID)
-	h.queues, h.awaited = nil, ""
+	s.leave(h, "")
+	h.awaited = ""
 	h.wait.store, h.wait.within = pending{}, time.Time{}
 	h.watch.unseen, h.watch.silent = time.Time{}, time.Time{}
 	s.halt(h)
@@ -203,7 +203,7 @@ func (s *State) due(h *Handoff) {
 		s.missed(h)
 	}
 	if s.came(&h.watch.unseen) {
-		s.cfg.Threads.Runs(h.queues, h.ID, Turn{})
+		s.cfg.Threads.Runs(h.ID, Turn{})
 		s.apply(h, phase.FactUnseen, nil)
 	}
 	if s.came(&h.watch.silent) {

@@ -113,9 +113,12 @@ func (l *lines) Look(key, id string, c handoff.Caller) View {
 	return View{Holder: x.holder, Same: true, Changed: make(chan struct{}), Turn: x.turn}
 }
 
-func (l *lines) Leave(keys []string, id string) {
-	for _, key := range keys {
-		x := l.at(key)
+func (l *lines) Leave(id, but string) {
+	for i := range l.all {
+		x := &l.all[i]
+		if x.key == but {
+			continue
+		}
 		x.waiting = slices.DeleteFunc(x.waiting, func(w string) bool { return w == id })
 		if x.holder == id {
 			x.holder, x.turn = "", Turn{}
@@ -124,10 +127,10 @@ func (l *lines) Leave(keys []string, id string) {
 	l.all = slices.DeleteFunc(l.all, func(x line) bool { return x.holder == "" && len(x.waiting) == 0 })
 }
 
-func (l *lines) Runs(keys []string, id string, t Turn) {
-	for _, key := range keys {
-		if x := l.at(key); x.holder == id {
-			x.turn = t
+func (l *lines) Runs(id string, t Turn) {
+	for i := range l.all {
+		if l.all[i].holder == id {
+			l.all[i].turn = t
 		}
 	}
 }

@@ -32,7 +32,6 @@ type Handoff struct {
 	span  handoff.Span
 
 	wait    wait
-	queues  []string // that it has
 	awaited string   // the queue that it waits in, or ""
 	attempt attempt
 	watch   watch
@@ -193,29 +192,12 @@ func (s *State) halt(h *Handoff) {
 	s.do(Halt{h.ID})
 }
 
-// took adds a queue to those that a handoff has.
-func (h *Handoff) took(key string) {
-	if !slices.Contains(h.queues, key) {
-		h.queues = append(h.queues, key)
-	}
-}
-
 // take takes a queue if it is free, and reports whether the handoff has it now.
-func (s *State) take(h *Handoff, key string) bool {
-	if !s.cfg.Threads.Take(key, h.ID, s.cfg.Caller) {
-		return false
-	}
-	h.took(key)
-	return true
-}
+func (s *State) take(h *Handoff, key string) bool { return s.cfg.Threads.Take(key, h.ID, s.cfg.Caller) }
 
 // leave leaves all queues but one ("": all of them): others that wait in a queue must not join this handoff, whose
 // words do not go to that thread.
-func (s *State) leave(h *Handoff, but string) {
-	others := slices.DeleteFunc(slices.Clone(h.queues), func(key string) bool { return key == but })
-	h.queues = slices.DeleteFunc(h.queues, func(key string) bool { return key != but })
-	s.cfg.Threads.Leave(others, h.ID)
-}
+func (s *State) leave(h *Handoff, but string) { s.cfg.Threads.Leave(h.ID, but) }
 
 // ThreadKey names the queue of a thread.
 func ThreadKey(t handoff.Target) string { return "thread " + t.Server + " " + t.Thread }

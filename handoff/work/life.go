@@ -142,7 +142,7 @@ func (s *State) actFast(h *Handoff, a phase.Action) {
 			s.keepUnheard(h)
 		}
 	case phase.ActYield:
-		s.cfg.Threads.Leave(append(h.queues, h.awaited), h.ID)
+		s.leave(h, "")
 		h.doc.closed = true
 		s.publish(h, handoff.EventYielded{})
 	}
@@ -259,7 +259,7 @@ func (s *State) takesWords(h *Handoff) {
 	if h.state.Merged || h.state.Stopping {
 		controls = nil
 	}
-	s.cfg.Threads.Runs(h.queues, h.ID, Turn{h.run.Turn, controls, h.run.Target, h.Title})
+	s.cfg.Threads.Runs(h.ID, Turn{h.run.Turn, controls, h.run.Target, h.Title})
 }
 
 // offer asks the caller whether to make a copy, in the same way as an agent asks for permission: the answer is a yes in

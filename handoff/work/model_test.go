@@ -315,6 +315,7 @@ func (r *run) print() string {
 		if l.dead {
 			continue
 		}
+		fmt.Fprint(&b, l.cfg.Threads.(*lines).all)
 		if k.sent != nil {
 			for _, of := range k.sent.of {
 				fmt.Fprint(&b, of.h.ID, of.seq == of.h.doc.seq)
@@ -330,7 +331,7 @@ func (r *run) print() string {
 			fmt.Fprint(&b, ";", h.ID, h.state, h.open, h.State, h.Outcome, h.Paused, h.unheard, h.givenTo != nil, h.offered,
 				h.listener != nil, h.begunAs, j.Kind, h.wait.store.what,
 				h.watch.unseen.IsZero(), h.wait.within.IsZero(), d.closed, d.known, d.free, d.clear,
-				d.sent, d.status, d.seq == d.acked, h.attempt.number, h.queues, h.awaited, h.run.Turn, l.has[h.ID].Status)
+				d.sent, d.status, d.seq == d.acked, h.attempt.number, h.awaited, h.run.Turn, l.has[h.ID].Status)
 		}
 	}
 	for _, e := range ledger.Entries(r.store.Documents, func(string) {}) {

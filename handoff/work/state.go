@@ -33,10 +33,10 @@ type Config struct {
 type Threads interface {
 	// Take gives the queue of a thread to a handoff, unless another has it or waits longer.
 	Take(key, id string, c handoff.Caller) bool
-	// Leave removes a handoff from queues that it has or waits in.
-	Leave(keys []string, id string)
-	// Runs sets the turn of a handoff that has queues: others may put their words into it.
-	Runs(keys []string, id string, turn Turn)
+	// Leave removes a handoff from all queues but one ("": from all) that it has or waits in.
+	Leave(id, but string)
+	// Runs sets the turn of a handoff in the queues that it has: others may put their words into it.
+	Runs(id string, turn Turn)
 }
 
 // Waiting lets handoffs wait for a thread. A [Threads] that is none has no order to change.

@@ -108,9 +108,7 @@ func (s *State) place(h *Handoff, fact phase.Fact, t handoff.Target, why, title 
 		return s.unwatchable(h, registered.Unwatched, free && !s.watches(t, h))
 	}
 	if waiting, ok := s.cfg.Threads.(Waiting); ok && !free && req.After == "" {
-		if free = waiting.Look(key, h.ID, s.cfg.Caller).Mine; free { // it stands in the queue from now on
-			h.took(key)
-		}
+		free = waiting.Look(key, h.ID, s.cfg.Caller).Mine // it stands in the queue from now on
 	}
 	s.leave(h, key)
 	if !free && req.After != "" {
@@ -311,7 +309,6 @@ func (s *State) join(h *Handoff) (changed <-chan struct{}) {
 		(v.ID == "" || v.ID != h.wait.refused && v.Control != nil)
 	switch {
 	case v.Mine:
-		h.took(h.awaited)
 		h.awaited, h.wait.reason = "", handoff.WaitsNot
 		s.apply(h, phase.FactThreadFree, nil)
 		return nil
@@ -387,7 +384,7 @@ func (s *State) lost(h *Handoff, d *Done) (phase.Fact, *handoff.Error) {
 	fault := handoff.AsError(d.Err)
 	h.watch.unseen, h.watch.silent = time.Time{}, time.Time{}
 	s.closeQuestions(h)
-	s.cfg.Threads.Runs(h.queues, h.ID, Turn{})
+	s.cfg.Threads.Runs(h.ID, Turn{})
 	if fault.Code == handoff.CodeTurnGone {
 		return phase.FactTurnGone, fault
 	}
