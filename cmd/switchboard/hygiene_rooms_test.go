@@ -19,8 +19,8 @@ const roomSlack = 150
 
 // rooms are all rooms of the house.
 var rooms = []room{
-	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10050, 8667, "a caller is one loop over one state"},
-	{"sessions", 9901, 4370, "two stores, their suite, and the conversions of older ones"},
+	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10050, 8794, "a caller is one loop over one state"},
+	{"sessions", 9913, 4394, "two stores, their suite, and the conversions of older ones"},
 	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8285, 4954, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2880, 1985, "the gates that protect people"},
 	{"handoff", 4108, 1430, "words that more than one room uses, what a terminal would obey, and the life of threads"},

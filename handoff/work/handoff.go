@@ -32,7 +32,7 @@ type Handoff struct {
 	span  handoff.Span
 
 	wait    wait
-	awaited string   // the queue that it waits in, or ""
+	awaited string // the queue that it waits in, or ""
 	attempt attempt
 	watch   watch
 
