@@ -73,6 +73,8 @@ type FunctionCall struct {
 	// Asked is when the words of the caller ended that asked for the response with this call; zero: no words of theirs
 	// did, and the call may change nothing.
 	Asked time.Time
+	// Began is when the caller began the sentence that the response answers; zero: that is not known.
+	Began time.Time
 }
 
 // A Sticky is the thread a caller uses on a server or project until they say otherwise.

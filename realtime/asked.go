@@ -125,6 +125,9 @@ type heldRequest struct {
 // hand reports a request to the router, with when the caller's words ended that asked for it. One that changes
 // something is held while that is not known, and while another is held: a "stop" must not overtake what it is to stop.
 func (s *saying) hand(call handoff.FunctionCall, readOnly bool, by *sentence) {
+	if by != nil {
+		call.Began = by.began
+	}
 	if readOnly || len(s.held) >= maxHeldRequests {
 		call.Asked, _ = by.words()
 		s.report(call)

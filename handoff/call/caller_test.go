@@ -297,7 +297,7 @@ func TestHearing(t *testing.T) {
 	if h.spoke.After(at(0)) || len(h.texts) != 0 {
 		t.Fatal("nothing was said")
 	}
-	h.began(at(5))
+	h.begins(at(5), false)
 	if !h.spoke.After(at(4)) || h.spoke.After(at(5)) {
 		t.Fatal("they speak, the words have not come")
 	}

@@ -127,6 +127,7 @@ func (s *serving) end() {
 		s.stopping = 0
 		s.proceed()
 	}
+	s.judgeLast() // an answer may have waited behind a stop
 	s.cancel()
 	s.carrying.Wait()
 	s.background.Wait()
@@ -174,9 +175,7 @@ func (c *Calls) chosenLevel(caller handoff.Caller) handoff.SpeechLevel {
 // SetLevel sets the speech level of a caller, for their open calls and later ones. After an error the level holds only
 // until the process ends.
 func (c *Calls) SetLevel(ctx context.Context, caller handoff.Caller, level handoff.SpeechLevel) error {
-	for _, box := range c.setLevel(caller, level) {
-		box.pace(speech.LevelSet{Level: level})
-	}
+	c.setLevel(caller, level)
 	return c.storeLevel(ctx, caller)
 }
 
@@ -225,21 +224,23 @@ func (c *Calls) exit(caller handoff.Caller, box *inbox) {
 	}
 }
 
-// setLevel sets the speech level of a caller, and returns their open calls.
-func (c *Calls) setLevel(caller handoff.Caller, level handoff.SpeechLevel) []*inbox {
+// setLevel sets the speech level of a caller, and tells their open calls.
+func (c *Calls) setLevel(caller handoff.Caller, level handoff.SpeechLevel) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	t := c.callers[caller]
-	switch {
-	case t == nil && caller.Nameless():
-		return nil
-	case t == nil:
-		c.makeRoomLocked()
+	if t == nil {
 		t = &callerState{}
-		c.callers[caller] = t
+		if !caller.Nameless() {
+			c.makeRoomLocked()
+			c.callers[caller] = t
+		}
 	}
 	t.level = level
-	return slices.Clone(t.calls)
+	open := slices.Clone(t.calls)
+	c.mu.Unlock()
+	for _, box := range open {
+		box.pace(speech.LevelSet{Level: level})
+	}
 }
 
 // newTimer returns a timer that does not run until it is set.

@@ -12,7 +12,6 @@ import (
 	"switchboard/handoff"
 	"switchboard/handoff/speech"
 	"switchboard/handoff/tools"
-	"switchboard/handoff/wording"
 )
 
 // spokenContext tells the agent how its answer will be used.
@@ -60,13 +59,10 @@ func (s *serving) unasked(req handoff.FunctionCall) {
 	s.refuseFor(s.cfg.Attending.NextID(), req, handoff.Fault(handoff.CodeNotAsked, "", ""), floor)
 }
 
-// perform does what a function call asks for: at once, or in the background if the tool is slow. hushed says that the
-// caller's words only asked for quiet.
-func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.Arguments, hushed bool) {
+// perform does what a function call asks for: at once, or in the background if the tool is slow.
+func (s *serving) perform(req handoff.FunctionCall, tool tools.Tool, args tools.Arguments) {
 	front := &functionCall{s, req}
 	switch {
-	case hushed:
-		s.answerPlainly(s.cfg.Attending.NextID(), req, wording.HushAnswer().Encode(), handoff.FloorNone)
 	case tool.Slow: // it is finished also if the call ends
 		id := s.cfg.Attending.NextID()
 		run := func() {
@@ -294,8 +290,15 @@ func sameWords(a, b handoff.Request) bool {
 // which runs the call itself stops: the model needs no note of these.
 func (s *serving) backend(asked time.Time) tools.Backend {
 	b := s.cfg.Tools
-	b.Work, b.Language, b.Levels = spokenWork{b.Work, s, asked}, s.language, s.calls
+	b.Work, b.Language, b.Levels = spokenWork{b.Work, s, asked}, s.language, s
 	return b
+}
+
+// SetLevel implements [tools.Levels]: the level holds at once, and is stored beside the loop.
+func (s *serving) SetLevel(_ context.Context, caller handoff.Caller, level handoff.SpeechLevel) error {
+	s.calls.setLevel(caller, level)
+	s.background.Go(func() { _ = s.calls.storeLevel(s.lasting, caller) }) // it counts in this life either way
+	return nil
 }
 
 // spokenWork is the caller's work, for one function call.
@@ -305,8 +308,7 @@ type spokenWork struct {
 	asked time.Time // when the words of the caller ended that the function call follows
 }
 
-// sureFor is for how long the caller's answer may come to whether watched work shall stop. After that a stop is the
-// first one again.
+// sureFor is how long after the question the caller's second word counts. A later stop is a first one again.
 const sureFor = time.Minute
 
 // Stop implements [tools.Work]. [handoff.StopTheirs] is for who was asked whether watched work shall stop, and has
@@ -314,7 +316,11 @@ const sureFor = time.Minute
 func (w spokenWork) Stop(ctx context.Context, g handoff.Grant, id string, of handoff.StopOf) error {
 	first, _ := w.s.sure.Load(id)
 	askedAfter, _ := first.(time.Time)
-	if of == handoff.StopTheirs && (askedAfter.IsZero() || !w.asked.After(askedAfter)) {
+	again := w.asked.Sub(askedAfter)
+	if of == handoff.StopTheirs && (again <= 0 || again > sureFor) {
+		if again > sureFor {
+			w.s.sure.Store(id, w.asked)
+		}
 		return handoff.Fault(handoff.CodeNoConsent, handoff.WhyTheirs, "the caller has not said so again")
 	}
 	w.s.stops.Store(id, true)
@@ -322,7 +328,7 @@ func (w spokenWork) Stop(ctx context.Context, g handoff.Grant, id string, of han
 	if err != nil {
 		w.s.stops.Delete(id)
 	}
-	if handoff.CodeOf(err) == handoff.CodeNoConsent && w.asked.Sub(askedAfter) > sureFor {
+	if handoff.CodeOf(err) == handoff.CodeNoConsent && again > sureFor {
 		w.s.sure.Store(id, w.asked)
 	}
 	return err

@@ -110,8 +110,7 @@ func (s *serving) event(e handoff.VoiceEvent) {
 		return
 	case handoff.Spoke:
 		s.utterances.Add(1)
-		s.hearing.began(e.At)
-		s.hearing.interrupting, s.hearing.untranscribed, s.hearing.hushed = s.speaking, true, false
+		s.hearing.begins(e.At, s.speaking)
 		s.evidence.Spoke(e)
 	case handoff.Quiet:
 		s.speaking = !e.On
@@ -119,20 +118,14 @@ func (s *serving) event(e handoff.VoiceEvent) {
 		if e.Typed && e.Began.IsZero() {
 			e.Began = time.Now()
 		}
-		newest := isOf(e, s.hearing.spoke) // else the caller has begun another sentence since
 		if e.Typed {
 			s.utterances.Add(1)
-			s.hearing.interrupting = e.Into
 			e.Shown = s.cfg.Shown != nil && s.cfg.Shown(s.grant)
 		}
 		s.hearing.add(e, time.Now())
 		s.evidence.Heard(e)
-		if newest {
-			s.hearing.untranscribed = s.hearing.untranscribed && e.Typed
-			s.hearing.hushed = s.hearing.interrupting && consent.Hush(e.Text)
-		}
-		s.pace(s.meaning(e))
-		s.settle(e)
+		s.pace(meaning(e))
+		s.proceed()
 		s.judgeAll()
 		return
 	case handoff.Said:
@@ -151,12 +144,12 @@ func (s *serving) event(e handoff.VoiceEvent) {
 
 // meaning returns the event for the schedule of something that the caller said. Typed words, and words without a
 // transcript, are never a backchannel. A "stop" that is typed while nobody speaks is not for the voice.
-func (s *serving) meaning(e handoff.Heard) speech.Event {
+func meaning(e handoff.Heard) speech.Event {
 	switch {
 	case e.Lost:
 	case !e.Typed && consent.Backchannel(e.Text):
 		return speech.Backchannel{}
-	case consent.Hush(e.Text) && (s.hearing.interrupting || !e.Typed):
+	case consent.Hush(e.Text) && (e.Into || !e.Typed):
 		return speech.Hush{Began: e.Began, Typed: e.Typed}
 	}
 	return e
@@ -236,43 +229,5 @@ func (s *serving) effect(x speech.Effect) {
 		s.cfg.Questions.Unanswered(s.grant, x.Question)
 	case speech.DoWake:
 		s.wakeTimer.Reset(time.Until(x.At))
-	}
-}
-
-// Bounds of the caller's words that a call remembers, as context for agents.
-const (
-	maxWords    = 6    // number of utterances, the newest
-	maxWordSize = 2000 // bytes of one
-)
-
-// A hearing is what the caller said in a call: transcripts of their speech and text that they typed, as the voice
-// reports them, and no other text of the conversation. The loop of the call owns it.
-type hearing struct {
-	texts         []string  // oldest first, at most maxWords
-	spoke         time.Time // the newest beginning of anything they said
-	interrupting  bool      // the newest began while somebody spoke, or was typed into the speech
-	untranscribed bool      // the newest has no transcript yet
-	hushed        bool      // the newest only asked for quiet
-}
-
-// add takes a finalized utterance.
-func (h *hearing) add(e handoff.Heard, now time.Time) {
-	if e.Began.IsZero() {
-		e.Began = now
-	}
-	h.began(e.Began)
-	if e.Text == "" {
-		return
-	}
-	if len(h.texts) == maxWords {
-		h.texts = slices.Delete(h.texts, 0, 1)
-	}
-	h.texts = append(h.texts, handoff.Clip(e.Text, maxWordSize))
-}
-
-// began notes that the caller began to speak.
-func (h *hearing) began(at time.Time) {
-	if at.After(h.spoke) {
-		h.spoke = at
 	}
 }

@@ -22,7 +22,7 @@ type Backend struct {
 	Giver     Giver            // for a [Direct] without Wait
 	Handoffs  handoff.Handoffs // for a [Direct] with Wait
 	Decisions Decisions        // for any [Direct]
-	Levels    Levels           // for a call
+	Levels    Levels           // for a call; does not wait
 	WorkIDs   bool             // [Status] has the ids of work, for a front with a tool that takes one
 }
 

@@ -325,7 +325,7 @@ func controlTools() []Tool {
 				string(handoff.DecisionAccept), string(handoff.DecisionDecline), string(handoff.DecisionStop)),
 			text("text", "The caller's answer in their words."),
 		),
-		row[UpdatesArguments](Tool{InCall: true, Slow: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
+		row[UpdatesArguments](Tool{InCall: true, Plain: true, Limit: handoff.MaxAnswerJSON, Tool: handoff.Tool{
 			Name: SetUpdates,
 			Description: "Set how much the caller hears while work runs: quiet (questions and results), milestones (also a " +
 				"sign of life now and then), chatty (also what agents report on the way).",

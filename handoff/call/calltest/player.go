@@ -113,6 +113,13 @@ func (p *Player) Perform(verb, rest string) {
 		}
 		p.World.Record("call", who, fmt.Sprintf("%s %s%s", first, tool, args))
 		p.voice().events <- handoff.FunctionCall{CallID: first, Tool: tool, Arguments: args, Asked: asked}
+	case "replies": // to the sentence that began then
+		call, tool, _ := strings.Cut(more, " ")
+		tool, args, _ := strings.Cut(tool, " ")
+		p.asked = time.Now()
+		p.World.Record("call", "model", fmt.Sprintf("%s %s%s", call, tool, args))
+		began := p.World.Began.Add(p.World.Duration(first + "ms"))
+		p.voice().events <- handoff.FunctionCall{CallID: call, Tool: tool, Arguments: args, Asked: p.asked, Began: began}
 	case "hint":
 		p.World.Record("call", "model writes", fmt.Sprintf("%s %s%s", first, tool, args))
 		p.voice().events <- handoff.Hint{CallID: first, Tool: tool, Partial: args}
