@@ -44,16 +44,17 @@ type Request struct {
 	Key string
 	// Again means that an earlier life of the process may have had the request. Start then waits until the work of that
 	// life is taken up, for some seconds at most, or returns [CodeStoreDown]. Finished work is found, too. With a
-	// Print, the request certainly repeats an equal one: also one whose asker seems to wait, or was just answered.
+	// Print it says that the request certainly repeats an equal one, which is then found even if its asker still seems
+	// to wait, or was answered a short time ago.
 	Again bool
-	// Args replaces all else that a repetition under Key must ask, too; "": the words and where they go.
+	// Args is what a repetition under Key must have, too; "": the words and the target are compared.
 	Args string
 	// Print identifies a request that has no key of its own, by the front, the tool and all arguments; see [PrintOf]. A
 	// request with the print of the caller's work is that work for 24 hours, until who asked has the answer. But work
 	// that was not begun begins with it. "": every request is new work.
 	Print string
-	// First: the request repeats none by its Print. Waits: who asks waits until the context of Start ends, and until
-	// then, a request with the same Print is other work.
+	// First: the request repeats none by its Print. Waits: whoever asks waits for an answer until the context of Start
+	// ends; until then an equal request is other work.
 	First, Waits bool
 	// Target has the names as they were asked for. A Server "bigpc/api" is the same as Server "bigpc" and Project
 	// "api".

@@ -56,8 +56,8 @@ type Facts struct {
 	Unkept    bool          // only the key, the ids and the outcome are kept, for [KeyFor], and no words
 }
 
-// Answered returns the [Facts].Print of work whose asker has the answer: the same request is new work then, unless it
-// certainly repeats this one, and comes before a time.
+// Answered returns the [Facts].Print of work whose asker has the answer: from then on the same request is new work,
+// unless it says that it is a repetition, and comes before until.
 func Answered(print string, until time.Time) string {
 	return fmt.Sprintf("- %d %s", until.UnixMilli(), print)
 }

@@ -279,7 +279,7 @@ func (r *Router) give(ctx context.Context, q *work.Question, d handoff.Decided) 
 }
 
 // audit writes a decision to the audit. It fails only for decisions that allow something: a no can do no harm, and does
-// not wait for a disk that hangs. written means that the audit has it, or may have it later.
+// not wait for a disk that hangs. written: it is in the audit, or may still get there.
 func (r *Router) audit(ctx context.Context, claim *work.Claim, d handoff.Decided) (written bool, err error) {
 	if r.cfg.Auditor == nil {
 		return false, nil

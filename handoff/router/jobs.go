@@ -287,7 +287,7 @@ func (r *Router) interrupt(ctx context.Context, e work.Interrupt) {
 		}
 		r.cfg.Log.Info("interrupt failed", zap.String("code", string(handoff.CodeOf(err))), zap.Int("try", try),
 			zap.Error(err))
-		if !r.cfg.Pause(ctx, try) {
+		if handoff.CodeOf(err) == handoff.CodeUnsupported || !r.cfg.Pause(ctx, try) {
 			return
 		}
 	}

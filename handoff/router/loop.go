@@ -196,7 +196,10 @@ func (r *Router) perform(e work.Effect) {
 		}
 	case work.Interrupt:
 		if l := r.lives[e.ID]; l != nil {
-			r.beside(func() { r.interrupt(l.ctx, e) })
+			l.stop()
+			ctx, cancel := context.WithCancel(l.ctx)
+			l.stop = cancel
+			r.beside(func() { r.interrupt(ctx, e) })
 		}
 	case work.Newest:
 		if l := r.lives[e.ID]; l != nil {
@@ -231,6 +234,7 @@ type life struct {
 	ctx    context.Context    // ends with the handoff: the end of the process is an event, and cancels nothing
 	end    context.CancelFunc // ends ctx
 	cancel context.CancelFunc // ends the newest job
+	stop   context.CancelFunc // ends the newest interrupt
 }
 
 // lifeOf returns the life of a job's handoff.
@@ -239,7 +243,7 @@ func (r *Router) lifeOf(j work.Job) *life {
 	if l == nil {
 		l = &life{}
 		l.ctx, l.end = context.WithCancel(handoff.WithSpan(context.Background(), j.Span))
-		l.cancel = func() {}
+		l.cancel, l.stop = func() {}, func() {}
 		l.agents.fleet, l.agents.ahead = r.cfg.Fleet, r.prefetches.take(j.Request.Key, j.Request.Target)
 		r.lives[j.ID] = l
 	}

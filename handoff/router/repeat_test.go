@@ -116,6 +116,8 @@ func TestSurelyRepeated(t *testing.T) {
 		{"a repetition after an early answer and a kill", handoff.Request{}, "answered restart", again, same},
 		{"a repetition long after the answer", handoff.Request{}, "end told wait", again, other},
 		{"a repetition long after the answer and a restart", handoff.Request{}, "end told restart wait", again, other},
+		{"a repetition of a first one that was refused", handoff.Request{}, "end told refused", again, other},
+		{"a repetition at the same time as a refused one", handoff.Request{Waits: true}, "refused", again, same},
 		{"not kept", handoff.Request{Unkept: true}, "end heard", again, same},
 		{"not kept, after the answer", handoff.Request{Unkept: true}, "end told", again, same},
 		{"not kept, long after the answer", handoff.Request{Unkept: true}, "end told wait", again, other},
@@ -166,6 +168,8 @@ func TestSurelyRepeated(t *testing.T) {
 						}
 					case "heard":
 						_ = r.Heard(t.Context(), ladderGrant, id)
+					case "refused": // a first one, before Start
+						_, _ = r.Repeats(t.Context(), ladderGrant, handoff.Request{Print: handoff.PrintOf("go"), First: true})
 					}
 					time.Sleep(time.Second)
 					synctest.Wait()

@@ -23,7 +23,8 @@ func (v Service) Start(ctx context.Context, g handoff.Grant, req handoff.Request
 }
 
 // Repeats returns the handoff that Start would return for a request because it is one that is known; "": Start would
-// begin one. Who has to look at other things before Start asks it first, since those may have changed since.
+// begin one. A front that checks other things before Start asks Repeats first: for a repetition those may look
+// different by now.
 func (v Service) Repeats(ctx context.Context, g handoff.Grant, req handoff.Request) (handoff.ID, error) {
 	r, done, err := v.giver(g)
 	if err != nil {
@@ -61,7 +62,11 @@ func (r *Router) startAs(ctx context.Context, g handoff.Grant, req handoff.Reque
 func (r *Router) findAsked(
 	ctx context.Context, req handoff.Request, args string,
 ) (same string, former *ledger.Entry, err error) {
-	if !req.Again && (req.Print == "" || req.First) {
+	switch {
+	case req.First: // nothing that has to be read
+		ask(r, &work.Repeats{Print: req.Print, First: true})
+		return "", nil, nil
+	case !req.Again && req.Print == "":
 		return "", nil, nil
 	}
 	if err := r.Recovered(ctx, work.StoreTakes); err != nil {

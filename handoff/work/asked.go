@@ -273,16 +273,30 @@ func (s *State) repeatable(h *Handoff, surely bool) bool {
 type Repeats struct {
 	Key, Args, Print string // Key is from [KeyOf]; "": the request has no key of its own
 	Surely           bool   // it repeats a request, if there is one with its print
+	First            bool   // it repeats none: who asked for equal ones has their answer
 	ID               string
 	Err              *handoff.Error
 }
 
 func (r *Repeats) apply(s *State) {
+	if r.First {
+		s.received(r.Print)
+		return
+	}
 	if r.Key != "" {
 		r.ID, r.Err = s.same(r.Key, r.Args)
 	}
 	if r.ID == "" && r.Err == nil {
 		r.ID, _ = s.repeated(r.Print, r.Surely)
+	}
+}
+
+// received notes that the answers to requests with a print were not lost: whoever got them asks for other work now.
+func (s *State) received(print string) {
+	for _, h := range s.all {
+		if h.print == print && s.now.Before(h.until) {
+			s.hasAnswer(h, s.now)
+		}
 	}
 }
 
@@ -303,12 +317,15 @@ type Answered struct {
 }
 
 func (a *Answered) apply(s *State) {
-	h := s.find(a.ID)
-	if h == nil || h.print == "" || !h.until.IsZero() {
-		return
+	if h := s.find(a.ID); h != nil && h.print != "" && h.until.IsZero() {
+		s.hasAnswer(h, s.now.Add(a.Lost))
 	}
-	h.until = s.now.Add(a.Lost)
-	h.doc.print = ledger.Answered(h.print, h.until)
+}
+
+// hasAnswer notes until when the answer to the request of a handoff may be lost.
+func (s *State) hasAnswer(h *Handoff, until time.Time) {
+	h.until = until
+	h.doc.print = ledger.Answered(h.print, until)
 	if h.doc.known && !h.doc.closed && h.doc.status != handoff.StatusDelivered {
 		s.mark(h)
 	}

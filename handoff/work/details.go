@@ -58,11 +58,11 @@ func encodeDetails(rec handoff.Record) string {
 	return handoff.Encode(d)
 }
 
-// cutDetails cuts what a record keeps in memory to what the store keeps of it.
+// cutDetails cuts the items that a record keeps in memory to what the store keeps of them.
 func (h *Handoff) cutDetails() {
-	body := ledger.Body{Did: encodeDetails(h.Record)}
-	h.Items = nil
-	restoreDetails(&h.Record, body)
+	var cut handoff.Record
+	restoreDetails(&cut, ledger.Body{Did: encodeDetails(h.Record)})
+	h.Items, h.LeftOut = cut.Items, cut.LeftOut
 	h.log.trim(1)
 }
 

@@ -24,6 +24,7 @@ const (
 	copiesKept             = 3
 
 	copyEvery  = time.Hour
+	copySpare  = 16 << 20  // bytes that stay free beside a copy, so that work goes on
 	sweepEvery = time.Minute
 	// clockJump is how far the wall clock may go ahead between two looks without being doubted, and doubtFor how long
 	// nothing is deleted then: a clock that is wrong may be set back, but what was deleted is gone.
@@ -207,7 +208,7 @@ func (f *file) copyTo(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if room, err := sessions.RoomOf(f.dir.Path); err == nil && room < uint64(about.Size()) {
+	if room, err := sessions.RoomOf(f.dir.Path); err == nil && room < uint64(about.Size())+copySpare {
 		return fmt.Errorf("no room on the disk: %d bytes are free", room)
 	}
 	root := f.dir.Root()

@@ -221,6 +221,7 @@ func TestNotWantedAnyMore(t *testing.T) {
 			w.does(1, handoff.EventNoted{})
 			r := w.run(1)
 			w.mu.Lock()
+			r.log = slices.Clone(r.log) // who follows it reads the former one
 			r.log[0].Noted = true
 			r.rec.Outcome, r.rec.Fault = handoff.OutcomeFailed, handoff.Fault(handoff.CodeStoreDown, "", "")
 			r.log = append(r.log, handoff.Event{ID: "r1", Seq: 2, Record: r.rec, Noted: true, Kind: handoff.EventEnded{}})
