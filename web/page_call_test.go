@@ -292,7 +292,17 @@ func TestPageCopyStaysOutOfTheCall(t *testing.T) {
 		t.Error("a phone that ends the page loses the call, or the words")
 	}
 	p.Until(`copy.document.querySelector("#app:not([hidden]) .machine") && copy.sessionStorage.getItem("switchboard-call") === null`)
-	eval[bool](p, `(async () => { while ((await callLocks()).pending) await new Promise((resolve) => setTimeout(resolve, 20)); return true; })()`)
+	if kept := eval[bool](p, `(async () => {
+	  for (;;) {
+	    const kept = copy.sessionStorage.getItem("switchboard-talk") !== null;
+	    const { pending } = await navigator.locks.query();
+	    if (!kept && pending.some((l) => l.name.startsWith("switchboard-page"))) return false;
+	    if (!pending.some((l) => l.name.startsWith("switchboard-call"))) return true;
+	    await new Promise((resolve) => setTimeout(resolve, 20));
+	  }
+	})()`); !kept {
+		t.Error("what is not recalled yet is kept no longer")
+	}
 	if got := eval[string](p, `copy.document.querySelector("#status-text").textContent + copy.document.querySelectorAll(".toast").length`); got != "Not in a call0" {
 		t.Errorf("the copy says %q", got)
 	}

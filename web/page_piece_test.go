@@ -96,6 +96,19 @@ func TestPagePieceTakesWords(t *testing.T) {
 	w.logged(t, "decide owner q1 decline")
 	eval[bool](p, `(location.hash = "#work/h3", true)`)
 	p.Until(`document.querySelector("#piece-say").value === "half a sen"`)
+	// What is typed on while the words are on their way is a draft of its own, also if another piece is shown by then.
+	eval[bool](p, `((field, real) => {
+	  window.fetch = (path, options) => real(path, options).then((answer) => path === "/fleet/handoffs" ? new Promise((to) => { window.arrives = () => to(answer); }) : answer);
+	  field.value = "all of it";
+	  field.form.requestSubmit();
+	  [field.value, location.hash] = ["and more", "#work/h2"];
+	  return true;
+	})(document.querySelector("#piece-say"), window.fetch)`)
+	p.Until(`window.arrives && document.querySelector("#piece-say").value === ""`)
+	eval[bool](p, `(arrives(), true)`)
+	p.Shows("“all of it”")
+	eval[bool](p, `(location.hash = "#work/h3", true)`)
+	p.Until(`document.querySelector("#piece-say").value === "and more"`)
 	p.quiet()
 }
 

@@ -120,7 +120,7 @@ var wordRows = []moduleRow{
 	{"api: work under a key of its own", "api", `(async () => { const real = window.fetch, keys = []; window.fetch = async (path, { headers }) => (keys.push(headers["Idempotency-Key"]), new Response("{}")); await m.give({ prompt: "x" }, "item_1"); await m.give({ prompt: "x" }, "item_1"); window.fetch = real; return keys; })()`, `["item_1","item_1"]`},
 	{"acts: what is typed stays when its work ends or begins, and a double-click is one press", "view-acts", `(async () => {
 		const given = [], turn = { at: 0, of: 0 }, r = { id: "x", server: "a", prompt: "the who", thread_id: "t", state: "started" };
-		const acts = { more: async (id, way, text) => { given.push(way + " " + text); if (given.length > 1) field.value = "meanwhile"; return true; }, words: async () => "the whole", again: () => given.push("again") };
+		const acts = { more: async (id, way, text) => { given.push(way + " " + text); if (given.length > 2) field.value = "meanwhile"; return true; }, words: async () => "the whole", again: () => given.push("again") };
 		const foot = m.cardActs("x", acts), [field, form] = ["textarea", "form"].map((e) => foot.el.querySelector(e));
 		const button = (text) => [...foot.el.querySelectorAll("button")].find((b) => b.textContent === text), next = () => new Promise((then) => setTimeout(then));
 		const shown = () => form.hidden ? "" : form.querySelector("label").textContent + ": " + field.value;
@@ -133,15 +133,19 @@ var wordRows = []moduleRow{
 		await at({});
 		await at({ waits: "ours" }, () => button("Reword").click());
 		field.value += " of it";
-		await at({});
-		await at({}, () => form.requestSubmit());
+		const enter = () => field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", cancelable: true }));
+		await at({}, enter);
+		await at({}, () => button("Send").click());
+		await at({ waits: "ours" }, () => button("Reword").click());
+		field.value = "dropped for it";
+		await at({ state: "delivered", outcome: "cancelled" }, enter);
 		await at({}, () => { button("Add to it").click(); field.value = "and the docs"; });
 		await at({ state: "delivered" }, () => form.requestSubmit());
 		for (const detail of [1, 2]) button("Do it again").dispatchEvent(new MouseEvent("click", { detail }));
 		foot.el.remove();
 		return [out, given];
-	})()`, `[["Add to the running work: ","","Do this instead, in the same session: the whole","","Do this instead, in the same session: the whole","Do this next: the whole of it","","Add to the running work: and the docs","Do this next: meanwhile"],["next the whole of it","next and the docs","again"]]`},
-	{"outbox: who is away", "outbox", `[[0,"offline"],[503,"shutdown"],[503,"store_down"],[503,"overloaded"],[502,"internal"],[undefined],[503,"unreachable"],[502,"token_refused"],[502,"not_signed_in"],[500,"internal"],[429,"rate_limit_exceeded"]].map(([status, code]) => m.away({ status, code }))`, `[true,true,true,true,true,true,false,false,false,false,false]`},
+	})()`, `[["Add to the running work: ","","Do this instead, in the same session: the whole","","Do this instead, in the same session: the whole","It has begun already. Press Send to do this next: the whole of it","","Do this instead, in the same session: the whole","","Add to the running work: and the docs","Do this next: meanwhile"],["next the whole of it","next dropped for it","next and the docs","again"]]`},
+	{"outbox: who is away", "outbox", `[[0,"offline"],[503,"shutdown"],[503,"store_down"],[503,"overloaded"],[502,"unknown_start"],[502,"internal"],[undefined],[503,"unreachable"],[502,"token_refused"],[502,"not_signed_in"],[500,"internal"],[429,"rate_limit_exceeded"]].map(([status, code]) => m.away({ status, code }))`, `[true,true,true,true,true,true,true,false,false,false,false,false]`},
 	{"outbox: what is refused holds up nothing, what cannot be taken now is tried again", "outbox", `(async () => {
 		const log = [], note = (what) => (...a) => log.push([what, ...a.map((x) => x.id ?? x)].flat().join(" ")), ends = Promise.withResolvers();
 		const answers = { a: [{ status: 503, code: "unreachable" }], b: [{ status: 503, code: "store_down" }] };
@@ -155,12 +159,13 @@ var wordRows = []moduleRow{
 		const log = [], note = (what) => (...a) => log.push([what, ...a].flat().join(" ")), answer = Promise.withResolvers();
 		const box = m.outbox({ send: () => answer.promise, sent: note("sent"), unsure: note("unsure"), held: note("held"), refused: note("refused") });
 		for (const id of ["a", "b"]) box.say({ id });
-		log.push(box.unsent.map((w) => w.id).join());
+		box.say({ id: "c" });
+		log.push(...["a", "c"].map(box.takeBack), box.unsent.map((w) => w.id).join());
 		box.giveUp();
 		answer.resolve();
 		await new Promise((next) => setTimeout(next));
 		return [...log, box.unsent.length];
-	})()`, `["b","unsure a",0]`},
+	})()`, `[false,true,"b","unsure a",0]`},
 	{"straight: where words go", "straight", `["bigpc", "new bigpc", "tree bigpc/api", "in bigpc t-1", "bigpc/api"].map(m.placeOf)`, `[{"server":"bigpc"},{"server":"bigpc","thread_id":"new"},{"server":"bigpc/api","thread_id":"new","worktree":true},{"server":"bigpc","thread_id":"t-1"},{"server":"bigpc/api"}]`},
 	{"words: took", "words", `[m.took(0,4e3), m.took(0,65e3), m.took(0,3720e3)]`, `["4 s","1 min 5 s","1 h 2 min"]`},
 	{"words: microphones", "words", `["NotAllowedError","NotFoundError","NotReadableError","X"].map((name) => m.micWords({name}, true)).concat(m.micWords(null, false))`, `["this page may not use it. Allow it in the address bar.","none was found.","another program uses it.","it could not be started.","this address is not secure; use https or localhost."]`},

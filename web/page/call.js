@@ -202,9 +202,9 @@ export class Call {
     this.#typed.say({ id, text });
   }
 
-  /** Gives a line up that was not sent. */
+  /** Gives a line up that was not sent; false: it is on its way. */
   takeBack(id) {
-    this.#typed.takeBack(id);
+    return this.#typed.takeBack(id);
   }
 
   /** Opens the microphone of a call that has none, or another one. */

@@ -56,6 +56,7 @@ export function calling({ settings, remote }) {
 
   const past = outbox({ // the voice; Switchboard begins what has the same id once
     send: ({ id, text, to }) => api.give({ ...placeOf(to), prompt: text }, id),
+    ready: () => !get().away,
     sent: (id) => dispatch({ type: "delivery", id, delivery: undefined }),
     unsure: onUnsure, held: onHeld, refused: notSent,
   });
@@ -223,11 +224,9 @@ export function calling({ settings, remote }) {
       dispatch({ type: "taken-back", ids: [entry.id] });
       say(entry.text, entry.to);
     },
-    /** Takes a line that was not sent back into the box. */
+    /** Takes a line that was not sent back into the box. One that is on its way stays: else it could be given twice. */
     takeBack(entry) {
-      call.takeBack(entry.id);
-      past.takeBack(entry.id);
-      backInBox([entry]);
+      if ((entry.to ? past : call).takeBack(entry.id)) backInBox([entry]);
     },
     /** Lets lines wait that the page before this one could not send. */
     wait(entries) {

@@ -9,7 +9,10 @@ export function whileOpen(dialog) {
   return end.signal;
 }
 
-/** Asks in a dialog of its own; resolves to whether the person agreed, which nobody has while it asks something else. `yes` says what is done; calm: nothing is lost by it. */
+/**
+ * Asks in a dialog of its own; resolves to whether the person agreed, and resolves to false at once if another question
+ * is open. `yes` says what is done; calm: nothing is lost by it.
+ */
 export async function confirmed({ title, text, yes, calm = false }) {
   const dialog = byId("confirm");
   if (dialog.open) return false;

@@ -14,7 +14,7 @@ export function h(tag, props = {}, ...children) {
   return el;
 }
 
-/** Makes a listener for clicks that lets the second click of a double-click go by: it would do the thing twice. */
+/** Makes a listener for clicks that ignores the second click of a double-click: it would do the thing twice. */
 export const once = (act) => (event) => { if (event.detail < 2) act(); };
 
 /** Empties a field whose words were taken, unless others were typed meanwhile. */

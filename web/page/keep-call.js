@@ -10,7 +10,7 @@ let held = { id: "", end() {} };
 
 const lockOfPage = (name) => `switchboard-page-${name}`;
 
-/** The name of this page: the next one in this window can tell whether this one is still there. */
+/** The name of this page, by which a later page in this window finds out whether this one still exists. */
 export const page = String(crypto.getRandomValues(new Uint32Array(4)));
 navigator.locks?.request(lockOfPage(page), () => new Promise(() => {}));
 

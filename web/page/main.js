@@ -37,7 +37,7 @@ import { joinView } from "./view-join.js";
 import { codeFromAddress, loginView } from "./view-login.js";
 import { noticesView } from "./view-notices.js";
 import { reader as sessionReader } from "./view-reader.js";
-import { choose, prefill, talkView } from "./view-talk.js";
+import { choose, talkView } from "./view-talk.js";
 import { names, problemWords } from "./words.js";
 import { deeds } from "./work-deeds.js";
 import { workView } from "./view-work.js";
@@ -122,23 +122,32 @@ function feedState(state) {
 // The conversation lasts as long as this window, also when its page is loaded anew.
 const place = "switchboard-talk";
 const recent = 3 * 3600_000; // what was said before is in the history
+let recalling = false; // what the page before this one kept is not here yet, and stays kept
 function keepTalk(last) {
-  if (get().session !== "in") return;
+  if (recalling || get().session !== "in") return;
   if (last) note(last);
   keep("sessionStorage", place, { of: held.mine()?.id, page, entries: toKeep(get().talk) });
 }
-const dropTalk = () => keep("sessionStorage", place, null);
+function dropTalk() {
+  if (!recalling) keep("sessionStorage", place, null);
+}
 async function recallTalk() {
   const { of, page: from, entries = [] } = recall("sessionStorage", place, {});
-  dropTalk();
   if (of && of === held.mine()?.id) {
+    recalling = true;
     const alone = await isGone(from);
-    const mine = entries.filter((e) => alone || e?.delivery !== "waiting"); // the window that this is a copy of sends the others
+    recalling = false;
+    dropTalk();
+    if (of !== held.mine()?.id) return; // logged out meanwhile
+    const mine = entries.filter((e) => alone || e?.delivery !== "waiting"); // if this window is a copy, the original sends those
     dispatch({ type: "kept", entries: mine });
     talk.wait(mine);
     if (get().feed === "live") talk.sendWaiting(); // else it is still to come
   }
-  else if (settings.history) recallSaid();
+  else {
+    dropTalk();
+    if (settings.history) recallSaid();
+  }
 }
 
 // A new window, or another device, begins with what was said lately.
@@ -336,7 +345,7 @@ function wire() {
     },
     useMic: () => call.useMicrophone(),
   }));
-  const done = deeds({ stop: stopWork, session: (s) => openSession(s), aloud, lost: prefill });
+  const done = deeds({ stop: stopWork, session: (s) => openSession(s), aloud });
   const rows = anchored(byId("cards").parentElement, byId("cards"));
   onChange(rows.before);
   onChange(needsView({

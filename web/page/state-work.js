@@ -67,7 +67,7 @@ function anew(work, read, kept) {
   return { records: { ...kept.records, ...Object.fromEntries(records) }, read: { ...kept.read, ...Object.fromEntries(stale) } };
 }
 
-// What was being read before a snapshot is dropped when it comes.
+// A reading that began before a snapshot is discarded, so it must be read again.
 const notReading = (read) => Object.fromEntries(Object.entries(read).filter(([, state]) => state !== "reading"));
 
 const question = (work, id, change) =>

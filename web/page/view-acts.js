@@ -24,6 +24,7 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
   const form = h("form", { class: "more-form", hidden: true }, label, h("div", { class: "answer-line" }, field, send, button("Cancel", () => open(""))));
   let way = "";
   let prompt = ""; // the words that are worded anew
+  let begun = false; // the words were to take the place of work that has begun: it takes the button to give them after it
   let named = ""; // the words that its buttons are named by
   const openers = Object.entries(ways).map(([name, w]) => [name, button(w.button, () => press(name))]);
   const over = [button("Copy", () => acts.copy(id)), button("Read aloud", () => acts.aloud(id)), button("Do it again", once(() => acts.again(id)))];
@@ -32,7 +33,7 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
   const unwatch = button("Stop watching", () => acts.unwatch(id));
   const session = button("Open the session", () => acts.session(id));
 
-  // A list may have a part of the words alone.
+  // The list may hold only the first part of the words: all of them are fetched.
   async function press(name) {
     const words = name === "reword" && name !== way && await acts.words(id);
     if (words) prompt = words;
@@ -41,6 +42,7 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
   function open(name) {
     const from = way;
     way = name;
+    begun = false;
     show(form, Boolean(way));
     for (const [n, b] of openers) b.setAttribute("aria-expanded", String(n === way));
     if (!way) return openers.find(([n]) => n === from)?.[1].focus();
@@ -52,18 +54,19 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
     field.focus();
   }
   // The way is no more: the work has begun or ended. Who has typed something can give it all the same.
-  function settle() {
+  function settle(r) {
     const words = field.value.trim();
     if (!words || (way === "reword" && words === prompt.trim())) return open("");
+    begun = (begun || way === "reword") && r.outcome !== "cancelled";
     way = "next";
-    setText(label, ways.next.label);
+    setText(label, begun ? "It has begun already. Press Send to do this next" : ways.next.label);
   }
   field.addEventListener("input", () => fitHeight(field));
   field.addEventListener("keydown", (e) => {
     if (e.key === "Escape") open("");
     if (e.key !== "Enter" || e.shiftKey || e.isComposing) return;
     e.preventDefault();
-    form.requestSubmit();
+    if (!begun) form.requestSubmit();
   });
   form.addEventListener("submit", async (e) => {
     e.preventDefault();
@@ -96,7 +99,7 @@ export function cardActs(id, acts, { key = id, box = false } = {}) {
         show(down, queued && turn.at < turn.of);
         show(last, queued && turn.at < turn.of - 1);
       });
-      if (way && (done || queued !== (way === "reword"))) settle();
+      if (way && (done || queued !== (way === "reword"))) settle(r);
       const [copy, aloud, again] = over;
       show(copy, done && Boolean(r.text));
       show(aloud, done && Boolean(r.spoken || r.text) && hasVoices());

@@ -196,7 +196,7 @@ function nextWords(give) {
     const at = of;
     if (await give(way, text)) {
       if (of === at) emptied(field, text);
-      else drafts.delete(at);
+      else if (drafts.get(at)?.trim() === text) drafts.delete(at);
     }
     busy = false;
     dim();

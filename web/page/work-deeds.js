@@ -10,10 +10,10 @@ import { turnWords } from "./words.js";
 const patience = 15_000; // ms, for work to be stopped
 
 // More words for work that runs: into it, or after it. What is done with them is read back.
-async function moreWork(id, way, text, lost) {
+async function moreWork(id, way, text) {
   const r = get().work.records[id];
   try {
-    if (way === "reword") return await reword(id, text, lost);
+    if (way === "reword") return await reword(id, text);
     if (way === "steer") await api.steer(id, text);
     else await api.give({ server: where(r), thread_id: r.thread_id, prompt: text, mode: "next" });
   } catch (error) {
@@ -34,8 +34,8 @@ async function dropped(id) {
   return false;
 }
 
-// Gives what waits anew with other words, in its turn. Words that were dropped and not taken are in the box.
-async function reword(id, prompt, lost) {
+// Gives what waits anew with other words, in its turn. Words that were not taken stay where they were typed.
+async function reword(id, prompt) {
   const r = get().work.records[id];
   const queue = queueOf(get().work, r);
   const next = queue[queue.findIndex((o) => o.id === id) + 1]?.id;
@@ -51,7 +51,6 @@ async function reword(id, prompt, lost) {
     return true;
   } catch (error) {
     toastProblem(error);
-    lost(`On ${r.server}: ${prompt}`);
     return false;
   }
 }
@@ -139,14 +138,11 @@ async function send(id, way, text) {
   return true;
 }
 
-/**
- * Returns what a card can have done. `stop(id)` stops one piece of work, `session(s)` opens a session, `lost(text)` keeps
- * words that could not be given.
- */
-export function deeds({ stop, session, aloud, lost }) {
+/** Returns what a card can have done. `stop(id)` stops one piece of work, `session(s)` opens a session. */
+export function deeds({ stop, session, aloud }) {
   return {
     stop,
-    more: (id, way, text) => (ended(work(id)) ? send(id, "now", text) : moreWork(id, way, text, lost)),
+    more: (id, way, text) => (ended(work(id)) ? send(id, "now", text) : moreWork(id, way, text)),
     send,
     words: (id) => wholeOf(work(id)).then((r) => r.prompt, toastProblem),
     move,
