@@ -21,7 +21,7 @@ const roomSlack = 150
 var rooms = []room{
 	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10056, 8798, "a caller is one loop over one state"},
 	{"sessions", 9914, 4394, "two stores, their suite, and the conversions of older ones"},
-	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8339, 4954, "what is said, when, and the tools"},
+	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8371, 4980, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2880, 1985, "the gates that protect people"},
 	{"handoff", 4108, 1430, "words that more than one room uses, what a terminal would obey, and the life of threads"},
 	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7630, 3285,

@@ -256,7 +256,7 @@ func (s *service) orderStages(context.Context) error {
 		},
 		s.peers.stages(s),
 		[]stage{
-			{"responses", s.api.Run}, {"router", s.handoffs.Run}, {"voice", s.front.Run},
+			{"responses", s.api.Run}, {"router", s.handoffs.Run}, {"calls", s.calls.Run}, {"voice", s.front.Run},
 			{"absent machines", absent.run}, {"watch all", watches.run},
 		},
 		s.notifies, s.shares,

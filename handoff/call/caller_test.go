@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -316,4 +317,32 @@ func TestHearing(t *testing.T) {
 	if last := h.texts; len(last) != maxWords || last[0] != "94" || last[maxWords-1] != "99" {
 		t.Fatalf("last %q", last)
 	}
+}
+
+// TestCallsSettle: at the end of the process, calls may end only after they have passed on what the router told them.
+func TestCallsSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{})
+		busy, ended := newInbox(nil, new(atomic.Uint64)), newInbox(nil, new(atomic.Uint64))
+		ended.end()
+		for _, box := range []*inbox{busy, ended} {
+			c.enter(t.Context(), handoff.Caller{Principal: "owner"}, box)
+		}
+		told, settled := false, false
+		busy.post(func(*serving) { told = true })
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = c.Run(ctx); settled = true }()
+		cancel()
+		synctest.Wait()
+		if settled {
+			t.Error("a call has not passed on what it was told")
+		}
+		for _, do := range busy.take() {
+			do(nil)
+		}
+		synctest.Wait()
+		if !told || !settled {
+			t.Errorf("told %t, settled %t", told, settled)
+		}
+	})
 }

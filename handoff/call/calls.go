@@ -92,6 +92,38 @@ func New(cfg Config) *Calls {
 	return &Calls{cfg: cfg, counts: newCounts(), callers: map[handoff.Caller]*callerState{}}
 }
 
+// settleWithin bounds how long the end of the process waits until open calls have passed on what they were told.
+const settleWithin = 2 * time.Second
+
+// Run waits until ctx ends, which is after the router has, and then until the open calls have passed on what it told
+// them at its end: the outcomes are the answers to function calls.
+func (c *Calls) Run(ctx context.Context) error {
+	<-ctx.Done()
+	var open []*inbox
+	c.mu.Lock()
+	for _, t := range c.callers {
+		open = append(open, t.calls...)
+	}
+	c.mu.Unlock()
+	var waiting sync.WaitGroup
+	for _, box := range open {
+		waiting.Add(1)
+		if !box.post(func(*serving) { waiting.Done() }) { // that call has ended
+			waiting.Done()
+		}
+	}
+	settled := make(chan struct{})
+	go func() { // a call that does not settle ends with the process
+		waiting.Wait()
+		close(settled)
+	}()
+	select {
+	case <-settled:
+	case <-time.After(settleWithin):
+	}
+	return nil
+}
+
 // Serve is the loop of one call. It ends when the voice closes its events, or when ctx ends. It returns after the
 // goroutines that it started have ended; the handoffs go on.
 func (c *Calls) Serve(ctx context.Context, g *handoff.Grant, voice handoff.Voice) error {
