@@ -33,7 +33,8 @@ var goalEnds = map[string]handoff.Goal{
 
 const (
 	goalGrace = 10 * time.Second // after the end of a turn, until the next one for its goal begins: 0.1 s
-	openGrace = time.Second      // after that, until a message of a user shows, if one began it: 65 ms
+	// openGrace follows, until a message of a user shows, if one began the turn: 65 ms, but hooks may run before it.
+	openGrace = 5 * time.Second
 )
 
 // wireGoal: thread/goal/updated.
@@ -79,6 +80,21 @@ func (a *agent) checkGoal(ctx context.Context, objective string) error {
 		return nil
 	}
 	return handoff.Fault(handoff.CodeNoGoal, a.conn.cfg.Name, why)
+}
+
+// hasGoal reports whether the thread has a goal, perhaps one that has been reached.
+func (a *agent) hasGoal(ctx context.Context) (bool, error) {
+	a.thread.mu.Lock()
+	told := a.thread.goal != (wireGoal{})
+	a.thread.mu.Unlock()
+	if told {
+		return true, nil
+	}
+	has, err := a.conn.client.goalGet(ctx, a.thread.id)
+	if _, refused := errors.AsType[*jsonrpc.Error](err); refused { // its Codex knows no goals
+		return false, nil
+	}
+	return has != (wireGoal{}), err
 }
 
 // pursue sets the goal for which a turn of ours works. It counts as set before it is: if the turn has completed by
@@ -191,7 +207,7 @@ func (f *follower) adopt(silent bool) (done bool, grace time.Duration, moved <-c
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id := cmp.Or(f.after, t.newest)
-	runs := id != f.turn.id && t.running == id
+	runs := id != "" && id != f.turn.id && t.running == id
 	next := t.findLocked(id)
 	if next == nil && runs { // it began unheard
 		next = t.turnLocked(id)

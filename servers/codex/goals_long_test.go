@@ -25,7 +25,7 @@ func TestGoalThinksLong(t *testing.T) {
 					frame := f.expect("thread/goal/set")
 					f.goal(goalPaused)
 					f.reply(frame, `{"goal":{}}`)
-					sleep(goalGrace / 2)
+					sleep(openGrace)
 					frame = f.expect("turn/interrupt")
 					if !strings.Contains(string(frame.Params), goalTurn) {
 						t.Errorf("interrupted %s", frame.Params)

@@ -39,7 +39,16 @@ func (a *agent) Reconcile(ctx context.Context, after handoff.TurnID, id string) 
 		if err != nil {
 			return "", a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
 		}
-		v := findStart(turns, entries, after, id)
+		v := findStart(turns, entries, after, id, false)
+		if other := findStart(turns, entries, after, id, true); v != other {
+			has, err := a.hasGoal(ctx)
+			if err != nil {
+				return "", a.name().fault(err, handoff.CodeAgentGone, handoff.CodeAgentGone)
+			}
+			if has {
+				v = other
+			}
+		}
 		v.undecided = v.undecided || !all
 		if v.duplicate {
 			a.conn.log.Error("two turns carry one id of ours", zap.String("thread", a.thread.id))
@@ -144,9 +153,9 @@ type finding struct {
 }
 
 // findStart finds the turn of a start with our id. It is pure. turns and entries come newest first. A turn newer than
-// the watermark after without any user's message counts as ours if it runs, or was cut: a crash of the server right
-// after the acknowledgement leaves a turn without its message. If it ended otherwise, it was a goal's.
-func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id string) finding {
+// the watermark after without any user's message counts as ours: it may have ended, also by a crash of the server,
+// before its message was recorded. If it has ended by itself in a thread with a goal, it was the goal's.
+func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id string, goal bool) finding {
 	var v finding
 	fresh := newer(turns, after)
 	for _, w := range fresh {
@@ -156,7 +165,7 @@ func findStart(turns []wireTurn, entries []itemEntry, after handoff.TurnID, id s
 			v.duplicate = v.duplicate || v.certain
 			v.turn, v.certain = handoff.TurnID(w.ID), true
 		case v.certain:
-		case !any && (doubtful(w) || w.Status == statusInProgress):
+		case !any && (!goal || doubtful(w) || w.Status == statusInProgress):
 			v.turn = handoff.TurnID(w.ID) // the oldest such turn is the likeliest
 		case w.Status == statusInProgress:
 			v.undecided = true

@@ -44,6 +44,7 @@ func TestJudge(t *testing.T) {
 		"two without a message":  {[]wireTurn{turn("b", cut), turn("a", cut), turn("w", done)}, nil, "w", finding{turn: "a"}},
 		"a goal's, ended":        {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("w", "old")}, "w", finding{}},
 		"a goal's, stopped":      {[]wireTurn{{ID: "a", Status: cut, CompletedAt: &ended}, turn("w", done)}, nil, "w", finding{}},
+		"no goal, ended":         {[]wireTurn{turn("a", done), turn("w", done)}, nil, "w", finding{turn: "a"}},
 		"its message is to come": {[]wireTurn{turn("a", runs), turn("w", done)}, nil, "w", finding{turn: "a"}},
 		"somebody else's, ended": {[]wireTurn{turn("a", done), turn("w", done)}, []itemEntry{entry("a", "desk")}, "w",
 			finding{}},
@@ -59,7 +60,7 @@ func TestJudge(t *testing.T) {
 			[]itemEntry{entry("b", "m1"), entry("a", "m1")}, "", finding{turn: "a", certain: true, duplicate: true}},
 		"an unknown watermark": {[]wireTurn{turn("a", done)}, []itemEntry{entry("a", "desk")}, "gone", finding{}},
 	} {
-		if got := findStart(c.turns, c.entries, c.after, "m1"); got != c.want {
+		if got := findStart(c.turns, c.entries, c.after, "m1", !strings.Contains(name, "no goal")); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -116,6 +117,26 @@ var reconcileCases = map[string]struct {
 		func(f *fake) { f.looks(turnJSON(turn1, "interrupted", false)+","+watermark, old) },
 		func(f *fake) { f.looks(turnJSON(turn1, "interrupted", false)+","+watermark, old) },
 	}, turn1, "", reconcileFor},
+	"it ended without its message": {[]func(*fake){
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "completed", true)+","+watermark, old)
+			f.reply(f.expect("thread/goal/get"), `{"goal":null}`)
+		},
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "completed", true)+","+watermark, old)
+			f.refuse(f.expect("thread/goal/get"), -32600, "unknown variant")
+		},
+	}, turn1, "", reconcileFor},
+	"a goal's turn ended": {[]func(*fake){
+		func(f *fake) {
+			f.looks(turnJSON(turn1, "completed", true)+","+watermark, old)
+			f.reply(f.expect("thread/goal/get"), `{"goal":{"objective":"o","status":"complete"}}`)
+		},
+		func(f *fake) {
+			f.goal("complete")
+			f.looks(turnJSON(turn1, "completed", true)+","+watermark, old)
+		},
+	}, "", "", reconcileFor},
 	"it joined another": {[]func(*fake){
 		func(f *fake) {
 			f.looks(turnJSON(turn1, "inProgress", false)+","+watermark, entryOf(turn1, userSays("m1")),
