@@ -115,7 +115,7 @@ func find(all []cause, name string) *sentence {
 	return nil
 }
 
-// A heldRequest waits for the transcript of what asked for it, or for one before it that does.
+// A heldRequest waits for the transcript of what asked for it, or behind a request that does.
 type heldRequest struct {
 	handoff.FunctionCall
 	by    *sentence

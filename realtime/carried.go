@@ -39,10 +39,10 @@ const (
 	// carriedAgain is the pause after a failed use of the store.
 	carriedAgain = time.Second
 	// hangupLimit bounds one try to hang up a call at the provider. Each pause after one that failed is twice as long
-	// as the one before, from hangupAgain to hangupSeldom.
+	// as the one before, from hangupAgain to hangupSeldom: the provider may refuse one for good.
 	hangupLimit  = 2 * time.Second
 	hangupAgain  = 250 * time.Millisecond
-	hangupSeldom = 30 * time.Second
+	hangupSeldom = 10 * time.Minute
 )
 
 // carried begins and hangs up the calls that the provider carries for us, and knows which these are. It is safe for
@@ -149,7 +149,7 @@ func (c *carried) begin(
 }
 
 // release hangs a call up at the provider, also if it may be over there: a socket that ended does not tell. It tries
-// again until ctx ends, since the call costs as long as it goes on. It does not wait.
+// again until ctx ends, since the call costs as long as it goes on. It returns at once.
 func (c *carried) release(ctx context.Context, id string) {
 	c.hangups.Go(func() {
 		for pause := hangupAgain; ; pause = min(2*pause, hangupSeldom) {
@@ -177,7 +177,8 @@ func (c *carried) hangUp(id string) error {
 		return err
 	}
 	_ = response.Body.Close()
-	if response.StatusCode/100 != 2 && response.StatusCode != http.StatusNotFound {
+	over := response.StatusCode == http.StatusNotFound || response.StatusCode == http.StatusGone
+	if response.StatusCode/100 != 2 && !over {
 		return errors.New("it answered " + response.Status)
 	}
 	return nil

@@ -56,7 +56,8 @@ func (all *sentences) add(item string) *sentence {
 	return s
 }
 
-// of returns the sentence of an item, which may get it here. It is made if need be.
+// of returns the sentence of an item: the one that has it, else the oldest without an item and a transcript, which gets
+// it, else a new one.
 func (all *sentences) of(item string) *sentence {
 	i := slices.IndexFunc(*all, func(s *sentence) bool { return s.item == item && item != "" })
 	if i < 0 {

@@ -189,7 +189,7 @@ func (k *connector) overLoss(ctx context.Context, ask func(Conn) (handoff.Attach
 	}
 }
 
-// openTakes bounds how long a thread may take to be opened after nobody waits for it any more.
+// openTakes bounds how long a thread may take to be opened, also when nobody waits for it any more.
 const openTakes = 2 * time.Minute
 
 // open has a thread opened by ask. If ctx ends first, ask goes on, and the thread is closed as soon as it is open: left

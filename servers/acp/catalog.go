@@ -21,6 +21,7 @@ type listing struct {
 
 // pages lists sessions, newest first, until enough returns true, in at most some pages.
 func (c *connection) pages(ctx context.Context, most int, enough func(listing) bool) error {
+	had := map[string]bool{}
 	for cursor, page := "", 0; page < most; page++ {
 		params := map[string]string{}
 		if cursor != "" {
@@ -35,9 +36,10 @@ func (c *connection) pages(ctx context.Context, most int, enough func(listing) b
 				return nil
 			}
 		}
-		if cursor = got.Next; cursor == "" {
+		if cursor = got.Next; cursor == "" || had[cursor] {
 			return nil
 		}
+		had[cursor] = true
 	}
 	return nil
 }

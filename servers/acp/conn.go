@@ -129,9 +129,12 @@ func (c *connection) open(ctx context.Context, s *session) error {
 	if taken, err := c.adopt(ctx, s); taken || err != nil {
 		return err
 	}
-	found, err := c.findAtRest(ctx, s.id)
-	if err != nil {
-		return err
+	found, unread := c.findAtRest(ctx, s.id)
+	s.mu.Lock()
+	needed := s.cwd == "" // without its directory, it would be opened in another
+	s.mu.Unlock()
+	if unread != nil && (needed || ctx.Err() != nil || !errors.Is(unread, errTimeout)) {
+		return unread
 	}
 	p, known, err := s.openParams(&c.cfg, found)
 	if err != nil {
@@ -149,7 +152,7 @@ func (c *connection) open(ctx context.Context, s *session) error {
 	} else {
 		err = c.load(ctx, s, p, &o)
 	}
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && found.ID == "" && !isHeld(e) && e.Code != codeAuth {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && found.ID == "" && unread == nil && !isHeld(e) && e.Code != codeAuth {
 		return gone(e.Error()) // the code differs from agent to agent
 	}
 	if err != nil {

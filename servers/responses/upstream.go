@@ -104,7 +104,7 @@ func (u *upstream) stream(ctx context.Context, body []byte, r *reader) (opened b
 	}
 	events := ssestream.NewDecoder(res)
 	for !r.done && events.Next() {
-		timeout.Stop() // what is stored may wait for the store
+		timeout.Stop() // the silence of the model is measured, not that of our store
 		if err := r.take(events.Event().Data); err != nil {
 			return true, err
 		}

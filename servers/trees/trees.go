@@ -107,8 +107,8 @@ func find(all []entry, name string) (entry, bool) {
 	return entry{}, false
 }
 
-// Add makes the worktree of a name for the repository that dir is in, or finds it (then it was not made), and returns
-// the directory in it that stands for dir. Its branch begins at what is checked out in dir.
+// Add makes the worktree of a name for the repository that dir is in, or finds it. made says which. It returns the
+// directory in it that stands for dir. Its branch begins at what is checked out in dir.
 func Add(ctx context.Context, git Git, dir, name string) (w *handoff.Worktree, made bool, err error) {
 	dir = path.Clean(dir)
 	if !plain(dir) {

@@ -25,10 +25,11 @@ import (
 
 // Times of an agent.
 const (
-	startWithin = 10 * time.Second // from its start to its socket
-	endWithin   = 12 * time.Second // from SIGTERM to SIGKILL: a mux kills its agent after eight
-	killWithin  = 2 * time.Second  // from SIGKILL to its end
-	unusedFor   = 24 * time.Hour   // after which an app-server is ended
+	startWithin   = 10 * time.Second // from its start to its socket
+	listensWithin = time.Minute      // after which a process without a socket counts as hung
+	endWithin     = 12 * time.Second // from SIGTERM to SIGKILL: a mux kills its agent after eight
+	killWithin    = 2 * time.Second  // from SIGKILL to its end
+	unusedFor     = 24 * time.Hour   // after which an app-server is ended
 )
 
 // maxLog is the size in bytes above which an agent's log is emptied when the agent starts.
@@ -136,7 +137,7 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	defer free()
-	if conn, err := p.await(ctx, nil); conn != nil || err != nil {
+	if conn, err := p.await(ctx, nil); conn != nil || err != nil && (!p.hangs() || !p.endNow()) {
 		return conn, err
 	}
 	if err := p.starts.Next(p.setting.Name); err != nil {
@@ -151,6 +152,14 @@ func (p *process) start(ctx context.Context) (net.Conn, error) {
 		p.log.Info("agent started", zap.String("agent", p.setting.Name))
 	}
 	return conn, err
+}
+
+// hangs reports whether the agent has never listened, though it was started long ago: launch removed the socket and
+// wrote the record.
+func (p *process) hangs() bool {
+	_, err := os.Stat(p.socket)
+	about, unknown := os.Stat(filepath.Join(p.dir, p.setting.Name+processFile))
+	return errors.Is(err, os.ErrNotExist) && unknown == nil && time.Since(about.ModTime()) > listensWithin
 }
 
 // ended returns the error for an agent that does not come up.
@@ -204,8 +213,8 @@ func (p *process) command() ([]string, error) {
 	return mux.Command(own, p.socket, p.setting.Command), err
 }
 
-// await waits until the agent takes connections. exited gets how the agent ended that was just started. nil: it may
-// have been started before, and then need long, or be ending; if it does not run, await returns nothing.
+// await waits until the agent takes connections. exited tells how a process that was just started has ended. With nil,
+// await waits for one that was started earlier; if none lives, it returns nil, nil.
 func (p *process) await(ctx context.Context, exited <-chan error) (net.Conn, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

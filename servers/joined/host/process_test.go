@@ -173,6 +173,36 @@ func TestAgentOutlivesUs(t *testing.T) {
 	}
 }
 
+// TestHungAgent: an agent that does not listen long after its start is ended, and started anew. A young one is waited
+// for.
+func TestHungAgent(t *testing.T) {
+	dir, own := t.TempDir(), os.Args[0]
+	t.Setenv("CODEX_HOME", dir)
+	a := installed(t, dir, `[ -e "$0.hung" ] || { : > "$0.hung"; exec sleep 600; }
+exec env `+agentEnv+"=1 "+own+` "$@"`)
+	t.Cleanup(func() { a.end() })
+	p := a.all()[0]
+	exited, err := p.launch()
+	must(t, err)
+	hung := readRecord(dir, "codex")
+	for _, err := os.Stat(filepath.Join(dir, "codex.hung")); err != nil; {
+		time.Sleep(time.Millisecond)
+		_, err = os.Stat(filepath.Join(dir, "codex.hung"))
+	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := p.start(over); err == nil || !hung.lives() {
+		t.Errorf("a young one is not waited for: %v", err)
+	}
+	long := time.Now().Add(-2 * listensWithin)
+	must(t, os.Chtimes(filepath.Join(dir, "codex"+processFile), long, long))
+	_, _ = p.start(over) // waits no longer
+	<-exited
+	if asked(t, a) == "" || readRecord(dir, "codex") == hung {
+		t.Error("it is not started anew")
+	}
+}
+
 // TestAgentEndsInAnotherTimeZone: an agent is ended also after the machine has moved to another time zone or language.
 // One that cannot be ended does not rest, and is named.
 func TestAgentEndsInAnotherTimeZone(t *testing.T) {
