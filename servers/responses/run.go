@@ -253,8 +253,8 @@ func (r *run) failure(ctx context.Context, err error) threads.End {
 	return end
 }
 
-// end stores the end and publishes it. An end that cannot be stored is published all the same: the store goes on to call
-// it running, and the next claim takes it for lost.
+// end stores the end and publishes it. An end that cannot be stored is published all the same: the store goes on to
+// call it running, and the next claim takes it for lost.
 func (r *run) end(ctx context.Context, end threads.End) {
 	undelivered := r.inbox.undelivered()
 	end.Append = r.step(nil)

@@ -169,9 +169,7 @@ func (s *Server) start(ctx context.Context, r *run, started func(*run)) error {
 	case s.starting <- struct{}{}:
 		defer func() { <-s.starting }()
 	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.starts[r.id] == nil { // it has only waited behind others
+		if s.unsureStart(r.id) == nil { // it has only waited behind others
 			return handoff.Fault(handoff.CodeUnreachable, s.cfg.Name, "others are being started")
 		}
 		return handoff.Fault(handoff.CodeUnknownStart, s.cfg.Name, "it is being started")
