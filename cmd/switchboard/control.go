@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"switchboard/cmd/switchboard/verbs"
@@ -30,6 +29,7 @@ type control struct {
 	test     func(context.Context, handoff.Grant, string) (time.Duration, error) // Set once: sends a machine a request
 	machines func(handoff.Grant) []handoff.Machine                               // Set once: lists machines
 	api      http.Handler                                                        // Set once: the API, for other verbs
+	alone    bool                                                                // Set once: it is the only instance
 	base     string                                                              // Set once: the API's URL; see baseOf
 	voice    string                                                              // Set once: the voice model; "": simulated
 }
@@ -80,7 +80,7 @@ func (c control) handler() http.Handler {
 		replyToVerb(w, map[string]string{"link": link}, err)
 	})
 	mux.HandleFunc("POST /keys", func(w http.ResponseWriter, r *http.Request) {
-		replyToVerb(w, struct{}{}, c.keys(r.Context()))
+		replyToVerb(w, map[string]bool{"alone": c.alone}, c.keys(r.Context()))
 	})
 	return mux
 }
@@ -134,10 +134,9 @@ func controlTransport(dir string) *http.Transport {
 	}}
 }
 
-// asNotRunning returns [errNotRunning] for an error that means that nothing listens. A service that is too busy to take
-// a connection runs.
+// asNotRunning returns [errNotRunning] for an error that means that nothing listens.
 func asNotRunning(err error) error {
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+	if verbs.NobodyListens(err) {
 		return errNotRunning
 	}
 	return err

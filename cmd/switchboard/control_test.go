@@ -156,7 +156,7 @@ func TestControlSocket(t *testing.T) {
 	if link, err := here.Login(t.Context(), "me"); link != "to me" || err != nil {
 		t.Errorf("got %q, %v", link, err)
 	}
-	if err := here.ReadKeys(t.Context()); err == nil || err.Error() != "no keys" {
+	if _, err := here.ReadKeys(t.Context()); err == nil || err.Error() != "no keys" {
 		t.Errorf("got %v", err)
 	}
 	if _, err := hereClient(t.TempDir(), "").Login(t.Context(), ""); !errors.Is(asNotRunning(err), errNotRunning) {
@@ -184,7 +184,8 @@ func TestOlderService(t *testing.T) {
 	defer func() { _ = old.Close() }()
 	here := hereClient(dir, "")
 	_, login := here.Login(t.Context(), "")
-	for what, err := range map[string]error{"login": login, "keys": here.ReadKeys(t.Context())} {
+	_, keys := here.ReadKeys(t.Context())
+	for what, err := range map[string]error{"login": login, "keys": keys} {
 		if err == nil || !strings.Contains(err.Error(), "older than this program: restart it") {
 			t.Errorf("%s: %v", what, err)
 		}

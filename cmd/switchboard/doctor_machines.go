@@ -44,7 +44,9 @@ func (d *doctor) machines(ctx context.Context) {
 		var err error
 		if others, err = d.here.Machines(ctx); err != nil {
 			d.mendError("machines", err, "")
-			return
+			if len(d.s.Servers) == 0 {
+				return
+			}
 		}
 	}
 	for _, s := range d.s.Servers {

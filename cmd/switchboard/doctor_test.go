@@ -20,7 +20,9 @@ import (
 	"time"
 
 	"switchboard/cmd/switchboard/cli"
+	"switchboard/cmd/switchboard/verbs"
 	"switchboard/handoff"
+	"switchboard/servers"
 	"switchboard/sessions/redis"
 	"switchboard/sessions/sessionstest"
 )
@@ -210,6 +212,17 @@ func TestDoctorLooksAtMachinesThatJoined(t *testing.T) {
 			!strings.Contains(text, "not signed in") || strings.Contains(text, "simulated") || strings.Contains(text, "bigpc") {
 			t.Errorf("with %q it says:\n%s", settings, text)
 		}
+	}
+}
+
+// TestDoctorWithoutTheList: where the service does not tell its machines, those of the settings are still tested.
+func TestDoctorWithoutTheList(t *testing.T) {
+	old := httptest.NewServer(http.NotFoundHandler())
+	defer old.Close()
+	var out strings.Builder
+	d := &doctor{out: &out, s: &settings{Servers: []servers.Spec{{Name: "far"}}}, here: &verbs.Client{HTTP: http.DefaultClient, Base: old.URL}}
+	if d.machines(t.Context()); !strings.Contains(out.String(), "mend  machines ") || !strings.Contains(out.String(), "mend  far ") {
+		t.Errorf("it says:\n%s", out.String())
 	}
 }
 

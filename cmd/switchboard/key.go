@@ -29,7 +29,7 @@ func keyVerb(c *console) *cli.Verb {
 }
 
 // changeKeys makes a key and prints it, or revokes the made keys of a principal. A service that runs here learns it at
-// once, other instances within seconds.
+// once, other instances within seconds. One that began before `peers` was set learns of a new key when it starts again.
 func changeKeys(
 	ctx context.Context, s *settings, state, principal string, revoke bool, stdout io.Writer,
 ) error {
@@ -51,8 +51,12 @@ func changeKeys(
 	}
 	ctx, cancel := context.WithTimeout(ctx, controlWithin)
 	defer cancel()
-	err = asNotRunning(hereClient(state, "").ReadKeys(ctx))
-	if err == nil || errors.Is(err, errNotRunning) {
+	alone, err := hereClient(state, "").ReadKeys(ctx)
+	switch {
+	case err == nil && alone && s.Peers.set() && !revoke:
+		return errors.New("the key is stored, and counts from the next start: the Switchboard that runs began before " +
+			"`peers` was set")
+	case err == nil || errors.Is(asNotRunning(err), errNotRunning):
 		return nil
 	}
 	return fmt.Errorf("the change is stored, but the Switchboard that runs may not have read it (%w): run `switchboard "+

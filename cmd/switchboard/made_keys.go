@@ -164,8 +164,8 @@ func (s keyRecords) drop(ctx context.Context, k madeKey) error {
 	return err
 }
 
-// unmovedKeys are the made keys of several instances, and those of a file, which the next start moves to the others.
-// Until then a service may run that reads the file.
+// unmovedKeys are the made keys in the shared store, and those still in this directory's file. A service that started
+// before `peers` was set reads only the file; the next start moves it.
 type unmovedKeys struct {
 	keyRecords
 	file keysFile

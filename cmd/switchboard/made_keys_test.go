@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -39,8 +42,8 @@ func TestKeysFileIsChangedOnce(t *testing.T) {
 }
 
 // TestKeysBeforeTheMove: while a service runs with its keys in a file, a key that is made with peers in the settings
-// leaves that file as it is: the service reads it again. A key of the file is revoked there, so that the next start
-// does not bring it back.
+// leaves that file as it is, and whoever made it is told from when it counts. A key of the file is revoked there, so
+// that the next start does not bring it back.
 func TestKeysBeforeTheMove(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -48,7 +51,14 @@ func TestKeysBeforeTheMove(t *testing.T) {
 	must(t, err)
 	s := &settings{Redis: newSecret(startRedis(t)), Peers: peerSettings{Listen: "127.0.0.1:0"}}
 	var out bytes.Buffer
-	must(t, changeKeys(t.Context(), s, state, "robot", false, &out))
+	l, err := listenControl(state)
+	must(t, err)
+	served := &http.Server{Handler: control{keys: func(context.Context) error { return nil }, api: http.NotFoundHandler(), alone: true}.handler()}
+	go func() { _ = served.Serve(l) }()
+	defer func() { _ = served.Close() }()
+	if err := changeKeys(t.Context(), s, state, "robot", false, &out); err == nil || !strings.Contains(err.Error(), "from the next start") {
+		t.Errorf("a key that the service does not know yet: %v", err)
+	}
 	if left, err := keysFile(state).read(t.Context()); err != nil || len(left) != 1 || left[0].principal != "guest" {
 		t.Errorf("the file has %v, %v", left, err)
 	}

@@ -161,8 +161,8 @@ func serve(
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	// The process outlives its terminal (SIGHUP) and whoever reads its output (SIGPIPE). It catches the signals instead
-	// of ignoring them, because child processes would inherit an ignored signal. A closed terminal looks the same as a
-	// request to read the settings again.
+	// of ignoring them, because child processes would inherit an ignored signal. SIGHUP also asks to read the settings
+	// again; a closed terminal cannot be told from that.
 	hangups := make(chan os.Signal, 1) // one pending reload covers all hangups that come before it
 	signal.Notify(hangups, syscall.SIGHUP)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -331,7 +331,7 @@ func (s *service) describe() {
 func (s *service) control() control {
 	return control{
 		link: s.link, test: s.fleet.Test, machines: s.fleet.Machines, api: s.edge.Inside(ownerName), base: s.base,
-		voice: s.model, keys: s.settings.keys,
+		voice: s.model, keys: s.settings.keys, alone: !s.plan.Peers.set(),
 	}
 }
 

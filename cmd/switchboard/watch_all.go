@@ -74,7 +74,7 @@ func (w *watchAll) ask(ctx context.Context, now time.Time) error {
 	if len(found) == 0 {
 		return nil
 	}
-	ctx, leave := context.WithCancel(ctx) // until then the home stays here
+	ctx, leave := context.WithCancel(ctx) // the home stays here until leave is called
 	defer leave()
 	at, err := w.runs.Where(ctx, g.Caller)
 	if err != nil || at.ID != w.self {

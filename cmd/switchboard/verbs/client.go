@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -94,6 +97,12 @@ func faultOf(resp *http.Response) *Fault {
 		f.Message = "What answers there is no Switchboard: " + resp.Status + "."
 	}
 	return f
+}
+
+// NobodyListens reports whether an error means that nothing took the connection, so that nothing was sent. A service
+// that is too busy to take one is there.
+func NobodyListens(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // call sends a request and returns the body of the answer.
@@ -197,10 +206,12 @@ func (c *Client) Login(ctx context.Context, principal string) (string, error) {
 	return answer.Link, err
 }
 
-// ReadKeys has the service that runs here read the made keys again.
-func (c *Client) ReadKeys(ctx context.Context) error {
-	_, err := c.call(ctx, http.MethodPost, "/keys", nil, nil)
-	return err
+// ReadKeys has the service that runs here read the made keys again. alone says that it reads only the file of its state
+// directory, as a single instance.
+func (c *Client) ReadKeys(ctx context.Context) (alone bool, err error) {
+	var answer struct{ Alone bool }
+	_, err = c.post(ctx, "/keys", nil, &answer)
+	return answer.Alone, err
 }
 
 // Machines returns the machines of the service that runs here that are not simulated, by name, and whether each joined;

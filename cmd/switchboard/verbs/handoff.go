@@ -120,8 +120,8 @@ func (t *Terminal) outcome(o handoff.Outcome, err error) error {
 	return err
 }
 
-// ends prints an error, and returns the outcome of the work that it leaves. It returns an error that is an outcome
-// already, and any after the end of ctx, as it is.
+// ends prints an error and returns o as the error of the verb. It returns an error that is an outcome already, and any
+// after the end of ctx, as it is.
 func (t *Terminal) ends(ctx context.Context, err error, o handoff.Outcome) error {
 	if _, ended := errors.AsType[Outcome](err); err == nil || ended || ctx.Err() != nil {
 		return err
@@ -184,13 +184,14 @@ type order struct {
 // give gives work and follows it to its outcome. If ctx ends earlier, the work goes on, and it returns the error of
 // ctx. If it is unknown whether the work began, it prints the idempotency key with which the work can be given again.
 func (t *Terminal) give(ctx context.Context, o order) (handoff.Outcome, error) {
+	again := o.Key != "" // perhaps: an earlier command may have given the work under this name
 	o.Mode, o.Key = cmp.Or(o.Mode, "now"), cmp.Or(o.Key, rand.Text())
 	id, refused, err := t.promise(ctx, o)
 	switch {
 	case err == nil:
 		last, err := t.follow(ctx, id)
 		return last, t.ends(ctx, err, handoff.OutcomeUnknown)
-	case refused:
+	case refused && (!again || isRefusal(err)):
 		return "", t.ends(ctx, err, handoff.OutcomeCancelled)
 	}
 	err = t.ends(ctx, err, handoff.OutcomeUnknown)
@@ -200,21 +201,24 @@ func (t *Terminal) give(ctx context.Context, o order) (handoff.Outcome, error) {
 	return "", err
 }
 
-// promise sends the request for work until the service answers, at most triesToGive times. refused says that no work
-// began. After an answer that was lost, a refusal is no sign of that.
+// promise sends the request for work until the service answers, at most triesToGive times. refused says that no try
+// began work. If an earlier try got no answer, a refusal does not mean that nothing began.
 func (t *Terminal) promise(ctx context.Context, o order) (id string, refused bool, err error) {
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {o.Key}}
+	refused = true
 	for try := 1; ; try++ {
 		text, err := t.call(ctx, http.MethodPost, "/fleet/handoffs", o, header)
-		if answered := isRefusal(err); err == nil || answered || ctx.Err() != nil || try == triesToGive {
+		answered := isRefusal(err)
+		refused = refused && (answered || NobodyListens(err))
+		if err == nil || answered || ctx.Err() != nil || try == triesToGive {
 			var given handoff.Record
 			err = decode(text, err, &given)
-			return given.ID, answered && try == 1, err
+			return given.ID, refused, err
 		}
 		select {
 		case <-time.After(againAfter):
 		case <-ctx.Done():
-			return "", false, err
+			return "", refused, err
 		}
 	}
 }

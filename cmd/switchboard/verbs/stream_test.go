@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +24,7 @@ type far struct {
 	t     *testing.T
 	paths map[string][]http.HandlerFunc
 	seen  []string // method, path, and what identifies the request
+	away  error    // of a request without an answer
 	heard []string // work whose outcome was told
 }
 
@@ -42,7 +45,7 @@ func (f *far) RoundTrip(r *http.Request) (*http.Response, error) {
 		f.paths[name] = answers[1:]
 	}
 	if answers[0] == nil {
-		return nil, fmt.Errorf("dial tcp: connection refused")
+		return nil, cmp.Or(f.away, errors.New("the connection was lost"))
 	}
 	w := httptest.NewRecorder()
 	answers[0](w, r)
@@ -89,9 +92,7 @@ func TestGiveAndFollow(t *testing.T) {
 		{"the answer was lost", map[string][]http.HandlerFunc{post: {nil, says(202, given)}, events: {says(200, ended)}},
 			[]string{post + " k", post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
 		{"nobody there", map[string][]http.HandlerFunc{post: {nil}}, []string{post + " k", post + " k", post + " k"}, "", "",
-			"no Switchboard answers"},
-		{"its key is told", map[string][]http.HandlerFunc{post: {nil}}, nil, "", "",
-			"Run the same command again with --idempotency-key k, and it begins once."},
+			"\nNobody knows whether the work began. Run the same command again with --idempotency-key k, and it begins once."},
 		{"a proxy that lost it", map[string][]http.HandlerFunc{post: {says(502, "<html>"), says(202, given)},
 			events: {says(200, ended)}}, []string{post + " k", post + " k", events}, handoff.OutcomeResult, "Done.\n", ""},
 		{"half an answer", map[string][]http.HandlerFunc{post: {says(202, given[:9])}}, nil, "", "", "--idempotency-key k"},
@@ -168,7 +169,8 @@ func TestGiveAndFollow(t *testing.T) {
 	}
 }
 
-// TestLeavingBefore: who leaves before work is promised is told its key, which was made for it; who was refused is not.
+// TestLeavingBefore: who leaves before work is promised is told its key, which was made for it; who was refused
+// is not, nor who found nobody there.
 func TestLeavingBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
@@ -185,6 +187,17 @@ func TestLeavingBefore(t *testing.T) {
 		if _, err := f.terminal(&out, &errs).give(t.Context(), order{Server: "bigpc", Prompt: "do it"}); err == nil ||
 			strings.Contains(errs.String(), "--idempotency-key") {
 			t.Errorf("refused: %v, told %q", err, errs.String())
+		}
+		for _, why := range []error{syscall.ECONNREFUSED, syscall.ENOENT} {
+			errs.Reset()
+			f := &far{t: t, paths: map[string][]http.HandlerFunc{"POST /fleet/handoffs": {nil}}, away: why}
+			if _, err := f.terminal(&out, &errs).give(t.Context(), order{Server: "bigpc", Prompt: "do it"}); !errors.Is(err,
+				Outcome(handoff.OutcomeCancelled)) || strings.Contains(errs.String(), "--idempotency-key") {
+				t.Errorf("nobody there: %v, told %q", err, errs.String())
+			}
+			if _, err := f.terminal(&out, &errs).give(t.Context(), order{Key: "k"}); !errors.Is(err, Outcome(handoff.OutcomeUnknown)) {
+				t.Errorf("nobody there, under a name that may have been used before: %v", err)
+			}
 		}
 	})
 }
