@@ -112,7 +112,7 @@ type lineConn struct {
 	first *bufio.Reader
 }
 
-// NetConn returns the connection, as that of TLS does, so that what is unsent when it is lost can be dropped.
+// NetConn returns the TLS connection below, so that the transport finds the TCP socket and drops what is unsent.
 func (c lineConn) NetConn() net.Conn { return c.Conn }
 
 // Read reads the buffered bytes first.
