@@ -24,7 +24,7 @@ const (
 	copiesKept             = 3
 
 	copyEvery  = time.Hour
-	copySpare  = 16 << 20  // bytes that stay free beside a copy, so that work goes on
+	copySpare  = 16 << 20 // bytes that stay free beside a copy, so that work goes on
 	sweepEvery = time.Minute
 	// clockJump is how far the wall clock may go ahead between two looks without being doubted, and doubtFor how long
 	// nothing is deleted then: a clock that is wrong may be set back, but what was deleted is gone.
