@@ -199,19 +199,28 @@ func (c *Client) Here(ctx context.Context) (answer Here, err error) {
 	return answer, err
 }
 
+// errOlder says that a service does not know a request yet: it answered something else.
+var errOlder = errors.New("the Switchboard that runs is older than this program: restart it")
+
 // Login returns a link that logs a principal in to the service that runs here; "" means the owner.
 func (c *Client) Login(ctx context.Context, principal string) (string, error) {
 	var answer struct{ Link string }
 	_, err := c.post(ctx, "/login", principal, &answer)
+	if err == nil && answer.Link == "" {
+		err = errOlder
+	}
 	return answer.Link, err
 }
 
 // ReadKeys has the service that runs here read the made keys again. alone says that it reads only the file of its state
 // directory, as a single instance.
 func (c *Client) ReadKeys(ctx context.Context) (alone bool, err error) {
-	var answer struct{ Alone bool }
+	var answer struct{ Alone *bool }
 	_, err = c.post(ctx, "/keys", nil, &answer)
-	return answer.Alone, err
+	if err == nil && answer.Alone == nil {
+		err = errOlder
+	}
+	return err == nil && *answer.Alone, err
 }
 
 // Machines returns the machines of the service that runs here that are not simulated, by name, and whether each joined;
