@@ -156,7 +156,7 @@ func TestRequestTellsWhenItWasAsked(t *testing.T) {
 		s.wait(time.Second)
 		s.requests("r1", "call_1")
 		s.wantHeard(handoff.Heard{Text: "go on"}, handoff.FunctionCall{CallID: "call_1", Tool: "codex", Arguments: `{"server":"bigpc"}`,
-			Asked: s.began.Add(time.Second)})
+			Asked: s.began.Add(time.Second), Began: s.began})
 	})
 }
 
