@@ -292,6 +292,7 @@ func TestStopWhileOpening(t *testing.T) {
 					t.Errorf("%v after %v", err, time.Since(began))
 				}
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				if slow.agent.closed != 1 {
 					t.Errorf("closed %d times", slow.agent.closed)
 				}
