@@ -31,7 +31,7 @@ var rooms = []room{
 	{"servers/acp", 3581, 2131, "agents of the Agent Client Protocol"},
 	{"servers/joined", 6224, 3812, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6455, 4907, "our own agent: its loop, its edits, its walls"},
-	{"servers", 9472, 5634, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
+	{"servers", 9472, 5635, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3749, 3043, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9681, 14568, "the page's server and the other fronts"},
