@@ -19,9 +19,9 @@ const roomSlack = 150
 
 // rooms are all rooms of the house.
 var rooms = []room{
-	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10056, 8798, "a caller is one loop over one state"},
+	{"handoff/work handoff/router handoff/phase handoff/homes handoff/ledger", 10058, 8798, "a caller is one loop over one state"},
 	{"sessions", 9914, 4394, "two stores, their suite, and the conversions of older ones"},
-	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8371, 4980, "what is said, when, and the tools"},
+	{"handoff/call handoff/speech handoff/wording handoff/speakable handoff/tools", 8372, 4995, "what is said, when, and the tools"},
 	{"handoff/consent handoff/evidence handoff/risk", 2880, 1985, "the gates that protect people"},
 	{"handoff", 4108, 1430, "words that more than one room uses, what a terminal would obey, and the life of threads"},
 	{"realtime/simulator servers/simulator servers/acp/simulator servers/responses/simulator", 7630, 3285,
@@ -32,7 +32,7 @@ var rooms = []room{
 	{"servers/joined", 6224, 3812, "machines that join: their keys, their gate, what shares their agents"},
 	{"servers/responses", 6455, 4907, "our own agent: its loop, its edits, its walls"},
 	{"servers", 9472, 5635, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
-	{"web/responses", 3749, 3043, "the front for SDKs"},
+	{"web/responses", 3750, 3043, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
 	{"web", 9681, 14568, "the page's server and the other fronts"},
 	{"cmd/switchboard", 10775, 19800, "verbs, settings, doctor, and the tests of the whole service"},

@@ -319,6 +319,21 @@ func TestHearing(t *testing.T) {
 	}
 }
 
+// TestTranscriptsInOrder: a transcript without a beginning belongs to the oldest sentence that has none.
+func TestTranscriptsInOrder(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	h := &hearing{}
+	first, second := h.begins(at(1), true), h.begins(at(2), true)
+	h.add(handoff.Heard{Text: "hold on"}, at(3))
+	if !first.told || !first.hushed || second.told {
+		t.Fatalf("%+v, %+v", first, second)
+	}
+	h.add(handoff.Heard{Text: "stop the build", Began: at(2)}, at(3))
+	if !second.told || second.hushed || h.asked(at(1)) != first || h.asked(time.Time{}) != second {
+		t.Errorf("%+v, %+v", first, second)
+	}
+}
+
 // TestCallsSettle: at the end of the process, calls may end only after they have passed on what the router told them.
 func TestCallsSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -65,23 +65,24 @@ func (h *hearing) add(e handoff.Heard, now time.Time) {
 	h.texts = append(h.texts, handoff.Clip(e.Text, maxWordSize))
 }
 
-// of returns the sentence whose transcript this is: the one that began then, or else the newest one before, without a
-// transcript; nil: it has not been reported, or is typed.
+// of returns the sentence whose transcript this is: the one that began then, or else the newest before it that has no
+// transcript. If the beginning is not known, it is the oldest without one, as transcripts come in order. nil: the
+// sentence was not reported, or is typed.
 func (h *hearing) of(e handoff.Heard) *sentence {
 	if e.Typed {
 		return nil
 	}
-	for _, s := range slices.Backward(h.sentences) {
-		if s.began.Equal(e.Began) {
+	var found *sentence
+	for _, s := range h.sentences {
+		switch {
+		case s.began.Equal(e.Began):
 			return s
+		case s.told, e.Began.IsZero() && found != nil, !e.Began.IsZero() && s.began.After(e.Began):
+		default:
+			found = s
 		}
 	}
-	for _, s := range slices.Backward(h.sentences) {
-		if !s.told && (e.Began.IsZero() || !s.began.After(e.Began)) {
-			return s
-		}
-	}
-	return nil
+	return found
 }
 
 // asked returns the sentence that began at a time; if there is none, the newest.

@@ -225,7 +225,8 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (handoff.Instance, e
 		select {
 		case <-leaving.ended:
 		case <-time.After(leavesWithin):
-			return handoff.Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "the caller's earlier router has not ended here")
+			return handoff.Instance{}, handoff.Fault(handoff.CodeStoreDown, "",
+				"the caller's earlier router has not ended here")
 		}
 	}
 	if in.draining() {
@@ -234,7 +235,8 @@ func (s *Homes) take(ctx context.Context, c handoff.Caller) (handoff.Instance, e
 		}
 	}
 	if !in.mayAct() {
-		return handoff.Instance{}, handoff.Fault(handoff.CodeStoreDown, "", "this instance may have lost its callers to another")
+		return handoff.Instance{}, handoff.Fault(handoff.CodeStoreDown, "",
+			"this instance may have lost its callers to another")
 	}
 	claim, err := in.Store.Take(ctx, c, "")
 	if err == nil && claim.ID != in.Self.ID && s.Dead(claim.ID) {

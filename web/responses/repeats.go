@@ -26,7 +26,8 @@ func identify(h http.Header, g handoff.Grant, sum string) handoff.Request {
 	n, err := strconv.Atoi(h.Get("X-Stainless-Retry-Count"))
 	marked := err == nil // most clients that are no SDKs do not say whether they repeat a request
 	return handoff.Request{
-		Print: handoff.PrintOf("responses", g.Caller, g.Key, sum), First: marked && n <= 0, Again: marked && n > 0, Waits: true,
+		Print: handoff.PrintOf("responses", g.Caller, g.Key, sum), Waits: true,
+		First: marked && n <= 0, Again: marked && n > 0,
 	}
 }
 
