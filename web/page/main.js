@@ -175,7 +175,11 @@ function reveal() {
   api.level().then((level) => dispatch({ type: "level", level }), () => {}); // the usual one is shown
 }
 
+let whose = ""; // the person whose things the page has shown
 function signedIn() {
+  const { principal } = held.mine();
+  if (whose && principal !== whose) return location.reload(); // nothing of theirs stays
+  whose = principal;
   dispatch({ type: "session", session: "in" });
   show(byId("login"), false);
   show(byId("opening"), byId("app").hidden);
