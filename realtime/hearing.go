@@ -23,9 +23,6 @@ const (
 	signAfter  = 3 * time.Second
 	// signEvery is how often the call looks for a sign while one is missing.
 	signEvery = 250 * time.Millisecond
-	// lead is how much sound from before a sentence is kept for the model's next session, which would otherwise begin
-	// to listen in the middle of a word. A longer padding of the session's is kept whole.
-	lead = 100 * time.Millisecond
 	// typedInto is for how long after the end of the voice typed words count as typed into the voice: a page stops the
 	// sound as it sends the words.
 	typedInto = time.Second
@@ -95,7 +92,7 @@ func (h *hearing) soundOfClient(event []byte) {
 		h.appended = h.clock.at
 	}
 	if h.legs.canRenew {
-		most := max(h.settings.padding, detectLag+lead)
+		most := max(h.settings.padding, detectLag+100*time.Millisecond) // a sentence, when its report comes, and a little
 		if h.settings.manual || h.saying.floor.Speaking() {
 			most = recall.MaxSound
 		}

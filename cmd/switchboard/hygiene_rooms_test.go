@@ -34,7 +34,7 @@ var rooms = []room{
 	{"servers", 9472, 5635, "the fleet, the ways to machines, worktrees, and the suite that each kind holds"},
 	{"web/responses", 3750, 3043, "the front for SDKs"},
 	{"web/rich", 300, 160, "what a page may show of a text"},
-	{"web", 9681, 14568, "the page's server and the other fronts"},
+	{"web", 9681, 14570, "the page's server and the other fronts"},
 	{"cmd/switchboard", 10775, 19800, "verbs, settings, doctor, and the tests of the whole service"},
 }
 
