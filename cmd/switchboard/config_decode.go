@@ -16,7 +16,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
@@ -44,8 +43,8 @@ func (r *reader) decode(data []byte, into any) {
 	}
 }
 
-// parse parses YAML and returns its document, nil if it is empty. It returns an error for text that is too large, that
-// nests too deep for the parser, or that makes the parser panic.
+// parse parses YAML and returns its document, nil if it is empty. It returns an error for text that is too large, or
+// that makes the parser panic.
 func parse(data []byte) (body ast.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -59,11 +58,7 @@ func parse(data []byte) (body ast.Node, err error) {
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return nil, errors.New("the file is in UTF-16: save it as UTF-8")
 	}
-	tokens := lexer.Tokenize(text)
-	if t := tooDeep(tokens); t != nil {
-		return nil, &yaml.SyntaxError{Message: fmt.Sprintf("not YAML: nested deeper than %d", maxNesting), Token: t}
-	}
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.ParseBytes([]byte(text), 0, parser.AllowDuplicateMapKey())
 	if wrong, ok := errors.AsType[yaml.Error](err); ok {
 		return nil, &yaml.SyntaxError{Message: "not YAML: " + wrong.GetMessage(), Token: wrong.GetToken()}
 	} else if err != nil {
@@ -321,46 +316,6 @@ func mapping(node ast.Node) ([]*ast.MappingValueNode, bool) {
 		return []*ast.MappingValueNode{n}, true
 	}
 	return nil, false
-}
-
-// maxNesting bounds how deep the configuration nests; the count may be too high, never too low. The parser recurses,
-// and its time grows with the square of the depth. The settings need five levels.
-const maxNesting = 64
-
-// tooDeep returns the first token that nests deeper than [maxNesting], or nil. It runs before the parser. In a block,
-// each level is indented by at least one column, so a line that begins far to the right counts as deep. Open brackets
-// nest too, and so do dashes, keys, anchors and tags that follow one another on a line.
-func tooDeep(tokens token.Tokens) *token.Token {
-	depth, line := 0, 0
-	var around []int // the depth around each open bracket
-	for _, t := range tokens {
-		first := t.Position.Line != line
-		line = t.Position.Line
-		if len(around) == 0 && first {
-			depth = 0
-		}
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			around = append(around, depth)
-			depth++
-		case token.SequenceEndType, token.MappingEndType:
-			if last := len(around) - 1; last >= 0 {
-				depth, around = around[last], around[:last]
-			}
-		case token.CollectEntryType:
-			if last := len(around) - 1; last >= 0 {
-				depth = around[last] + 1
-			}
-		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType, token.AnchorType, token.TagType:
-			depth++
-		case token.CommentType:
-			continue
-		}
-		if depth > maxNesting || len(around) == 0 && first && t.Position.Column > maxNesting {
-			return t
-		}
-	}
-	return nil
 }
 
 // join makes the path of a row in a struct or mapping; "" is the struct itself.
