@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-
-	"go.uber.org/zap/zapcore"
 )
 
 const stars = "***"
@@ -23,29 +21,14 @@ func (s secret) Reveal() string {
 	return *s.text
 }
 
-// String implements [fmt.Stringer].
-func (s secret) String() string { return stars }
-
-// GoString implements [fmt.GoStringer].
-func (s secret) GoString() string { return stars }
-
-// Format implements [fmt.Formatter]: fmt would not call String for verbs such as %d.
+// Format implements [fmt.Formatter], which fmt calls for every verb.
 func (s secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, stars) }
 
-// MarshalJSON implements [json.Marshaler].
-func (s secret) MarshalJSON() ([]byte, error) { return []byte(`"` + stars + `"`), nil }
-
-// MarshalText implements [encoding.TextMarshaler].
+// MarshalText implements [encoding.TextMarshaler], which the encoders of JSON and of the log call.
 func (s secret) MarshalText() ([]byte, error) { return []byte(stars), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *secret) UnmarshalText(text []byte) error {
 	*s = newSecret(string(text))
-	return nil
-}
-
-// MarshalLogObject implements [zapcore.ObjectMarshaler].
-func (s secret) MarshalLogObject(e zapcore.ObjectEncoder) error {
-	e.AddString("secret", stars)
 	return nil
 }
