@@ -12,28 +12,19 @@ import (
 	"switchboard/web"
 )
 
-// keySetting is a key, and what its holder may do. What is unset has the default for its principal.
+// keySetting is a key, and what its holder may do. What no row sets has the default for its principal.
 type keySetting struct {
-	Principal    string           `yaml:"principal"`
-	KeyFile      string           `yaml:"key_file"`
-	KeyEnv       string           `yaml:"key_env"`
-	KeySHA256    string           `yaml:"key_sha256"`
-	NamesCallers bool             `yaml:"names_callers"`
-	Servers      []string         `yaml:"servers"`
-	Tools        []string         `yaml:"tools"`
-	Approve      *approval        `yaml:"approve"`
-	Instructions *instructing     `yaml:"instructions"`
-	Metrics      *bool            `yaml:"metrics"`
-	Limits       keyLimitSettings `yaml:"limits"`
-}
-
-// keyLimitSettings limit all callers of a key together. What is unset is as in the limits of the settings.
-type keyLimitSettings struct {
-	Calls             *int     `yaml:"calls"`
-	MinutesPerDay     *int     `yaml:"minutes_per_day"`
-	HandoffsPerMinute *int     `yaml:"handoffs_per_minute"`
-	DollarsPerDay     *float64 `yaml:"dollars_per_day"`
-	DollarsPerCall    *float64 `yaml:"dollars_per_call"`
+	Principal    string         `yaml:"principal"`
+	KeyFile      string         `yaml:"key_file"`
+	KeyEnv       string         `yaml:"key_env"`
+	KeySHA256    string         `yaml:"key_sha256"`
+	NamesCallers bool           `yaml:"names_callers"`
+	Servers      []string       `yaml:"servers"`
+	Tools        []string       `yaml:"tools"`
+	Approve      approval       `yaml:"approve"`
+	Instructions instructing    `yaml:"instructions"`
+	Metrics      bool           `yaml:"metrics"`
+	Limits       handoff.Limits `yaml:"limits"` // of all callers of the key together
 }
 
 // approval is a [handoff.Approval] in a file: none, voice or all. Earlier versions wrote true and false.
@@ -88,11 +79,13 @@ func (s *settings) checkKeys(r report) {
 		own.Sum = sha256.Sum256([]byte(text))
 		add(ownerKey, own)
 	}
-	for i, k := range s.Keys {
-		row := elem("keys", i)
-		k.check(r.in(row), s.serverNames())
-		if sum, ok := k.sum(r.in(row)); ok {
-			add(row, s.grant(k, sum))
+	for i := range s.Keys {
+		row, k := elem("keys", i), &s.Keys[i]
+		at := r.in(row)
+		at.in("limits").fill(&k.Limits, s.Limits)
+		k.check(at, s.serverNames())
+		if sum, ok := k.sum(at); ok {
+			add(row, s.grant(at, *k, sum))
 		}
 	}
 }
@@ -102,11 +95,10 @@ func (k keySetting) check(r report, servers []string) {
 	if !plainName.MatchString(k.Principal) {
 		r.Bad("principal", "must be a name of A-Z a-z 0-9 . _ -")
 	}
-	forMetrics := k.Metrics != nil && *k.Metrics // a key for /metrics alone needs no machines or tools
-	if !forMetrics || len(k.Servers) > 0 {
+	if !k.Metrics || len(k.Servers) > 0 { // a key for /metrics alone needs no machines or tools
 		r.someOf("servers", k.Servers, servers)
 	}
-	if !forMetrics || len(k.Tools) > 0 {
+	if !k.Metrics || len(k.Tools) > 0 {
 		r.someOf("tools", k.Tools, tools.Names())
 	}
 }
@@ -142,31 +134,24 @@ func (k keySetting) sum(r report) (sum [sha256.Size]byte, ok bool) {
 
 // grant returns the web key of an entry of the file: what its holder may do. A key with a list of tools is for a
 // program; without answer_agent in the list, no yes of the program counts.
-func (s *settings) grant(k keySetting, sum [sha256.Size]byte) web.Key {
+func (s *settings) grant(r report, k keySetting, sum [sha256.Size]byte) web.Key {
 	key := s.usualKey(k.Principal, k.Principal == ownerName && !k.NamesCallers)
-	key.Sum, key.NamesCallers, key.Tools, key.Servers = sum, k.NamesCallers, k.Tools, k.Servers
-	if k.Tools != nil {
+	key.Sum, key.NamesCallers, key.Tools, key.Servers, key.KeyLimits = sum, k.NamesCallers, k.Tools, k.Servers, k.Limits
+	switch {
+	case r.IsSet("approve"):
+		key.Approve = handoff.Approval(k.Approve)
+	case k.Tools != nil && !slices.Contains(k.Tools, tools.AnswerAgent):
+		key.Approve = handoff.ApproveNone
+	case k.Tools != nil:
 		key.Approve = handoff.ApproveVoice
 	}
-	if k.Tools != nil && !slices.Contains(k.Tools, tools.AnswerAgent) {
-		key.Approve = handoff.ApproveNone
+	if r.IsSet("instructions") {
+		key.Instructions = handoff.Instructing(k.Instructions)
 	}
-	replace(&key.Approve, (*handoff.Approval)(k.Approve))
-	replace(&key.Instructions, (*handoff.Instructing)(k.Instructions))
-	replace(&key.Metrics, k.Metrics)
-	replace(&key.KeyLimits.Calls, k.Limits.Calls)
-	replace(&key.KeyLimits.MinutesPerDay, k.Limits.MinutesPerDay)
-	replace(&key.KeyLimits.HandoffsPerMinute, k.Limits.HandoffsPerMinute)
-	replace(&key.KeyLimits.DollarsPerDay, k.Limits.DollarsPerDay)
-	replace(&key.KeyLimits.DollarsPerCall, k.Limits.DollarsPerCall)
+	if r.IsSet("metrics") {
+		key.Metrics = k.Metrics
+	}
 	return key
-}
-
-// replace replaces a default by what is set.
-func replace[T any](value, set *T) {
-	if set != nil {
-		*value = *set
-	}
 }
 
 // usualKey returns a key with what its holder may do unless the settings say otherwise: the owner everything, anybody

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"switchboard/handoff"
 	"switchboard/realtime/models"
 	"switchboard/servers"
 	"switchboard/web"
@@ -131,15 +132,15 @@ func (s *settings) checkMoney(r report) {
 	if _, known := m.tariff().Of(m.Name); known || m.URL == "" {
 		return
 	}
-	limited := func(row string, dollars *float64) {
-		if dollars != nil && *dollars > 0 {
-			r.Bad(row, "nobody knows what %s at %s costs: set model.prices", m.Name, hostOf(m.URL))
+	limited := func(row string, l handoff.Limits) {
+		for name, dollars := range map[string]float64{"dollars_per_day": l.DollarsPerDay, "dollars_per_call": l.DollarsPerCall} {
+			if row := join(row, name); dollars > 0 && r.IsSet(row) {
+				r.Bad(row, "nobody knows what %s at %s costs: set model.prices", m.Name, hostOf(m.URL))
+			}
 		}
 	}
-	limited("limits.dollars_per_day", &s.Limits.DollarsPerDay)
-	limited("limits.dollars_per_call", &s.Limits.DollarsPerCall)
+	limited("limits", s.Limits)
 	for i, k := range s.Keys {
-		limited(elem("keys", i)+".limits.dollars_per_day", k.Limits.DollarsPerDay)
-		limited(elem("keys", i)+".limits.dollars_per_call", k.Limits.DollarsPerCall)
+		limited(join(elem("keys", i), "limits"), k.Limits)
 	}
 }

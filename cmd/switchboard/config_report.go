@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
 	"switchboard/cmd/switchboard/cli"
+	"switchboard/handoff"
 	"switchboard/servers"
 )
 
@@ -132,6 +135,16 @@ func (r report) someOf(row string, words, known []string) {
 func (r report) IsSet(row string) bool {
 	_, set := r.places[join(r.path, row)]
 	return set
+}
+
+// fill sets each limit that no row sets to that of other.
+func (r report) fill(limits *handoff.Limits, other handoff.Limits) {
+	usual := maps.Collect(rows(reflect.ValueOf(other)))
+	for row, limit := range rows(reflect.ValueOf(limits).Elem()) {
+		if !r.IsSet(row) {
+			limit.Set(usual[row])
+		}
+	}
 }
 
 // Path makes a path of the file absolute.
