@@ -21,16 +21,16 @@ import (
 
 func TestMadeKeys(t *testing.T) {
 	dir := t.TempDir()
-	if keys, err := keysFile(dir).read(t.Context()); err != nil || len(keys) != 0 {
+	if keys, err := keysFile(dir).read(); err != nil || len(keys) != 0 {
 		t.Fatalf("none yet: %v %v", keys, err)
 	}
-	owner, err := makeKey(t.Context(), keysFile(dir), ownerName)
+	owner, err := makeKey(t.Context(), madeKeys{file: keysFile(dir)}, ownerName)
 	if err != nil || !keyText.MatchString(owner) {
 		t.Fatalf("made %q, %v", owner, err)
 	}
-	robot, err := makeKey(t.Context(), keysFile(dir), "robot")
+	robot, err := makeKey(t.Context(), madeKeys{file: keysFile(dir)}, "robot")
 	must(t, err)
-	made, err := keysFile(dir).read(t.Context())
+	made, err := keysFile(dir).read()
 	if err != nil || len(made) != 2 {
 		t.Fatalf("kept %v %v", made, err)
 	}
@@ -42,7 +42,7 @@ func TestMadeKeys(t *testing.T) {
 		t.Errorf("mode %v %v", about.Mode(), err)
 	}
 	for _, bad := range []string{"", "a b", "a\nb", "-x"} {
-		if _, err := makeKey(t.Context(), keysFile(dir), bad); err == nil {
+		if _, err := makeKey(t.Context(), madeKeys{file: keysFile(dir)}, bad); err == nil {
 			t.Errorf("%q is a name", bad)
 		}
 	}
@@ -71,15 +71,15 @@ func TestMadeKeys(t *testing.T) {
 			}
 		}
 	}
-	if did, err := revokeKeys(t.Context(), keysFile(dir), "robot"); did != "the made key of robot is revoked" || err != nil {
+	if did, err := revokeKeys(t.Context(), madeKeys{file: keysFile(dir)}, "robot"); did != "the made key of robot is revoked" || err != nil {
 		t.Errorf("%q, %v", did, err)
 	}
-	if made, _ := keysFile(dir).read(t.Context()); len(made) != 1 || made[0].principal != ownerName {
+	if made, _ := keysFile(dir).read(); len(made) != 1 || made[0].principal != ownerName {
 		t.Errorf("left %v", made)
 	}
 	for _, broken := range []string{"zz owner\n", strings.Repeat("0", 64) + "\n", strings.Repeat("0", 66) + " owner\n"} {
 		write(t, filepath.Join(dir, madeKeysFile), broken)
-		if _, err := keysFile(dir).read(t.Context()); err == nil || !strings.Contains(err.Error(), "line 1") {
+		if _, err := keysFile(dir).read(); err == nil || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%q: %v", broken, err)
 		}
 	}
@@ -94,13 +94,13 @@ func TestSharedKeys(t *testing.T) {
 	defer func() { must(t, store.Close()) }()
 	a, b := t.TempDir(), t.TempDir()
 	for _, dir := range []string{a, b} {
-		_, err := makeKey(t.Context(), keysFile(dir), "guest")
+		_, err := makeKey(t.Context(), madeKeys{file: keysFile(dir)}, "guest")
 		must(t, err)
 	}
 	principals := func(dir string) (all []string) {
 		t.Helper()
-		keys, err := sharedKeys(t.Context(), store, dir)
-		must(t, err)
+		keys := madeKeys{file: keysFile(dir), shared: store}
+		must(t, keys.move(t.Context()))
 		made, err := keys.read(t.Context())
 		must(t, err)
 		for _, k := range made {
@@ -115,8 +115,7 @@ func TestSharedKeys(t *testing.T) {
 	if got := principals(b); !slices.Equal(got, []string{"guest", "guest"}) {
 		t.Errorf("the second has %v", got)
 	}
-	shared, err := sharedKeys(t.Context(), store, b)
-	must(t, err)
+	shared := madeKeys{file: keysFile(b), shared: store}
 	text, err := makeKey(t.Context(), shared, "robot")
 	must(t, err)
 	records, err := store.Records(t.Context(), madeKeysKind)

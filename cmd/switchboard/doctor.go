@@ -189,7 +189,7 @@ func (d *doctor) keys(ctx context.Context) {
 func (d *doctor) made(ctx context.Context) ([]madeKey, error) {
 	keys, done, err := openMadeKeys(ctx, d.s, d.state)
 	if err != nil { // the check of the store reports it
-		keys, done = keysFile(d.state), func() {}
+		keys, done = madeKeys{file: keysFile(d.state)}, func() {}
 	}
 	defer done()
 	return keys.read(ctx)

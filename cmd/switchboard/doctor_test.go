@@ -121,7 +121,7 @@ func TestDoctorTellsWhatKeysMay(t *testing.T) {
 	state := filepath.Join(home, "switchboard")
 	must(t, os.Mkdir(state, 0o700))
 	for _, name := range []string{"robot", "anna"} {
-		if _, err := makeKey(t.Context(), keysFile(state), name); err != nil {
+		if _, err := makeKey(t.Context(), madeKeys{file: keysFile(state)}, name); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,17 +35,78 @@ type madeKey struct {
 	sum       [sha256.Size]byte
 }
 
-// madeKeys stores the made keys: a [keysFile] for a single instance, [keyRecords] for several.
-type madeKeys interface {
-	read(ctx context.Context) ([]madeKey, error)
-	add(ctx context.Context, k madeKey) error
-	drop(ctx context.Context, k madeKey) error
+// madeKeysKind is the kind of the records with the made keys of several instances. A record's body is the principal,
+// its name the SHA-256 of the key.
+const madeKeysKind = "made keys"
+
+// madeKeys are the made keys of a state directory: those in its file, and for several instances, those in the records
+// of their shared store. A service moves its file's keys there when it starts with `peers`; one that began before that
+// reads the file alone.
+type madeKeys struct {
+	file   keysFile
+	shared sessions.Records // nil for a single instance
+}
+
+func (m madeKeys) read(ctx context.Context) ([]madeKey, error) {
+	keys, err := m.file.read()
+	if err != nil || m.shared == nil {
+		return keys, err
+	}
+	records, err := m.shared.Records(ctx, madeKeysKind)
+	if err != nil {
+		return nil, fmt.Errorf("read the made keys: %w", err)
+	}
+	for _, r := range records {
+		k, ok := madeKeyOf(r.Name, string(r.Body))
+		if !ok {
+			return nil, fmt.Errorf("the record %q of the made keys is none of `switchboard key`: remove it", r.Name)
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+func (m madeKeys) add(ctx context.Context, k madeKey) error {
+	if m.shared == nil {
+		return m.file.change(func(keys []madeKey) []madeKey { return append(keys, k) })
+	}
+	return m.shared.PutRecord(ctx, sessions.Record{
+		Kind: madeKeysKind, Name: hex.EncodeToString(k.sum[:]), Body: []byte(k.principal),
+	})
+}
+
+func (m madeKeys) drop(ctx context.Context, k madeKey) error {
+	own, err := m.file.read()
+	if slices.Contains(own, k) {
+		err = m.file.change(func(keys []madeKey) []madeKey {
+			return slices.DeleteFunc(keys, func(other madeKey) bool { return other == k })
+		})
+	}
+	if m.shared != nil {
+		_, dropErr := m.shared.DropRecord(ctx, madeKeysKind, hex.EncodeToString(k.sum[:]))
+		err = cmp.Or(err, dropErr)
+	}
+	return err
+}
+
+// move moves the keys of the file to the shared store, if there is one.
+func (m madeKeys) move(ctx context.Context) error {
+	own, err := m.file.read()
+	if err != nil || len(own) == 0 || m.shared == nil {
+		return err
+	}
+	for _, k := range own {
+		if err := m.add(ctx, k); err != nil {
+			return err
+		}
+	}
+	return os.Remove(m.file.path()) // otherwise a revoked key would come back
 }
 
 // A keysFile stores made keys in a file of the state directory, whose path it is.
 type keysFile string
 
-func (f keysFile) read(context.Context) (keys []madeKey, err error) {
+func (f keysFile) read() (keys []madeKey, err error) {
 	text, err := os.ReadFile(f.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -87,18 +148,8 @@ func (f keysFile) write(keys []madeKey) error {
 	return nil
 }
 
-func (f keysFile) add(ctx context.Context, k madeKey) error {
-	return f.change(ctx, func(keys []madeKey) []madeKey { return append(keys, k) })
-}
-
-func (f keysFile) drop(ctx context.Context, k madeKey) error {
-	return f.change(ctx, func(keys []madeKey) []madeKey {
-		return slices.DeleteFunc(keys, func(other madeKey) bool { return other == k })
-	})
-}
-
 // change changes the keys as no other process does at that moment: what one has revoked, another would write back.
-func (f keysFile) change(ctx context.Context, do func([]madeKey) []madeKey) error {
+func (f keysFile) change(do func([]madeKey) []madeKey) error {
 	dir, err := os.Open(string(f))
 	if err != nil {
 		return fmt.Errorf("open the state directory: %w", err)
@@ -108,106 +159,33 @@ func (f keysFile) change(ctx context.Context, do func([]madeKey) []madeKey) erro
 		return fmt.Errorf("lock the state directory: %w", err)
 	}
 	defer func() { _ = syscall.Flock(int(dir.Fd()), syscall.LOCK_UN) }() // a child may have the file open, too
-	keys, err := f.read(ctx)
+	keys, err := f.read()
 	if err != nil {
 		return err
 	}
 	return f.write(do(keys))
 }
 
-// madeKeysKind is the kind of the records with the made keys of several instances. A record's body is the principal,
-// its name the SHA-256 of the key.
-const madeKeysKind = "made keys"
-
-// keyRecords stores the made keys of several instances in their shared store.
-type keyRecords struct{ in sessions.Records }
-
-// sharedKeys opens the made keys of several instances, and moves the keys of this state directory's file there.
-func sharedKeys(ctx context.Context, in sessions.Records, state string) (madeKeys, error) {
-	shared := keyRecords{in}
-	own, err := keysFile(state).read(ctx)
-	if err != nil || len(own) == 0 {
-		return shared, err
-	}
-	for _, k := range own {
-		if err := shared.add(ctx, k); err != nil {
-			return nil, err
-		}
-	}
-	return shared, os.Remove(keysFile(state).path()) // otherwise a revoked key would come back
-}
-
-func (s keyRecords) read(ctx context.Context) ([]madeKey, error) {
-	records, err := s.in.Records(ctx, madeKeysKind)
-	if err != nil {
-		return nil, fmt.Errorf("read the made keys: %w", err)
-	}
-	var keys []madeKey
-	for _, r := range records {
-		k, ok := madeKeyOf(r.Name, string(r.Body))
-		if !ok {
-			return nil, fmt.Errorf("the record %q of the made keys is none of `switchboard key`: remove it", r.Name)
-		}
-		keys = append(keys, k)
-	}
-	return keys, nil
-}
-
-func (s keyRecords) add(ctx context.Context, k madeKey) error {
-	return s.in.PutRecord(ctx, sessions.Record{
-		Kind: madeKeysKind, Name: hex.EncodeToString(k.sum[:]), Body: []byte(k.principal),
-	})
-}
-
-func (s keyRecords) drop(ctx context.Context, k madeKey) error {
-	_, err := s.in.DropRecord(ctx, madeKeysKind, hex.EncodeToString(k.sum[:]))
-	return err
-}
-
-// unmovedKeys are the made keys in the shared store, and those still in this directory's file. A service that started
-// before `peers` was set reads only the file; the next start moves it.
-type unmovedKeys struct {
-	keyRecords
-	file keysFile
-}
-
-func (u unmovedKeys) read(ctx context.Context) ([]madeKey, error) {
-	own, err := u.file.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	shared, err := u.keyRecords.read(ctx)
-	return append(own, shared...), err
-}
-
-func (u unmovedKeys) drop(ctx context.Context, k madeKey) error {
-	own, err := u.file.read(ctx)
-	if slices.Contains(own, k) {
-		err = u.file.drop(ctx, k)
-	}
-	return cmp.Or(err, u.keyRecords.drop(ctx, k))
-}
-
 // openMadeKeys opens the made keys for a verb, whether a service runs or not.
 func openMadeKeys(ctx context.Context, s *settings, state string) (keys madeKeys, done func(), err error) {
-	if !s.Peers.set() {
-		return keysFile(state), func() {}, nil
+	keys, done = madeKeys{file: keysFile(state)}, func() {}
+	if s.Peers.set() {
+		keys.shared, done, err = redis.OpenRecords(ctx, redis.Config{URL: s.Redis.Reveal()})
 	}
-	records, done, err := redis.OpenRecords(ctx, redis.Config{URL: s.Redis.Reveal()})
-	return unmovedKeys{keyRecords{records}, keysFile(state)}, done, err
+	return keys, done, err
 }
 
 // letIn opens the made keys, and returns all keys of the settings, those that were made, and the owner's.
 func (s *service) letIn(ctx context.Context) ([]web.Key, error) {
-	l, p := s.settings, s.plan
-	l.made = keysFile(p.StateDir)
-	var err error
-	if p.Peers.set() {
-		if l.made, err = sharedKeys(ctx, s.store, p.StateDir); err != nil {
-			return nil, err
-		}
+	l := s.settings
+	l.made.file = keysFile(s.plan.StateDir)
+	if s.plan.Peers.set() {
+		l.made.shared = s.store
 	}
-	l.accepted, err = l.made.read(ctx)
+	err := l.made.move(ctx)
+	if err == nil {
+		l.accepted, err = l.made.read(ctx)
+	}
 	return l.initial.withMade(l.accepted), err
 }
 

@@ -14,7 +14,7 @@ import (
 
 // TestKeysFileIsChangedOnce: keys that are made and revoked at the same moment all stay made and revoked.
 func TestKeysFileIsChangedOnce(t *testing.T) {
-	f := keysFile(t.TempDir())
+	f := madeKeys{file: keysFile(t.TempDir())}
 	key := func(name string) madeKey { return madeKey{name, sha256.Sum256([]byte(name))} }
 	const many = 20
 	for n := range many {
@@ -47,7 +47,7 @@ func TestKeysFileIsChangedOnce(t *testing.T) {
 func TestKeysBeforeTheMove(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
-	_, err := makeKey(t.Context(), keysFile(state), "guest")
+	_, err := makeKey(t.Context(), madeKeys{file: keysFile(state)}, "guest")
 	must(t, err)
 	s := &settings{Redis: newSecret(startRedis(t)), Peers: peerSettings{Listen: "127.0.0.1:0"}}
 	var out bytes.Buffer
@@ -59,12 +59,12 @@ func TestKeysBeforeTheMove(t *testing.T) {
 	if err := changeKeys(t.Context(), s, state, "robot", false, &out); err == nil || !strings.Contains(err.Error(), "from the next start") {
 		t.Errorf("a key that the service does not know yet: %v", err)
 	}
-	if left, err := keysFile(state).read(t.Context()); err != nil || len(left) != 1 || left[0].principal != "guest" {
+	if left, err := keysFile(state).read(); err != nil || len(left) != 1 || left[0].principal != "guest" {
 		t.Errorf("the file has %v, %v", left, err)
 	}
 	out.Reset()
 	must(t, changeKeys(t.Context(), s, state, "guest", true, &out))
-	left, err := keysFile(state).read(t.Context())
+	left, err := keysFile(state).read()
 	if err != nil || len(left) != 0 || out.String() != "the made key of guest is revoked\n" {
 		t.Errorf("%q: the file has %v, %v", out.String(), left, err)
 	}

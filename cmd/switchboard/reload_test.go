@@ -100,10 +100,10 @@ func TestNothingBeginsDuringAChange(t *testing.T) {
 func TestRevokedStaysRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		_, err := makeKey(t.Context(), keysFile(dir), "guest")
+		_, err := makeKey(t.Context(), madeKeys{file: keysFile(dir)}, "guest")
 		must(t, err)
 		r := aloneIn(t, dir)
-		l := &reloading{made: keysFile(dir), initial: &settings{}, current: &settings{}, roster: r}
+		l := &reloading{made: madeKeys{file: keysFile(dir)}, initial: &settings{}, current: &settings{}, roster: r}
 		var lets []web.Key
 		l.setKeys = func(keys []web.Key) { lets = keys }
 		revoke, told := false, make(chan error, 1)
@@ -111,7 +111,7 @@ func TestRevokedStaysRevoked(t *testing.T) {
 		spec.Credential.Read = func() (string, error) { // in the middle of the reload
 			if revoke {
 				revoke = false
-				_, err := revokeKeys(t.Context(), keysFile(dir), "guest")
+				_, err := revokeKeys(t.Context(), madeKeys{file: keysFile(dir)}, "guest")
 				go func() { told <- l.keys(t.Context()) }()
 				synctest.Wait()
 				return "", err
