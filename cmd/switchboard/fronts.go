@@ -30,10 +30,8 @@ const callHold = 2 * time.Minute
 
 // makeFronts makes what callers and programs reach: calls, the Responses API, and MCP.
 func (s *service) makeFronts(context.Context) (err error) {
-	s.voice, s.simulated = &simulators{log: s.log}, s.plan.Model.URL == ""
-	s.closers = append(s.closers, s.voice.close)
-	if s.simulated {
-		if s.plan.Model, err = s.voice.model(s.plan); err != nil {
+	if s.simulated = s.plan.Model.URL == ""; s.simulated {
+		if s.plan.Model, err = s.simulators.model(s.plan); err != nil {
 			return err
 		}
 	}

@@ -206,7 +206,8 @@ func (s *service) makeFleet(ctx context.Context) error {
 	if p.Peers.set() {
 		lines.Instance = rand.Text()
 	}
-	r := &roster{kinds: kinds(s.agents, lines), lines: lines, log: s.log, simulate: s.standIns.servers, busy: s.working}
+	simulate := func() ([]servers.Spec, error) { return s.simulators.fleet(p, s.agents) }
+	r := &roster{kinds: kinds(s.agents, lines), lines: lines, log: s.log, simulate: simulate, busy: s.working}
 	if r.machines, err = joined.Open(ctx, joined.Config{
 		Key: key, Store: &machineStore{in: s.store, shared: p.Peers.set()}, Invited: invitations{s.store},
 		Shared: p.Peers.set(), Fleet: r, Auditor: s.audit, Log: s.log.Named("machines"), Spec: r.spec,

@@ -56,12 +56,12 @@ type service struct {
 
 	// The machines, made by makeMachines.
 
-	agents   *responses.Agents // those that this instance runs itself; empty at first
-	owners   *router.Owners
-	standIns *simulatedFleet
-	roster   *roster
-	fleet    *servers.Fleet
-	specs    []servers.Spec // those that the fleet starts with
+	agents     *responses.Agents // those that this instance runs itself; empty at first
+	owners     *router.Owners
+	simulators *simulators
+	roster     *roster
+	fleet      *servers.Fleet
+	specs      []servers.Spec // those that the fleet starts with
 
 	// The work of all callers, made by makeWork.
 
@@ -76,7 +76,6 @@ type service struct {
 
 	// The fronts, made by makeFronts.
 
-	voice     *simulators // the simulated voice model; empty if there is a real one
 	simulated bool        // the voice model is simulated
 	calls     *call.Calls
 	broken    *sessions.BrokenCalls
@@ -158,8 +157,8 @@ func (s *service) makeMachines(ctx context.Context) error {
 	ours := func() []string { return append(s.settings.ours(), s.plan.StateDir) }
 	s.agents = responses.NewAgents(s.store.Threads(), ours)
 	s.owners = router.NewOwners(s.store)
-	s.standIns = &simulatedFleet{log: s.log, agents: s.agents, plan: s.plan, made: make(chan *simulators, 1)}
-	s.closers = append(s.closers, s.standIns.close)
+	s.simulators = newSimulators(s.log)
+	s.closers = append(s.closers, s.simulators.close)
 	if err := s.makeFleet(ctx); err != nil {
 		return err
 	}
@@ -260,9 +259,9 @@ func (s *service) orderStages(context.Context) error {
 			{"absent machines", absent.run}, {"watch all", watches.run},
 		},
 		s.notifies, s.shares,
-		[]stage{{"agents", s.agents.Run}, {"fleet", s.fleet.Run}, {"machines", s.roster.machines.Run}},
-		s.voice.stages,
-		[]stage{{"simulated machines", s.standIns.run}, {"sessions", s.store.Run}},
+		[]stage{
+			{"agents", s.agents.Run}, {"fleet", s.fleet.Run}, {"machines", s.roster.machines.Run}, {"sessions", s.store.Run},
+		},
 	)
 	if s.traces != nil {
 		s.stages = append(s.stages, stage{"traces", s.traces.Run})

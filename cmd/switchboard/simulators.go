@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,19 +32,27 @@ const nobodyThere = "ws://127.0.0.1:1"
 // ownMachine is the simulated machine that has an agent of our own instead of an app-server.
 const ownMachine = "laptop"
 
-// simulators are the simulated voice model or machines. They speak the real wire protocols: each listens on loopback.
+// simulators are the simulated voice model and machines. They speak the real wire protocols: each listens on loopback,
+// and runs from when it is made until close is called.
 type simulators struct {
-	log       *zap.Logger
-	port      int // of the next simulator; 0: any free port
-	stages    []stage
-	listeners []net.Listener
+	log     *zap.Logger
+	port    int // of the next simulator; 0: any free port
+	ctx     context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+	specs   []servers.Spec // Owned by the goroutine that changes the fleet: see fleet
 }
 
-// close closes what no stage has taken over.
+func newSimulators(log *zap.Logger) *simulators {
+	s := &simulators{log: log}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// close ends all simulators.
 func (s *simulators) close() {
-	for _, l := range s.listeners {
-		_ = l.Close() // fails if a simulator has closed it already
-	}
+	s.end()
+	s.running.Wait()
 }
 
 // model makes the simulated voice model of a plan, and returns the settings with which it is used.
@@ -69,8 +78,12 @@ func (s *simulators) machine(world *machines.World, m machines.Machine) (string,
 	return "ws://" + address, err
 }
 
-// fleet makes the simulated machines of a plan, and returns their servers. The agents of some are added to agents.
+// fleet returns the servers of the simulated machines of a plan, which it makes at the first call. The agents of some are
+// added to agents.
 func (s *simulators) fleet(p plan, agents *responses.Agents) (all []servers.Spec, err error) {
+	if s.specs != nil {
+		return s.specs, nil
+	}
 	world := p.World
 	if world == nil {
 		world = machines.NewWorld(machines.Config{Speed: p.Hurry, Story: p.Story, Log: s.log.Named("simulated machines")})
@@ -91,52 +104,8 @@ func (s *simulators) fleet(p plan, agents *responses.Agents) (all []servers.Spec
 		}
 		all = append(all, spec)
 	}
+	s.specs = all
 	return all, nil
-}
-
-// A simulatedFleet is the simulated machines of a service. They are made when the service has no real machine for the
-// first time, and then run until it ends.
-type simulatedFleet struct {
-	log    *zap.Logger       // Set once
-	agents *responses.Agents // Set once
-	plan   plan              // Set once
-	made   chan *simulators  // the machines; sent once
-	specs  []servers.Spec    // Owned by the goroutine that changes the fleet; nil until they are made
-}
-
-// servers returns the servers of the simulated machines, which it makes at the first call.
-func (f *simulatedFleet) servers() ([]servers.Spec, error) {
-	if f.specs != nil {
-		return f.specs, nil
-	}
-	s := &simulators{log: f.log}
-	specs, err := s.fleet(f.plan, f.agents)
-	if err != nil {
-		s.close() // the next call makes them all again
-		return nil, err
-	}
-	f.made <- s
-	f.specs = specs
-	return specs, nil
-}
-
-// run waits until the machines are made, and runs them until ctx ends.
-func (f *simulatedFleet) run(ctx context.Context) error {
-	select {
-	case s := <-f.made:
-		return runStages(ctx, f.log, s.stages)
-	case <-ctx.Done():
-		return nil
-	}
-}
-
-// close closes the machines if they never ran. Only one goroutine is left then.
-func (f *simulatedFleet) close() {
-	select {
-	case s := <-f.made:
-		s.close()
-	default:
-	}
 }
 
 // carryingVoice returns a function that runs a simulated voice model to which browsers connect directly by WebRTC. Its
@@ -186,7 +155,7 @@ func (s *simulators) agent(
 	return agent.Dial, agent.Metrics, nil
 }
 
-// serve listens on loopback for a simulator, and adds the stage that runs it.
+// serve runs a simulator that listens on loopback.
 func (s *simulators) serve(name string, run func(context.Context, net.Listener) error) (address string, err error) {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)))
 	if err != nil {
@@ -195,8 +164,11 @@ func (s *simulators) serve(name string, run func(context.Context, net.Listener) 
 	if s.port != 0 {
 		s.port++
 	}
-	s.listeners = append(s.listeners, l)
-	s.stages = append(s.stages, stage{name, func(ctx context.Context) error { return run(ctx, l) }})
+	s.running.Go(func() {
+		if err := run(s.ctx, l); err != nil && s.ctx.Err() == nil {
+			s.log.Error("a simulator has ended", zap.String("which", name), zap.Error(err))
+		}
+	})
 	return l.Addr().String(), nil
 }
 
