@@ -57,8 +57,8 @@ func TestDeployment(t *testing.T) {
 	p := r.call()
 	p.say("Which machines do I have?")
 	p.hear("bigpc")
-	if about, err := redis.Inspect(t.Context(), redis.Config{URL: url}); err != nil || !about.Journal || about.Evicts {
-		t.Errorf("the Redis: %+v %v", about, err)
+	if seen, err := redis.Look(t.Context(), redis.Config{URL: url}); err != nil || !seen.About.Journal || seen.About.Evicts {
+		t.Errorf("the Redis: %+v %v", seen, err)
 	}
 }
 

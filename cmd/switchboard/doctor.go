@@ -59,7 +59,6 @@ func (d *doctor) all(ctx context.Context, o *options) error {
 		d.port(ctx)
 		d.certificate(time.Now())
 		d.store(ctx)
-		d.instances(ctx)
 		d.codex()
 		d.voice(ctx)
 		d.voiceEnds(time.Now())

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"switchboard/handoff/ledger"
 	"switchboard/realtime"
 	"switchboard/realtime/models"
 	"switchboard/servers"
@@ -96,62 +97,55 @@ func (d *doctor) certificate(now time.Time) {
 	}
 }
 
-// store checks the store. It asks a running service, since that has the store open.
+// store checks the store, and how it is set up. It asks a running service whether it can write it, since that has the
+// store open.
 func (d *doctor) store(ctx context.Context) {
+	address := d.s.Redis.Reveal()
 	if d.here != nil {
 		if err := d.here.Ready(ctx); err != nil {
 			d.mendError("store", err, "")
 			return
 		}
 		d.ok("store", "the Switchboard that runs can write it")
-		d.promises(ctx)
-		return
-	}
-	address := d.s.Redis.Reveal()
-	if address == "" {
+	} else if address == "" {
 		if err := sqlite.Look(d.state); err != nil {
 			d.mend("store", err.Error(), "")
 			return
 		}
 		d.ok("store", "a file in the state directory")
+	}
+	if address == "" {
 		return
 	}
-	holder, err := redis.Look(ctx, redis.Config{URL: address, Shared: d.s.Peers.set()})
-	if holder == redis.Together && d.s.Peers.set() {
-		holder = ""
-	}
-	u, _ := url.Parse(address) // redis.Look has parsed it, or returned an error
+	seen, err := redis.Look(ctx, redis.Config{URL: address, Shared: d.s.Peers.set()})
+	u, _ := url.Parse(address) // checked with the settings
 	switch {
 	case err != nil:
 		d.mendError("store", err, "start the Redis, or correct redis in the settings; without one, a file remembers")
-	case holder != "":
-		d.mend("store", fmt.Sprintf("the Redis at %s is in use by another Switchboard, %s", u.Host, holder),
+		return
+	case d.here != nil:
+	case seen.Holder != "" && !(seen.Holder == redis.Together && d.s.Peers.set()):
+		d.mend("store", fmt.Sprintf("the Redis at %s is in use by another Switchboard, %s", u.Host, seen.Holder),
 			"end that one, or give this one a Redis of its own (another database number will do)")
+		return
 	case u.Scheme == "rediss":
 		d.ok("store", "the Redis at %s answers, encrypted", u.Host)
-		d.promises(ctx)
 	default:
 		d.ok("store", "the Redis at %s answers, unencrypted", u.Host)
-		d.promises(ctx)
+	}
+	if seen.Untold != nil {
+		d.ok("promises", "not known: the Redis does not tell how it keeps what it is told (%v)", seen.Untold)
+	} else {
+		d.durability(seen.About)
+	}
+	if d.s.Peers.set() {
+		d.instances(ctx, seen.Instances)
 	}
 }
 
 // maxApart is how much the clocks of a Redis and of this machine may differ: times that people see, and the expiry of
 // logins and secrets, depend on both.
 const maxApart = 2 * time.Second
-
-// promises checks how a Redis is set up, and prints how durable that makes Switchboard's promises.
-func (d *doctor) promises(ctx context.Context) {
-	if d.s.Redis.Reveal() == "" {
-		return
-	}
-	about, err := redis.Inspect(ctx, redis.Config{URL: d.s.Redis.Reveal()})
-	if err != nil { // a managed Redis may refuse these commands
-		d.ok("promises", "not known: the Redis does not tell how it keeps what it is told (%v)", err)
-		return
-	}
-	d.durability(about)
-}
 
 // durability prints what follows from how a Redis is set up.
 func (d *doctor) durability(about redis.About) {
@@ -185,14 +179,7 @@ func (d *doctor) durability(about redis.About) {
 }
 
 // instances checks that this machine reaches each instance that shares the Redis, as it must.
-func (d *doctor) instances(ctx context.Context) {
-	if !d.s.Peers.set() {
-		return
-	}
-	there, err := redis.Instances(ctx, redis.Config{URL: d.s.Redis.Reveal()})
-	if err != nil {
-		return // the check of the store reported it
-	}
+func (d *doctor) instances(ctx context.Context, there []ledger.Beat) {
 	if len(there) == 0 {
 		d.ok("instances", "none runs; the others will reach this one at %s", cmp.Or(d.s.Peers.Address, d.s.Peers.Listen))
 	}

@@ -65,7 +65,7 @@ func TestPeersSettings(t *testing.T) {
 
 	until(t, "the doctor to see both beat", func() bool {
 		out.Reset()
-		(&doctor{out: &out, s: settings}).instances(t.Context())
+		(&doctor{out: &out, s: settings}).store(t.Context())
 		return strings.Count(out.String(), "and is reached from here") == 2
 	})
 

@@ -25,17 +25,43 @@ type About struct {
 	Silent   string        // those of them that count as gone: "10.0.0.6:6379 for 7s, ..."
 }
 
-// Inspect returns the About of a Redis. It writes nothing. Its errors are those of [Open].
-func Inspect(ctx context.Context, cfg Config) (About, error) {
+// A View is what a program beside the instances sees of a Redis.
+type View struct {
+	Holder    string        // of the lease: "host:process", [Together], or "" for none
+	About     About         // its set-up, unless there is an Untold
+	Untold    error         // why it does not tell its set-up: a managed Redis may refuse to
+	Instances []ledger.Beat // those that share it and are alive; only where Config.Shared is set
+}
+
+// Look returns a View of a Redis. It writes nothing. Its errors are those of [Open].
+func Look(ctx context.Context, cfg Config) (v View, err error) {
 	s := newStore(cfg)
 	if err := s.connect(ctx, cfg.URL); err != nil {
-		return About{}, err
+		return v, err
 	}
 	defer func() { _ = s.hangUp() }() // nothing was written
+	if err := s.needsPeers(); err != nil {
+		return v, err
+	}
+	values, err := s.client.MGet(ctx, s.leaseKey(), s.epochKey()).Result() // both keys, as the lease script uses them
+	if err != nil {
+		return v, fmt.Errorf("read the lease %s on %s: %w", s.leaseKey(), s.where, s.needsCluster(err))
+	}
+	value, _ := values[0].(string) // "" where there is none
+	v.Holder, _, _ = strings.Cut(value, " ")
+	v.About, v.Untold = s.about(ctx)
+	if cfg.Shared {
+		v.Instances, err = s.alive(ctx)
+	}
+	return v, err
+}
+
+// about returns the About of all masters together.
+func (e *engine) about(ctx context.Context) (About, error) {
 	var mu sync.Mutex
 	var all []About
-	err := s.masters(ctx, func(ctx context.Context, master *goredis.Client) error {
-		a, err := s.inspect(ctx, master)
+	err := e.masters(ctx, func(ctx context.Context, master *goredis.Client) error {
+		a, err := e.inspect(ctx, master)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, a)
@@ -73,14 +99,9 @@ func (e *engine) inspect(ctx context.Context, master *goredis.Client) (About, er
 	return a, nil
 }
 
-// Instances returns the instances that share a Redis and are alive: it reads their beats twice and returns those that
-// beat in between. It writes nothing. Its errors are those of [Open].
-func Instances(ctx context.Context, cfg Config) ([]ledger.Beat, error) {
-	s := newStore(cfg)
-	if err := s.connect(ctx, cfg.URL); err != nil {
-		return nil, err
-	}
-	defer func() { _ = s.hangUp() }() // nothing was written
+// alive returns the instances that share the Redis and are alive: it reads their beats twice and returns those that beat
+// in between.
+func (s *Store) alive(ctx context.Context) ([]ledger.Beat, error) {
 	before, err := s.Homes().Beats(ctx)
 	if err != nil {
 		return nil, err

@@ -29,17 +29,17 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// TestInspect asks a real Redis, whose clock is that of this machine.
-func TestInspect(t *testing.T) {
+// TestLookAtSetup asks a real Redis, whose clock is that of this machine.
+func TestLookAtSetup(t *testing.T) {
 	r := sessionstest.StartRedis(t)
-	a, err := Inspect(t.Context(), Config{URL: r.URL})
-	if err != nil || a.Journal || a.Failing || a.Evicts || a.Replica || a.Replicas != 0 || a.Ahead.Abs() > time.Minute {
-		t.Fatalf("%+v %v", a, err)
+	seen, err := Look(t.Context(), Config{URL: r.URL})
+	if a := seen.About; err != nil || seen.Untold != nil || a.Journal || a.Failing || a.Evicts || a.Replica || a.Replicas != 0 || a.Ahead.Abs() > time.Minute {
+		t.Fatalf("%+v %v", seen, err)
 	}
 	r.Do("CONFIG SET appendonly yes")
 	r.Do("CONFIG SET maxmemory 100mb")
 	r.Do("CONFIG SET maxmemory-policy allkeys-lru")
-	if a, err := Inspect(t.Context(), Config{URL: r.URL}); err != nil || !a.Journal || !a.Evicts {
-		t.Errorf("%+v %v", a, err)
+	if seen, err := Look(t.Context(), Config{URL: r.URL}); err != nil || !seen.About.Journal || !seen.About.Evicts {
+		t.Errorf("%+v %v", seen, err)
 	}
 }

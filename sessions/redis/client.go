@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -322,26 +321,6 @@ type silence struct{}
 
 // Printf implements the client's logger.
 func (silence) Printf(context.Context, string, ...any) {}
-
-// Look returns the holder of the lease on a Redis, as "host:process", or "" for none. It writes nothing. Its errors
-// are those of [Open].
-func Look(ctx context.Context, cfg Config) (holder string, err error) {
-	s := newStore(cfg)
-	if err := s.connect(ctx, cfg.URL); err != nil {
-		return "", err
-	}
-	defer func() { _ = s.hangUp() }() // nothing was written
-	if err := s.needsPeers(); err != nil {
-		return "", err
-	}
-	values, err := s.client.MGet(ctx, s.leaseKey(), s.epochKey()).Result() // both keys, as the lease script uses them
-	if err != nil {
-		return "", fmt.Errorf("read the lease %s on %s: %w", s.leaseKey(), s.where, s.needsCluster(err))
-	}
-	value, _ := values[0].(string) // "" where there is none
-	holder, _, _ = strings.Cut(value, " ")
-	return holder, nil
-}
 
 // OpenRecords opens the records of a Redis for a program beside the instances, whether any of them runs or not. close
 // disconnects. Its errors are those of [Open].

@@ -90,9 +90,9 @@ func TestSilentReplicaCountsAsGone(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	about, err := redis.Inspect(t.Context(), cfg)
-	if err != nil || !strings.Contains(about.Silent, replica.Addr+" for ") {
-		t.Errorf("the doctor is told %+v, %v", about, err)
+	seen, err := redis.Look(t.Context(), cfg)
+	if err != nil || !strings.Contains(seen.About.Silent, replica.Addr+" for ") {
+		t.Errorf("the doctor is told %+v, %v", seen, err)
 	}
 	goOn()
 	for !s.Followed() {

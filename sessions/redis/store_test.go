@@ -90,13 +90,13 @@ func TestFenceOfTheEmptied(t *testing.T) {
 // TestLook: a look returns the holder of the lease and does not affect it.
 func TestLook(t *testing.T) {
 	cfg := redis.Config{URL: sessionstest.StartRedis(t).URL}
-	if holder, err := redis.Look(t.Context(), cfg); holder != "" || err != nil {
-		t.Errorf("nobody has it: %q, %v", holder, err)
+	if seen, err := redis.Look(t.Context(), cfg); seen.Holder != "" || err != nil {
+		t.Errorf("nobody has it: %q, %v", seen.Holder, err)
 	}
 	s := open(t, cfg)
 	ended := sessionstest.Run(t, s)
-	if holder, err := redis.Look(t.Context(), cfg); !strings.Contains(holder, ":") || err != nil {
-		t.Errorf("somebody has it: %q, %v", holder, err)
+	if seen, err := redis.Look(t.Context(), cfg); !strings.Contains(seen.Holder, ":") || err != nil {
+		t.Errorf("somebody has it: %q, %v", seen.Holder, err)
 	}
 	if err := ended(); err != nil {
 		t.Errorf("the holder ended with %v", err)
