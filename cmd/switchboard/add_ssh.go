@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap"
 
 	"switchboard/cmd/switchboard/verbs"
-	"switchboard/handoff"
 	"switchboard/servers"
 	"switchboard/servers/transport"
 )
@@ -61,23 +60,17 @@ func checkSSH(ctx context.Context, s servers.Spec, remote transport.RemoteWay, i
 	} else {
 		d.ok("switchboard", "%s", there.Switchboard)
 	}
-	kind, _ := kindNamed(kinds(nil, nil), s.Kind)
-	dial, _ := kind.Dial(s, zap.NewNop())
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
-	defer cancel()
-	began := time.Now()
-	link, err := dial(ctx)
+	test, disconnect, err := dialAll(ctx, []servers.Spec{s})
 	if err != nil {
-		return fail("agent", err)
+		return err
 	}
-	_, err = link.Catalog.List(ctx, 1)
-	if handoff.CodeOf(err) == handoff.CodeUnsupported { // not every agent lists its sessions
-		err = nil
+	defer disconnect()
+	about, err := test(ctx, s)
+	if err != nil {
+		d.mendError("agent", err, "")
+		return errNotAdded
 	}
-	if err = errors.Join(err, link.Conn.Close()); err != nil {
-		return fail("agent", err)
-	}
-	d.ok("agent", "%s %s answers, in %s", s.Kind, link.Version, time.Since(began).Round(time.Millisecond))
+	d.ok("agent", "%s", about)
 	return nil
 }
 

@@ -81,7 +81,7 @@ func (d *doctor) configured(ctx context.Context) {
 	}
 	test := d.testByService
 	if d.here == nil {
-		testHere, disconnect, err := d.dialAll(ctx)
+		testHere, disconnect, err := dialAll(ctx, d.s.Servers)
 		if err != nil {
 			d.mend("machines", err.Error(), "")
 			return
@@ -128,14 +128,13 @@ func (d *doctor) testByService(ctx context.Context, s servers.Spec) (string, err
 	return fmt.Sprintf("answers the Switchboard that runs, in %s", took), err
 }
 
-// dialAll connects to all servers as a service would, until disconnect is called. test waits for the answer of one
-// server.
-func (d *doctor) dialAll(
-	ctx context.Context,
+// dialAll connects to servers as a service would, until disconnect is called. test waits for the answer of one of them.
+func dialAll(
+	ctx context.Context, all []servers.Spec,
 ) (test func(context.Context, servers.Spec) (string, error), disconnect func(), err error) {
 	agents := responses.NewAgents(threads.NewMemory(), nil)
 	var specs []servers.Spec
-	for _, s := range d.s.Servers {
+	for _, s := range all {
 		if kind, ok := kindNamed(kinds(agents, nil), s.Kind); ok {
 			s.Dial, _ = kind.Dial(s, zap.NewNop())
 			specs = append(specs, s)
