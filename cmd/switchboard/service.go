@@ -76,7 +76,7 @@ type service struct {
 
 	// The fronts, made by makeFronts.
 
-	simulated bool        // the voice model is simulated
+	simulated bool // the voice model is simulated
 	calls     *call.Calls
 	broken    *sessions.BrokenCalls
 	front     *realtime.Front

@@ -78,8 +78,8 @@ func (s *simulators) machine(world *machines.World, m machines.Machine) (string,
 	return "ws://" + address, err
 }
 
-// fleet returns the servers of the simulated machines of a plan, which it makes at the first call. The agents of some are
-// added to agents.
+// fleet returns the servers of the simulated machines of a plan, which it makes at the first call. The agents of some
+// are added to agents.
 func (s *simulators) fleet(p plan, agents *responses.Agents) (all []servers.Spec, err error) {
 	if s.specs != nil {
 		return s.specs, nil

@@ -99,8 +99,8 @@ func (e *engine) inspect(ctx context.Context, master *goredis.Client) (About, er
 	return a, nil
 }
 
-// alive returns the instances that share the Redis and are alive: it reads their beats twice and returns those that beat
-// in between.
+// alive returns the instances that share the Redis and are alive: it reads their beats twice and returns those that
+// beat in between.
 func (s *Store) alive(ctx context.Context) ([]ledger.Beat, error) {
 	before, err := s.Homes().Beats(ctx)
 	if err != nil {
