@@ -23,25 +23,34 @@ import (
 // it means that one is unset, stands in the table of web/help/3-settings.md. The fields after the first block follow
 // from those.
 type settings struct {
-	Listen         string           `yaml:"listen"`
-	PublicURL      string           `yaml:"public_url"`
-	TLS            tlsSettings      `yaml:"tls"`
-	TrustedProxies []netip.Prefix   `yaml:"trusted_proxies"`
-	Media          mediaSettings    `yaml:"media"`
-	Redis          secret           `yaml:"redis"`
-	RedisPlaintext bool             `yaml:"redis_allow_plaintext"`
-	Peers          peerSettings     `yaml:"peers"`
-	Keys           []keySetting     `yaml:"keys"`
-	Limits         handoff.Limits   `yaml:"limits"` // of each caller, or of all callers of a key together; 0: any number
-	Model          modelSettings    `yaml:"model"`
-	Speech         speechSettings   `yaml:"speech"`
-	Debug          debugSettings    `yaml:"debug"`
-	Approvals      approvalSettings `yaml:"approvals"`
-	Work           workSettings     `yaml:"work"`
-	History        historySettings  `yaml:"history"`
-	Notify         notifySettings   `yaml:"notify"`
-	MCP            mcpSettings      `yaml:"mcp"`
-	Servers        []servers.Spec   `yaml:"servers"`
+	Listen         string         `yaml:"listen"`
+	PublicURL      string         `yaml:"public_url"`
+	TLS            tlsSettings    `yaml:"tls"`
+	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
+	Media          mediaSettings  `yaml:"media"`
+	Redis          secret         `yaml:"redis"`
+	RedisPlaintext bool           `yaml:"redis_allow_plaintext"`
+	Peers          peerSettings   `yaml:"peers"`
+	Keys           []keySetting   `yaml:"keys"`
+	Limits         handoff.Limits `yaml:"limits"` // of each caller, or of all callers of a key together; 0: any number
+	Model          modelSettings  `yaml:"model"`
+	Speech         struct {
+		Updates  string `yaml:"updates"`
+		Language string `yaml:"language"`
+	} `yaml:"speech"`
+	Debug struct {
+		Ticks bool `yaml:"ticks"`
+	} `yaml:"debug"`
+	Approvals approvalSettings `yaml:"approvals"`
+	Work      workSettings     `yaml:"work"`
+	History   struct {
+		Keep span `yaml:"keep"`
+	} `yaml:"history"`
+	Notify notifySettings `yaml:"notify"`
+	MCP    struct {
+		OAuth bool `yaml:"oauth"`
+	} `yaml:"mcp"`
+	Servers []servers.Spec `yaml:"servers"`
 
 	Access []web.Key     `yaml:"-"` // every key that lets in; empty on loopback alone, where ownKey makes one
 	File   string        `yaml:"-"` // the file that was read, or ""
@@ -65,26 +74,10 @@ type peerSettings struct {
 
 func (p peerSettings) set() bool { return p.Listen != "" }
 
-// mcpSettings is how programs elsewhere may use /mcp.
-type mcpSettings struct {
-	OAuth bool `yaml:"oauth"`
-}
-
 // mediaSettings is where WebRTC sound flows.
 type mediaSettings struct {
 	UDP       netip.AddrPort `yaml:"udp"`
 	Advertise []netip.Addr   `yaml:"advertise"`
-}
-
-// speechSettings say how much callers hear, and in which language.
-type speechSettings struct {
-	Updates  string `yaml:"updates"`
-	Language string `yaml:"language"`
-}
-
-// debugSettings are for people who debug calls.
-type debugSettings struct {
-	Ticks bool `yaml:"ticks"`
 }
 
 // approvalSettings say how long an agent's question waits.
@@ -97,11 +90,6 @@ type approvalSettings struct {
 type workSettings struct {
 	Silence  span `yaml:"silence"`
 	Patience span `yaml:"patience"`
-}
-
-// historySettings say how long ended work is remembered.
-type historySettings struct {
-	Keep span `yaml:"keep"`
 }
 
 // notifySettings are the webhook for people who are in no call.
@@ -148,13 +136,15 @@ func (s span) String() string {
 
 // defaults returns the settings when nothing is set.
 func defaults() settings {
-	return settings{
-		Listen: "127.0.0.1:8080", Model: modelSettings{Name: defaultModel}, Speech: speechSettings{Updates: "milestones"},
+	s := settings{
+		Listen:    "127.0.0.1:8080",
+		Model:     modelSettings{Name: defaultModel},
 		Limits:    handoff.Limits{Calls: 4, MinutesPerDay: 240, HandoffsPerMinute: 20},
 		Approvals: approvalSettings{AskAgain: span(time.Minute), GiveUp: span(30 * time.Minute)},
 		Work:      workSettings{Silence: span(2 * time.Minute), Patience: span(30 * time.Minute)},
-		History:   historySettings{Keep: span(sessions.HistoryFor)},
 	}
+	s.Speech.Updates, s.History.Keep = "milestones", span(sessions.HistoryFor)
+	return s
 }
 
 const (

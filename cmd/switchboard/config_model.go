@@ -18,15 +18,12 @@ type modelSettings struct {
 	KeyEnv  string            `yaml:"key_env"`
 	Media   string            `yaml:"media"`
 	// Of model.name; at a server that is not OpenAI's, of all its models.
-	Prices    models.Prices     `yaml:"prices"`
-	Reasoning reasoningSettings `yaml:"reasoning"`
+	Prices    models.Prices `yaml:"prices"`
+	Reasoning struct {
+		Effort string `yaml:"effort"`
+	} `yaml:"reasoning"`
 
 	Key secret `yaml:"-"` // what is sent to URL
-}
-
-// reasoningSettings say how the voice model reasons before it speaks.
-type reasoningSettings struct {
-	Effort string `yaml:"effort"`
 }
 
 // The values of model.media.
