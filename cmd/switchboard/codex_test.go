@@ -123,7 +123,12 @@ func (c *realCodex) asChild() codex.Config {
 // thread makes a thread by another client, with one turn in it.
 func (c *realCodex) thread(prompt string) string {
 	c.t.Helper()
-	at, err := c.other(*codexAt(c.url)).Conn.Create(c.t.Context(), c.work)
+	return c.threadBy(*codexAt(c.url), prompt)
+}
+
+func (c *realCodex) threadBy(cfg codex.Config, prompt string) string {
+	c.t.Helper()
+	at, err := c.other(cfg).Conn.Create(c.t.Context(), c.work)
 	must(c.t, err)
 	turn, err := at.Agent.Start(c.t.Context(), handoff.Turn{ID: "other-1", Input: handoff.TextInput(prompt)})
 	must(c.t, err)
@@ -228,6 +233,28 @@ func (c *realCodex) openElsewhere(thread string) {
 		}
 		return at.Agent.Close() == nil
 	})
+}
+
+// TestRealCodexKeepsToTheCeiling: no work runs in a session that exceeds the ceiling, and a new session gets the
+// configured policy.
+func TestRealCodexKeepsToTheCeiling(t *testing.T) {
+	t.Parallel()
+	c := startCodex(t)
+	thread := c.threadBy(codex.Config{Way: byURL(c.url), Sandbox: "danger-full-access", Approval: "never"}, "first")
+	link := c.other(codex.Config{Way: byURL(c.url), Ceiling: "workspace-write"})
+	at, err := link.Conn.Attach(t.Context(), thread)
+	must(t, err)
+	_, err = at.Agent.Start(t.Context(), handoff.Turn{ID: "ours-1", Input: handoff.TextInput("not here")})
+	if e := handoff.AsError(err); e.Code != handoff.CodeRefused || !strings.HasPrefix(e.Detail, "ceiling: ") {
+		t.Errorf("above the ceiling: %v", err)
+	}
+	_, err = link.Conn.Create(t.Context(), c.work) // the server's own default is stricter
+	if err != nil {
+		t.Errorf("a new session: %v", err)
+	}
+	if got := c.provider.prompts(); !slices.Equal(got, []string{"first"}) {
+		t.Errorf("the model was asked %q", got)
+	}
 }
 
 // TestOldestCodex continues a session of the oldest codex that Switchboard works with, and answers what it asks.

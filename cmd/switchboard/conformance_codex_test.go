@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"switchboard/servers"
 	"switchboard/servers/codex"
 	"switchboard/servers/serverstest"
 )
@@ -36,18 +38,26 @@ func TestRealConformance(t *testing.T) {
 		t, before := own, len(c.provider.begun())
 		released := make(chan struct{})
 		c.released.Store(&released)
-		w := startWire(t, c.url)
+		way, held := newCutter(t, "codex", c.url), atomic.Bool{}
 		approval := "on-request" // which asks for nothing in this sandbox
 		if strings.Contains(t.Name(), "question") {
 			approval = "untrusted"
 		}
 		return serverstest.Harness{
-			Dial: codex.Dialer(codex.Config{
-				Name: "bigpc", Way: byURL(w.url), Sandbox: "danger-full-access", Approval: approval, Reconcile: 100 * time.Millisecond,
-			}),
-			Drop:         w.cut,
+			Dial: func(ctx context.Context) (*servers.Link, error) {
+				way.proxy.Toxics.ResetToxics(ctx)
+				if held.Load() {
+					return codex.Dialer(c.asChild())(ctx)
+				}
+				return codex.Dialer(codex.Config{
+					Name: "bigpc", Way: byURL(way.at), Sandbox: "danger-full-access", Approval: approval, Reconcile: 100 * time.Millisecond,
+				})(ctx)
+			},
+			Drop:         func() { way.drop(t) },
 			Release:      sync.OnceFunc(func() { close(released) }),
-			Restart:      func() { c.kill(); w.cut(); c.realCodex.begin() },
+			Restart:      func() { c.kill(); way.drop(t); c.realCodex.begin() },
+			LoseStart:    func(runs bool) { c.loseStart(t, way, runs) },
+			Hold:         func() { held.Store(true) }, // who connects then is another process, on the same files
 			Starts:       func() int { return len(c.provider.begun()) - before },
 			Pictures:     c.provider.pictures,
 			Command:      suiteCommand,
@@ -59,6 +69,23 @@ func TestRealConformance(t *testing.T) {
 				"a question is answered in words": "the model that asks in words has a mode of its own",
 			},
 		}
+	})
+}
+
+// loseStart cuts the connection with the next start: before that has arrived, or once the model was asked.
+func (c *suiteCodex) loseStart(t *testing.T, way *cutter, runs bool) {
+	if !runs {
+		way.toxic(t, "limit_data", "upstream", `{"bytes":1}`)
+		return
+	}
+	way.toxic(t, "timeout", "downstream", `{"timeout":0}`) // what codex answers is lost
+	asked := len(c.provider.prompts())
+	background(t, func(ctx context.Context) error {
+		for len(c.provider.prompts()) == asked && ctx.Err() == nil {
+			pause(ctx, time.Millisecond)
+		}
+		way.drop(t)
+		return nil
 	})
 }
 

@@ -32,12 +32,23 @@ func newCutter(t *testing.T, name, upstream string) *cutter {
 
 // cut ends each connection after so many more bytes in a direction, for a while.
 func (c *cutter) cut(ctx context.Context, t *testing.T, direction string, bytes int, during time.Duration) {
-	toxic := fmt.Sprintf(`{"name":"cut","type":"limit_data","stream":%q,"attributes":{"bytes":%d}}`, direction, bytes)
-	if _, err := c.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
+	c.toxic(t, "limit_data", direction, fmt.Sprintf(`{"bytes":%d}`, bytes))
+	pause(ctx, during)
+	c.proxy.Toxics.ResetToxics(context.WithoutCancel(ctx))
+}
+
+// toxic has something happen to what passes in a direction, until the toxics are reset.
+func (c *cutter) toxic(t *testing.T, kind, direction, attributes string) {
+	text := fmt.Sprintf(`{"type":%q,"stream":%q,"attributes":%s}`, kind, direction, attributes)
+	if _, err := c.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
 		t.Error(err)
 	}
-	pause(ctx, during)
-	if err := c.proxy.Toxics.RemoveToxic(context.WithoutCancel(ctx), "cut"); err != nil {
+}
+
+// drop ends all connections, and takes new ones.
+func (c *cutter) drop(t *testing.T) {
+	c.proxy.Stop()
+	if err := c.proxy.Start(); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,9 +15,9 @@ var Promises = []Promise{
 	{"written first", "The store has acknowledged that work is dispatched before its start is sent.",
 		[]string{"promise-dispatch-hangs", "promise-dispatch-slow", "TestExplored"}},
 	{"lost start", "A start whose answer was lost is looked for; it is sent again once, by the same process, and only " +
-		"if it certainly never ran.", []string{"bug-21-lost-start-not-sent-twice", "TestRealCodexSettlesALostStart"}},
+		"if it certainly never ran.", []string{"bug-21-lost-start-not-sent-twice", "TestRealConformance"}},
 	{"never again", "Work that was interrupted, or that an earlier process sent, is never started again by itself.",
-		[]string{"TestRealCodexKilledMidTurnIsInterruptedForGood", "TestProofKilled"}},
+		[]string{"TestRealConformance", "TestProofKilled"}},
 	{"same key", "A request that is repeated under its key is the same work for a day, also after a kill.",
 		[]string{"TestProofSameKey", "TestProofNotKept"}},
 	{"same request", "An equal request without a key is the same work until its asker has the answer, for a day.",
