@@ -48,7 +48,7 @@ func TestRealCodexGoalSet(t *testing.T) {
 // TestRealCodexGoalRefused: a real codex without goals begins nothing that needs one.
 func TestRealCodexGoalRefused(t *testing.T) {
 	t.Parallel()
-	c := startCodex(t, "[features]\ngoals = false\n")
+	c := startCodex(t, "features.goals = false")
 	r, p := c.call()
 	p.say(`codex {"server":"bigpc","thread_id":"new","prompt":"work until the tests pass","goal":true}`)
 	p.hear("can't have a goal of its own")

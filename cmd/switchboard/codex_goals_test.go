@@ -15,7 +15,7 @@ import (
 // that was started, and have one outcome. A stop between leaves no further turn.
 func TestRealCodexGoal(t *testing.T) {
 	t.Parallel()
-	c := startCodex(t, "[features]\ngoals = true\n")
+	c := startCodex(t, "features.goals = true")
 	var asked atomic.Int64
 	c.provider.script = func(s *providerStream, _ []providerItem) bool {
 		switch asked.Add(1) {
@@ -57,7 +57,7 @@ func TestRealCodexGoal(t *testing.T) {
 // next work in the session has one turn, and ends with it.
 func TestRealCodexGoalStopped(t *testing.T) {
 	t.Parallel()
-	c := startCodex(t, "[features]\ngoals = true\n")
+	c := startCodex(t, "features.goals = true")
 	var asked atomic.Int64
 	c.provider.script = func(s *providerStream, _ []providerItem) bool {
 		if n := asked.Add(1); n == 1 {
@@ -88,7 +88,7 @@ func TestRealCodexGoalStopped(t *testing.T) {
 // it has the words of all its turns, and its outcome is that of the last.
 func TestRealCodexGoalRestart(t *testing.T) {
 	t.Parallel()
-	c, state, down := startCodex(t, "[features]\ngoals = true\n"), t.TempDir(), make(chan struct{})
+	c, state, down := startCodex(t, "features.goals = true"), t.TempDir(), make(chan struct{})
 	var asked atomic.Int64
 	c.provider.script = func(s *providerStream, _ []providerItem) bool {
 		switch n := asked.Add(1); n {

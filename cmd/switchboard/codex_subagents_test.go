@@ -54,7 +54,7 @@ func TestRealCodexSubagent(t *testing.T) {
 	for name, program := range map[string]string{"newest": codexProgram(t), "oldest": oldestCodex(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			realCodexSubagent(t, startCodexOf(t, program, "[features]\nmulti_agent_v2 = true\n"))
+			realCodexSubagent(t, startCodexOf(t, program, "features.multi_agent_v2 = true"))
 		})
 	}
 }
@@ -88,7 +88,7 @@ func realCodexSubagent(t *testing.T, c *realCodex) {
 // the call, and what it says is told with its parent's words.
 func TestRealCodexSubagentOutlives(t *testing.T) {
 	t.Parallel()
-	c := startCodex(t, "[features]\nmulti_agent_v2 = true\n")
+	c := startCodex(t, "features.multi_agent_v2 = true")
 	file, over := filepath.Join(c.work, "made.md"), make(chan struct{})
 	c.provider.script = subagents(file, over)
 	r, p := c.call()

@@ -30,38 +30,33 @@ type realCodex struct {
 }
 
 // startCodex starts one, with more settings.
-func startCodex(t testing.TB, more ...string) *realCodex {
-	t.Helper()
-	return startCodexAt(t, fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t)), more...)
-}
+func startCodex(t testing.TB, more ...string) *realCodex { return startCodexOf(t, "", more...) }
 
-// startCodexOf starts one of another version.
+// startCodexOf starts one of another version; "": the newest.
 func startCodexOf(t testing.TB, program string, more ...string) *realCodex {
 	t.Helper()
-	c := &realCodex{t: t, provider: newProvider(t), work: t.TempDir(), program: program,
-		url: fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t))}
-	c.home = codexHome(t, c.provider, "thread_unload_delay_secs = 1", strings.Join(more, "\n"))
-	c.begin()
-	return c
+	return startCodexAt(t, program, fmt.Sprintf("ws://127.0.0.1:%d", sessionstest.FreePort(t)), more...)
 }
 
 // startCodexAt starts one that listens at an address, ws://… or unix://PATH.
-func startCodexAt(t testing.TB, address string, more ...string) *realCodex {
+func startCodexAt(t testing.TB, program, address string, more ...string) *realCodex {
 	t.Helper()
-	c := &realCodex{t: t, provider: newProvider(t), work: t.TempDir(), url: address}
-	c.home = codexHome(t, c.provider, "thread_unload_delay_secs = 1", strings.Join(more, "\n"))
+	c := &realCodex{t: t, provider: newProvider(t), work: t.TempDir(), program: program, url: address}
+	c.home = codexHome(t, c.provider, "thread_unload_delay_secs = 1\n"+strings.Join(more, "\n"), "")
 	c.begin()
 	return c
 }
 
 // codexHome makes a home for codex with a model that is played, and more settings: for the top of the file, and for its
-// end.
+// end. Plugins, of which none is used, and the looks at the shell of the user take half of the time of a thread.
 func codexHome(t testing.TB, provider *fakeProvider, top, more string) string {
 	t.Helper()
 	home := t.TempDir()
 	write(t, filepath.Join(home, "config.toml"), fmt.Sprintf(`model = "fake-model"
 model_provider = "fake"
 check_for_update_on_startup = false
+features.plugins = false
+features.shell_snapshot = false
 %s
 [analytics]
 enabled = false
@@ -286,7 +281,7 @@ func TestRealCodexSocket(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "codex.sock")
-	c, state := startCodexAt(t, "unix://"+path), t.TempDir()
+	c, state := startCodexAt(t, "", "unix://"+path), t.TempDir()
 	on := func(p *plan) {
 		p.StateDir = state
 		p.Servers = []servers.Spec{{Name: "box", Kind: codex.Name, Dir: c.work, Own: &codex.Config{Way: &transport.Unix{Path: path}}}}
