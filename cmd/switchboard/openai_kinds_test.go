@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -36,44 +35,9 @@ func (p *fakeProvider) knew(words ...string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return !strings.Contains(body, w) })
 }
 
-// TestOpenAIRealCodex: OpenAI's Go client, unmodified, works with the real codex: a response, one after it, one that
-// branches off at the first, one of which nothing is kept, a command with its output, a question, a picture, and one
-// that is cancelled.
-func TestOpenAIRealCodex(t *testing.T) {
-	t.Parallel()
-	x := startCodex(t)
-	state := t.TempDir()
-	c := behind(t, func(p *plan) {
-		p.StateDir = state
-		x.plan(p, "untrusted", "danger-full-access")
-	})
-	c.threads(x.provider)
-	first := c.first()
-	asked := ok[*responses.Response](t)(c.Responses.New(t.Context(), after(first.ID, "run touch "+filepath.Join(x.work, "touched.md"))))
-	if q := asked.Output[len(asked.Output)-1]; q.Type == "mcp_approval_request" {
-		p := after(asked.ID, "")
-		p.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: responses.ResponseInputParam{
-			param.Override[responses.ResponseInputItemUnionParam](json.RawMessage(fmt.Sprintf(`{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}`, q.ID))),
-		}}
-		asked = ok[*responses.Response](t)(c.Responses.New(t.Context(), p))
-	}
-	if _, err := os.Stat(filepath.Join(x.work, "touched.md")); err != nil || asked.OutputText() == "" || !slices.ContainsFunc(asked.Output, func(it responses.ResponseOutputItemUnion) bool {
-		return it.Type == "mcp_call" && it.Name == "shell"
-	}) {
-		t.Errorf("%v: %s", err, asked.RawJSON())
-	}
-	ok[*responses.Response](t)(c.Responses.New(t.Context(), after(asked.ID, "what was that?")))
-	if got := x.provider.knew("function_call", "function_call_output", "run touch"); len(got) != 3 {
-		t.Errorf("the model knows %q", got)
-	}
-	c.cancels(after(first.ID, "slow 60"))
-	c.stop()
-	x.kill()
-	keptNothing(t, state, x.home)
-}
-
-// TestOpenAIAgent: the same with an agent that Switchboard runs itself. What was asked is read again, and a response is
-// deleted.
+// TestOpenAIAgent: OpenAI's Go client, unmodified, works with an agent that Switchboard runs itself: a response, one
+// after it, one that branches off at the first, one of which nothing is kept, a picture, and one that is cancelled.
+// What was asked is read again, and a response is deleted.
 func TestOpenAIAgent(t *testing.T) {
 	t.Parallel()
 	provider := newProvider(t)
@@ -136,12 +100,6 @@ func after(id, text string) responses.ResponseNewParams {
 	p := asks("bigpc", text)
 	p.PreviousResponseID = param.NewOpt(id)
 	return p
-}
-
-// first is the oldest response there is.
-func (c sdk) first() *responses.Response {
-	c.t.Helper()
-	return ok[*responses.Response](c.t)(c.Responses.Get(c.t.Context(), "resp_"+c.handoffs()[0].ID, responses.ResponseGetParams{}))
 }
 
 // threads goes on from a response: at its end, beside it, at an older one, and without storing anything.
