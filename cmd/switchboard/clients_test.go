@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -131,6 +132,22 @@ func (r *clientRun) inChromium(name string, settings map[string]any) (told findi
 		t.Errorf("sound went as %s", sound)
 	}
 	return told
+}
+
+// pageElsewhere is a page of another origin with a script, which a tab waits for.
+func pageElsewhere(t *testing.T, script []byte) (url string) {
+	t.Helper()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/script.js" {
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = w.Write(script)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<!doctype html><title>elsewhere</title><script src="/script.js"></script>`))
+	}))
+	t.Cleanup(page.Close)
+	return page.URL
 }
 
 // bundle bundles the clients that run in a browser, once.
