@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -85,26 +84,6 @@ func TestReadyKept(t *testing.T) {
 	r := newReadiness(unkept{}, func() error { return nil })
 	if err := r.check(t.Context()); handoff.CodeOf(err) != handoff.CodeStoreDown {
 		t.Errorf("%v, want that it cannot be written", err)
-	}
-}
-
-// TestReadyWithoutStore: the service is not ready while its Redis is down, and ready again when it is back; it is
-// healthy all the time.
-func TestReadyWithoutStore(t *testing.T) {
-	t.Parallel()
-	store := newRedis(t)
-	s := newSite(t, "ws://127.0.0.1:1/v1/realtime", store.url(), map[string]string{"away": "ws://127.0.0.1:1"})
-	c := s.start()
-	if status, _ := c.ask(http.MethodGet, "/readyz", "", "Authorization", ""); status != http.StatusOK {
-		t.Fatalf("not ready: %d", status)
-	}
-	store.kill()
-	until(t, "it to say why it is not ready", func() bool {
-		status, body := c.ask(http.MethodGet, "/readyz", "", "Authorization", "")
-		return status == http.StatusServiceUnavailable && strings.Contains(string(body), `"code":"`+string(handoff.CodeStoreDown)+`"`)
-	})
-	if status, _ := c.ask(http.MethodGet, "/healthz", "", "Authorization", ""); status != http.StatusOK {
-		t.Errorf("not healthy: %d", status)
 	}
 }
 

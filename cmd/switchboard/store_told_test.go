@@ -10,8 +10,8 @@ import (
 	"switchboard/sessions/sessionstest"
 )
 
-// TestStoreGoneIsToldEverywhere: while the store is away, each front says that it is the store, and those of the user
-// who runs Switchboard say where it is and what it said.
+// TestStoreGoneIsToldEverywhere: while the store is away, the service is healthy and not ready, each front says that it
+// is the store, and those of the user who runs Switchboard say where it is and what it said.
 func TestStoreGoneIsToldEverywhere(t *testing.T) {
 	t.Parallel()
 	server := sessionstest.StartRedis(t)
@@ -21,6 +21,9 @@ func TestStoreGoneIsToldEverywhere(t *testing.T) {
 		p.StateDir, p.Redis, p.Hurry = filepath.Join(home, "switchboard"), newSecret(server.URL), 50
 	})
 	sh.r.up("bigpc")
+	if status, _ := sh.r.ask(http.MethodGet, "/readyz", "", "Authorization", ""); status != http.StatusOK {
+		t.Errorf("not ready: %d", status)
+	}
 	phone := sh.r.call()
 	server.Kill()
 	const why, refused = "my store does not answer", "connection refused"
@@ -31,6 +34,9 @@ func TestStoreGoneIsToldEverywhere(t *testing.T) {
 		}
 		return status == http.StatusServiceUnavailable && strings.Contains(string(body), why)
 	})
+	if status, _ := sh.r.ask(http.MethodGet, "/healthz", "", "Authorization", ""); status != http.StatusOK {
+		t.Errorf("not healthy: %d", status)
+	}
 	if _, body := sh.r.ask(http.MethodPost, "/v1/responses", `{"model": "bigpc", "input": "run the tests"}`); !strings.Contains(string(body), why) {
 		t.Errorf("the API says %s", body)
 	}
