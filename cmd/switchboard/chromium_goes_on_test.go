@@ -14,7 +14,7 @@ import (
 // once.
 func TestChromiumCallGoesOn(t *testing.T) {
 	t.Parallel()
-	voice := runVoice(t, 4, false)
+	voice := runVoice(t, 4)
 	world := holding(4, "fix it")
 	r := start(t, func(p *plan) { p.Hurry, p.Model, p.World = 4, voice.plan, world })
 	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r, model: voice}
@@ -71,63 +71,6 @@ func TestChromiumCallGoesOn(t *testing.T) {
 	l.Quiet(noKeyYet, "409") // whose leg ended while they asked for another way is told so
 }
 
-// TestChromiumDirectGoesOn plays the same conversation where the sound does not go through Switchboard. There a wall, a
-// new network and a closed lid each end the call. The page goes on in another one, without a word of an error, and the
-// conversation with it.
-func TestChromiumDirectGoesOn(t *testing.T) {
-	t.Parallel()
-	voice := runVoice(t, 4, true)
-	world := holding(4, "fix it")
-	r := start(t, func(p *plan) { p.Hurry, p.Model, p.World = 4, voice.plan, world })
-	l := &longCall{tab: r.page(startChromium(t, true), 1280, 900), r: r, model: voice}
-	l.Choose("Call")
-	l.Status("Listening")
-	id := r.theCall(false)
-	l.soundFlows()
-	if strings.Contains(r.logs.String(), `"logger":"realtime","msg":"webrtc connection"`) {
-		t.Error("the sound goes through Switchboard")
-	}
-	l.says("On bigpc continue the auth session and run the tests")
-	l.begun(1)
-	voice.way.proxy.Stop() // Switchboard's socket, not the sound
-	must(t, voice.way.proxy.Start())
-	l.voice("TestRefreshExpiredToken")
-	r.allHeard()
-
-	l.says("On bigpc fix it")
-	l.begun(2)
-	l.closeLid()
-	world.Release("bigpc")
-	until(t, "the work to end", func() bool { return r.handoffs()[1].Outcome != "" })
-	if r.handoffs()[1].State == handoff.StatusDelivered {
-		t.Error("it counts as heard though nobody was there")
-	}
-	l.Click("Go on")
-	l.Status("Listening")
-	l.voice("refuses a token")
-	r.allHeard()
-	id = l.another(id, func() { voice.wall(atOnce) })
-
-	l.says("Push it from bigpc")
-	l.voice("Yes or no?")
-	l.Status("bigpc waits for you")
-	l.another(id, func() { eval[bool](l.tab, `(seen.peers.at(-1).loses(), dispatchEvent(new Event("online")))`) })
-	l.Until(`[...document.querySelectorAll(".line.voice")].filter((e) => e.innerText.includes("Yes or no?")).length > 1`)
-	l.Status("bigpc waits for you")
-	l.says("yes") // to the question as the call that goes on asks it again
-	l.voice("is pushed")
-	r.allHeard()
-	l.one("On bigpc continue the auth session and run the tests", "On bigpc fix it", "Push it from bigpc")
-	l.told("TestRefreshExpiredToken", "refuses a token", "is pushed")
-	if n := eval[[]string](l.tab, `seen.notices`); len(n) != 1 { // of the lid
-		t.Errorf("notices: %q", n)
-	}
-	l.Choose("Hang up")
-	l.Status("Not in a call")
-	r.noCallIsLeft()
-	l.Quiet(noKeyYet, "404") // who comes back to a call that is over is told so
-}
-
 // A longCall is a call in a browser that outlives what it is made of.
 type longCall struct {
 	*tab
@@ -150,17 +93,9 @@ func (l *longCall) logs(message string, n int) {
 // wall lets a session of the voice model announce its end, and waits until the page says that it goes on.
 func (l *longCall) wall() {
 	l.T.Helper()
-	l.reconnects(func() { l.model.wall(soon) })
+	l.reconnects(func() { l.model.wall() })
 	l.logs(`"planned":true`, 1)
 	l.Status("Listening")
-}
-
-// another does what ends the call with an id, waits until another one has taken its place, and gives the id of that.
-func (l *longCall) another(id string, after func()) (next string) {
-	l.T.Helper()
-	l.reconnects(after)
-	until(l.T, "another call", func() bool { next = l.r.theCall(false); return next != id })
-	return next
 }
 
 // closeLid closes the lid for three minutes. Then the page asks before it opens the microphone.
