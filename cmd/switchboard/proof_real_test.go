@@ -15,25 +15,6 @@ import (
 	"time"
 )
 
-// TestProofJoinedReal is TestProofJoined with the real codex, claude-agent-acp and opencode, whose model is played.
-func TestProofJoinedReal(t *testing.T) {
-	if !soak() {
-		t.Skip("takes ten minutes: TestProofJoined has the short form")
-	}
-	for _, store := range stores {
-		t.Run(store.name, func(t *testing.T) { // one after the other: a session of claude takes 200 MB
-			f := newFarm(t)
-			f.model = newJobModel(t)
-			mini, studio, loft := emptyJoiner(t, "codex"), emptyJoiner(t, "claude"), emptyJoiner(t, "opencode")
-			proofJoined(t, f, store.begin(t), map[string]*joiner{
-				"mini":   mini.with("codex", codexScript(t, f.model)),
-				"studio": studio.with("claude-agent-acp", claudeScript(t, studio.home, f.model)),
-				"loft":   loft.with("opencode", opencodeScript(t, f.model)),
-			}, 15)
-		})
-	}
-}
-
 // codexScript is a shell script that runs the real codex with a model.
 func codexScript(t testing.TB, m *jobModel) string {
 	t.Helper()
@@ -50,17 +31,7 @@ exec %s "$@"
 `, home, m.URL, npmFile(t, ".bin/claude-agent-acp"))
 }
 
-// opencodeScript runs the real opencode.
-func opencodeScript(t testing.TB, m *jobModel) string {
-	t.Helper()
-	return fmt.Sprintf(`export OPENCODE_DISABLE_MODELS_FETCH=1
-export OPENCODE_CONFIG_CONTENT='{"model":"fake/m1","provider":{"fake":{"npm":"@ai-sdk/openai-compatible",
-"options":{"baseURL":"%s/v1","apiKey":"x"},"models":{"m1":{"name":"m1"}}}}}'
-exec %s "$@"
-`, m.URL, npmFile(t, "opencode-linux-x64/bin/opencode"))
-}
-
-// A jobModel is the model behind real agents, on the three APIs that they use. "job N takes M" works M milliseconds and
+// A jobModel is the model behind real agents, on the two APIs that they use. "job N takes M" works M milliseconds and
 // ends with "job N is done", as the simulated agents do.
 type jobModel struct {
 	*httptest.Server
@@ -142,8 +113,6 @@ func (m *jobModel) serve(w http.ResponseWriter, r *http.Request) {
 		s.completed()
 	case strings.HasSuffix(r.URL.Path, "/messages"):
 		sayAnthropic(w, text)
-	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
-		sayOpenAI(w, text)
 	default:
 		http.NotFound(w, r)
 	}
@@ -163,12 +132,3 @@ func sayAnthropic(w http.ResponseWriter, text string) {
 	tell("message_stop", "")
 }
 
-// sayOpenAI answers on the API that opencode uses.
-func sayOpenAI(w http.ResponseWriter, text string) {
-	said := fmt.Sprintf(`"delta":{"role":"assistant","content":%q},"finish_reason":null`, text)
-	for _, choice := range []string{said, `"delta":{},"finish_reason":"stop"`} {
-		_, _ = fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m1",`+
-			`"choices":[{"index":0,%s}],"usage":{"prompt_tokens":5,"completion_tokens":5,"total_tokens":10}}`+"\n\n", choice)
-	}
-	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
-}
