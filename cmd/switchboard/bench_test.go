@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 	machines "switchboard/servers/simulator"
 )
 
-// The benchmarks here measure what Switchboard adds, over sockets, between a voice model and an agent that
+// The benchmark here measures what Switchboard adds, over sockets, between a voice model and an agent that
 // are themselves as good as free. Switchboard is a process of its own, as it is where it serves. Each
 // figure is a median, and the same in hops. A hop is one way through a TCP relay that only copies, in a process of its
 // own, in the same run: what the least that could stand in Switchboard's place would take.
@@ -52,40 +51,15 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkRemark is from what shows that an agent's message was a remark, which is its next item, to the
-// note at the voice model: one hop at the least.
-func BenchmarkRemark(b *testing.B) {
-	l := newLab(b, "")
-	p := l.r.call()
-	n := 0
-	for b.Loop() {
-		if n%remarksOfWork == 0 {
-			b.StopTimer()
-			p.say(fmt.Sprintf(`codex {"server":"bigpc","thread_id":"new","prompt":"remark %d"}`, n))
-			l.next(b, l.called)
-			l.next(b, l.started)
-			b.StartTimer()
-		}
-		n++
-		shown := l.next(b, l.remarked)
-		l.took = append(l.took, l.next(b, l.noted).Sub(shown))
-		l.hop(b)
-	}
-	l.report(b, p)
-}
-
 // messageSize is about that of a function call and of a turn/start, in bytes.
 const messageSize = 512
-
-// remarksOfWork is how many remarks a work makes: fewer than are noted of one.
-const remarksOfWork = 30
 
 // A lab is a service with instruments on both sides.
 type lab struct {
 	r       *child
 	in, out net.Conn // of the relay
 
-	called, started, remarked, noted, ended, answered chan time.Time // Set once: what happened when
+	called, started, ended, answered chan time.Time // Set once: what happened when
 
 	took, back, hops []time.Duration // Owned by the benchmark
 }
@@ -93,7 +67,7 @@ type lab struct {
 func newLab(b *testing.B, redis string) *lab {
 	b.Helper()
 	l := &lab{}
-	for _, c := range []*chan time.Time{&l.called, &l.started, &l.remarked, &l.noted, &l.ended, &l.answered} {
+	for _, c := range []*chan time.Time{&l.called, &l.started, &l.ended, &l.answered} {
 		*c = make(chan time.Time, 256)
 	}
 	voice := newVoiceTap(b, hurriedVoice(b, 1000).URL)
@@ -103,8 +77,6 @@ func newLab(b *testing.B, redis string) *lab {
 			l.called <- time.Now()
 		case toModel && e.Item.Type == "function_call_output":
 			l.answered <- time.Now()
-		case toModel && e.Item.Role == "system" && len(e.Item.Content) > 0 && strings.Contains(e.Item.Content[0].Text, "I noticed"):
-			l.noted <- time.Now()
 		}
 	}
 	l.r = newSite(b, voice.URL, redis, map[string]string{"bigpc": l.machine(b)}).start()
@@ -116,17 +88,7 @@ func newLab(b *testing.B, redis string) *lab {
 // machine serves an agent that is watched.
 func (l *lab) machine(b *testing.B) string {
 	b.Helper()
-	world := machines.NewWorld(machines.Config{Script: func(p machines.Prompt) []machines.Step {
-		var n int
-		if !scans(p.Text, "remark %d", &n) {
-			return jobSteps(p)
-		}
-		steps := []machines.Step{machines.Pause{For: 1600 * time.Millisecond}} // the answer goes first
-		for i := range remarksOfWork {
-			steps = append(steps, machines.Say{Text: fmt.Sprintf("I noticed %d.", n+i)}, machines.Run{Command: "ls"}, machines.Pause{For: 10 * time.Millisecond})
-		}
-		return append(steps, machines.Say{Text: "That is all."})
-	}})
+	world := machines.NewWorld(machines.Config{Script: jobSteps})
 	at := loopback(b)
 	background(b, func(ctx context.Context) error { return world.Serve(ctx, "bigpc", watched{at, l}) })
 	return "ws://" + at.Addr().String()
@@ -157,10 +119,7 @@ func (c watchedConn) Read(p []byte) (int, error) {
 }
 
 func (c watchedConn) Write(p []byte) (int, error) {
-	switch {
-	case bytes.Contains(p, []byte("item/started")) && bytes.Contains(p, []byte("commandExecution")):
-		c.lab.remarked <- time.Now()
-	case bytes.Contains(p, []byte("turn/completed")):
+	if bytes.Contains(p, []byte("turn/completed")) {
 		c.lab.ended <- time.Now()
 	}
 	return c.Conn.Write(p)
