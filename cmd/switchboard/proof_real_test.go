@@ -131,4 +131,3 @@ func sayAnthropic(w http.ResponseWriter, text string) {
 	tell("message_delta", `,"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":5}`)
 	tell("message_stop", "")
 }
-
