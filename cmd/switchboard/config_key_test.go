@@ -43,8 +43,7 @@ func TestSecretIsNeverSeen(t *testing.T) {
 		zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig()),
 	} {
 		log := zap.New(zapcore.NewCore(encode, zapcore.AddSync(&out), zap.DebugLevel))
-		log.Info("secret", zap.Any("any", s), zap.Reflect("reflect", whole), zap.Any("list", []secret{s}),
-			zap.Error(fmt.Errorf("with %v", s)))
+		log.Info("secret", zap.Any("any", s), zap.Reflect("reflect", whole), zap.Any("list", []secret{s}), zap.Error(fmt.Errorf("%v", s)))
 	}
 	for _, hidden := range []string{text, fmt.Sprintf("%x", text), fmt.Sprintf("%X", text), "115 51"} {
 		if strings.Contains(out.String(), hidden) {

@@ -95,7 +95,8 @@ func TestDoctorBesideService(t *testing.T) {
 		return strings.Contains(out, "nothing is listening there")
 	})
 	sh.visit("", nil, "--listen", listen)
-	elsewhere := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t)) // where these settings would listen, if it were started
+	sh.visit("", []string{"not answering"}, "--listen", listen, "--redis", "redis://127.0.0.1:1/0") // what the next start meets
+	elsewhere := fmt.Sprintf("127.0.0.1:%d", sessionstest.FreePort(t))                              // where these settings would listen, if it were started
 	if out := sh.visit("", nil, "--listen", elsewhere); !strings.Contains(out, "runs at "+sh.r.base) {
 		t.Errorf("it does not say where it runs: %s", out)
 	}
