@@ -47,20 +47,12 @@ func subagents(file string, over <-chan struct{}) func(*providerStream, []provid
 	}
 }
 
-// TestRealCodexSubagent: what a subagent of the real codex asks is asked in the call, as a question of the work for
-// which it was started, and a tap lets it go on. The oldest codex names its subagents in the same way.
+// TestRealCodexSubagent: what a subagent of the oldest real codex that Switchboard works with asks is asked in the call,
+// as a question of the work for which it was started, and a tap lets it go on. TestRealCodexSubagentOutlives has the
+// newest.
 func TestRealCodexSubagent(t *testing.T) {
 	t.Parallel()
-	for name, program := range map[string]string{"newest": codexProgram(t), "oldest": oldestCodex(t)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			realCodexSubagent(t, startCodexOf(t, program, "features.multi_agent_v2 = true"))
-		})
-	}
-}
-
-func realCodexSubagent(t *testing.T, c *realCodex) {
-	t.Helper()
+	c := startCodexOf(t, oldestCodex(t), "features.multi_agent_v2 = true")
 	file := filepath.Join(c.work, "made.md")
 	c.provider.script = subagents(file, nil)
 	r, p := c.call()

@@ -169,37 +169,6 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// BenchmarkDelta is one delta from the handoff to the frame that readers get; the floor is the frame alone.
-func BenchmarkDelta(b *testing.B) {
-	b.Run("floor", func(b *testing.B) {
-		b.ReportAllocs()
-		zero := 0
-		for b.Loop() {
-			frame(event{Type: evText, Seq: 7, ItemID: "msg_1_0", OutputIndex: &zero, ContentIndex: &zero, Delta: "a few words", Logprobs: none})
-		}
-	})
-	b.Run("delta", func(b *testing.B) {
-		b.ReportAllocs()
-		m := newEmitter(false)
-		m.begin()
-		at := 0
-		for b.Loop() {
-			if at > 1<<16 { // another message, as agents write them
-				b.StopTimer()
-				m = newEmitter(false)
-				m.begin()
-				at = 0
-				b.StartTimer()
-			}
-			m.take(handoff.EventDelta{ItemID: "m", Kind: handoff.DeltaMessage, At: at, Text: "a few words"}, handoff.Record{})
-			for _, e := range m.drain() {
-				frame(e)
-			}
-			at += len("a few words")
-		}
-	})
-}
-
 func spaced(all []string) string {
 	if len(all) == 0 {
 		return ""
