@@ -1,30 +1,51 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
-	"sync"
-	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/realtime"
 
 	"switchboard/handoff"
 )
 
-// A goSocket is the connection of openai-go: events go out and come in.
-type goSocket struct {
-	send  func(event []byte) error
-	recv  func() ([]byte, error)
-	close func() error
+// A line carries the events of a call: a WebSocket, or what another library has.
+type line interface {
+	ReadMessage() (kind int, data []byte, err error)
+	WriteMessage(kind int, data []byte) error
+	Close() error
 }
 
-// openaiGo is openai-go's own socket, opened with a client secret that it made. Events go through its types.
-func (r *clientRun) openaiGo() goSocket {
+// A goLine is the connection of openai-go. Events go through its types.
+type goLine struct {
+	ctx  context.Context
+	conn *realtime.RealtimeConnection
+}
+
+func (l goLine) ReadMessage() (int, []byte, error) {
+	event, err := l.conn.Recv(l.ctx)
+	return websocket.TextMessage, []byte(event.RawJSON()), err
+}
+
+func (l goLine) WriteMessage(_ int, event []byte) error {
+	var typed realtime.RealtimeClientEventUnionParam
+	if err := json.Unmarshal(event, &typed); err != nil {
+		return err
+	}
+	return l.conn.Send(l.ctx, typed)
+}
+
+func (l goLine) Close() error { l.conn.Abort(); return nil }
+
+// openaiGo is a phone on openai-go's own socket, opened with a client secret that it made.
+func (r *clientRun) openaiGo() *phone {
 	r.t.Helper()
 	ctx, base := r.t.Context(), option.WithBaseURL(r.base+"/v1/")
 	backend := realtime.NewRealtimeService(base, option.WithAPIKey(testKey))
@@ -33,103 +54,19 @@ func (r *clientRun) openaiGo() goSocket {
 	client := realtime.NewRealtimeService(base, option.WithAPIKey(secret.Value))
 	conn, err := client.Connect(ctx, realtime.RealtimeConnectionOptions{}, option.WithQuery("model", "gpt-realtime-2.1"))
 	must(r.t, err)
-	return goSocket{
-		send: func(event []byte) error {
-			var typed realtime.RealtimeClientEventUnionParam
-			if err := json.Unmarshal(event, &typed); err != nil {
+	return newPhoneOn(r.t, goLine{ctx, conn}, func() error {
+		for _, c := range items[handoff.CallInfo](r.running, "/fleet/calls") {
+			if err := backend.Calls.Hangup(context.WithoutCancel(ctx), c.ID); err != nil {
 				return err
 			}
-			return conn.Send(ctx, typed)
-		},
-		recv: func() ([]byte, error) { event, err := conn.Recv(ctx); return []byte(event.RawJSON()), err },
-		close: func() error {
-			for _, c := range items[handoff.CallInfo](r.running, "/fleet/calls") {
-				if err := backend.Calls.Hangup(ctx, c.ID); err != nil {
-					return err
-				}
-			}
-			conn.Abort()
-			return nil
-		},
-	}
-}
-
-// A goClient talks over a goSocket as talk in protocol.cjs does.
-type goClient struct {
-	t      testing.TB
-	socket goSocket
-
-	mu       sync.Mutex
-	heard    []string // Guarded by mu: sentences of the voice
-	begun    int      // Guarded by mu: answers that began to be heard
-	cut      int      // Guarded by mu: answers cut short
-	updates  int      // Guarded by mu: session.updated
-	problems []string // Guarded by mu: errors, and calls of tools that are not its own
-}
-
-func (c *goClient) read() {
-	for {
-		data, err := c.socket.recv()
-		if err != nil {
-			return
 		}
-		var event struct {
-			Type, Transcript string
-			Error            struct{ Message string }
-			Response         struct{ Status string }
-			Item             struct {
-				Type, Name, Arguments string
-				CallID                string `json:"call_id"`
-			}
-		}
-		err = json.Unmarshal(data, &event)
-		c.mu.Lock()
-		if err != nil {
-			c.problems = append(c.problems, err.Error())
-		}
-		switch event.Type {
-		case "error":
-			c.problems = append(c.problems, event.Error.Message)
-		case "session.updated":
-			c.updates++
-		case "response.output_audio_transcript.delta":
-			c.begun++
-		case "response.output_audio_transcript.done":
-			c.heard = append(c.heard, event.Transcript)
-		case "response.done":
-			if event.Response.Status == "cancelled" {
-				c.cut++
-			}
-		case "response.output_item.done":
-			if event.Item.Type == "function_call" && event.Item.Name != "weather" {
-				c.problems = append(c.problems, "was shown "+event.Item.Name)
-			}
-		}
-		c.mu.Unlock()
-		if event.Type == "response.output_item.done" && event.Item.Name == "weather" {
-			c.say(fmt.Sprintf(`{"type":"function_call_output","call_id":%q,"output":"It rains in Oslo."}`, event.Item.CallID))
-		}
-	}
-}
-
-func (c *goClient) send(event string) {
-	if err := c.socket.send([]byte(event)); err != nil {
-		c.t.Errorf("%s: %v", event, err)
-	}
-}
-
-// say adds an item and asks for an answer.
-func (c *goClient) say(item string) {
-	c.send(`{"type":"conversation.item.create","item":` + item + `}`)
-	c.send(`{"type":"response.create"}`)
-}
-
-func (c *goClient) types(words string) {
-	c.say(fmt.Sprintf(`{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}`, words))
+		return nil
+	})
 }
 
 // speaks makes a second of a tone and one of silence, at their pace.
-func (c *goClient) speaks() {
+func (p *phone) speaks() {
+	p.t.Helper()
 	const samples = 960
 	for n := range 50 {
 		pcm := make([]byte, 0, 2*samples)
@@ -140,80 +77,75 @@ func (c *goClient) speaks() {
 			}
 			pcm = append(pcm, byte(level), byte(uint16(level)>>8))
 		}
-		c.send(`{"type":"input_audio_buffer.append","audio":"` + base64.StdEncoding.EncodeToString(pcm) + `"}`)
+		p.send(`{"type":"input_audio_buffer.append","audio":"` + base64.StdEncoding.EncodeToString(pcm) + `"}`)
 		time.Sleep(40 * time.Millisecond)
 	}
 }
 
-// until waits for what the client noted.
-func (c *goClient) until(what string, is func() bool) {
-	c.t.Helper()
-	until(c.t, what, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return is() })
-}
-
-// hears waits for words of the voice after the sentences that were heard before.
-func (c *goClient) hears(words string, after int) {
-	c.t.Helper()
-	c.until("the voice to say "+words, func() bool { return strings.Contains(strings.Join(c.heard[after:], "\n"), words) })
-}
-
-// hearsOnce holds that the voice said words once after the sentences that were heard before.
-func (c *goClient) hearsOnce(words string, after int) {
-	c.t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if times := strings.Count(strings.Join(c.heard[after:], "\n"), words); times != 1 {
-		c.t.Errorf("heard %q %d times", words, times)
+// count counts the events that are as wanted.
+func (p *phone) count(as func(phoneEvent) bool) (n int) {
+	for _, e := range p.all() {
+		if as(e) {
+			n++
+		}
 	}
-}
-
-func (c *goClient) noted() (heard, begun, cut int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.heard), c.begun, c.cut
+	return n
 }
 
 // inGo puts openai-go through what drive.cjs puts the others through. What fails ends the test.
 func (r *clientRun) inGo() findings {
 	r.t.Helper()
-	c := &goClient{t: r.t, socket: r.openaiGo()}
-	var reading sync.WaitGroup
-	reading.Go(c.read)
-	c.send(`{"type":"session.update","session":{"type":"realtime","instructions":"Be brief and kind.","tools":[{"type":"function","name":"weather","description":"","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]}}`)
-	c.until("session.updated", func() bool { return c.updates > 0 })
-	c.types("instructions")
-	c.hears("Be brief and kind.", 0)
-	c.types("hello by hand")
-	c.hears("Hello to you too.", 0)
-	heard, _, _ := c.noted()
-	c.speaks()
-	c.hears("Hello to you too.", heard)
-	c.types(`weather {"city":"Oslo"}`)
-	c.hears("It rains in Oslo.", 0)
-	c.types("list_servers {}")
-	c.hears("bigpc", 0)
-	_, begun, cut := c.noted()
-	c.types("a long story")
-	c.until("the story to begin", func() bool { return c.begun > begun })
-	c.speaks()
-	c.until("the story to be cut short", func() bool { return c.cut > cut })
-	heard, _, _ = c.noted()
-	c.types(`codex {"server":"bigpc","prompt":"run the tests"}`)
-	c.hears("Working on it", heard)
-	c.hears("bigpc is done", heard)
-	after, _, _ := c.noted()
-	c.types("hello again") // one more turn: what is told twice would come before its answer
-	c.hears("Hello to you too.", after)
-	c.hearsOnce("Working on it", heard)
-	c.hearsOnce("bigpc is done", heard)
-	must(r.t, c.socket.close())
-	reading.Wait()
+	p := r.openaiGo()
+	p.send(`{"type":"session.update","session":{"type":"realtime","instructions":"Be brief and kind.","tools":[{"type":"function","name":"weather","description":"","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]}}`)
+	p.await("session.updated")
+	p.say("instructions")
+	p.hear("Be brief and kind.")
+	p.say("hello by hand")
+	p.hear("Hello to you too.")
+	p.speaks()
+	p.hear("Hello to you too.")
+	p.say(`weather {"city":"Oslo"}`)
+	asked := p.await("response.output_item.done")
+	for asked.Item.Name != "weather" {
+		asked = p.await("response.output_item.done")
+	}
+	p.send(fmt.Sprintf(`{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":%q,"output":"It rains in Oslo."}}`, asked.Item.CallID))
+	p.send(`{"type":"response.create"}`)
+	p.hear("It rains in Oslo.")
+	p.say("list_servers {}")
+	p.hear("bigpc")
+	begins := func(e phoneEvent) bool { return e.Type == "response.output_audio_transcript.delta" }
+	cuts := func(e phoneEvent) bool { return e.Type == "response.done" && e.Response.Status == "cancelled" }
+	begun, cut := p.count(begins), p.count(cuts)
+	p.say("a long story")
+	until(r.t, "the story to begin", func() bool { return p.count(begins) > begun })
+	p.speaks()
+	until(r.t, "the story to be cut short", func() bool { return p.count(cuts) > cut })
+	p.heard = len(p.spoken())
+	before := p.heard
+	p.say(`codex {"server":"bigpc","prompt":"run the tests"}`)
+	p.hear("Working on it")
+	p.hear("bigpc is done")
+	p.say("hello again") // one more turn: what is told twice would come before its answer
+	p.hear("Hello to you too.")
+	said := strings.Join(p.spoken()[before:], "\n")
+	for _, words := range []string{"Working on it", "bigpc is done"} {
+		if times := strings.Count(said, words); times != 1 {
+			r.t.Errorf("heard %q %d times", words, times)
+		}
+	}
+	p.hangUp()
 	told := findings{}
 	for _, feature := range clientFeatures {
 		told[feature] = "yes"
 	}
-	if len(c.problems) > 0 {
-		told["no errors"] = "no: " + strings.Join(c.problems, "; ")
+	for _, e := range p.all() {
+		switch {
+		case e.Type == "error":
+			told["no errors"] = "no: " + e.Error.Message
+		case e.Type == "response.output_item.done" && e.Item.Type == "function_call" && e.Item.Name != "weather":
+			told["no errors"] = "no: it was shown " + e.Item.Name
+		}
 	}
 	return told
 }

@@ -47,9 +47,9 @@ func subagents(file string, over <-chan struct{}) func(*providerStream, []provid
 	}
 }
 
-// TestRealCodexSubagent: what a subagent of the oldest real codex that Switchboard works with asks is asked in the call,
-// as a question of the work for which it was started, and a tap lets it go on. TestRealCodexSubagentOutlives has the
-// newest.
+// TestRealCodexSubagent: what a subagent of the oldest real codex that Switchboard works with asks is asked in the
+// call, as a question of the work for which it was started, and a tap lets it go on. TestRealCodexSubagentOutlives has
+// the newest.
 func TestRealCodexSubagent(t *testing.T) {
 	t.Parallel()
 	c := startCodexOf(t, oldestCodex(t), "features.multi_agent_v2 = true")

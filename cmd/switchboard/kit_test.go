@@ -279,12 +279,13 @@ func (r *running) streamsWork() {
 	}
 }
 
-// A phone is a stock Realtime client over WebSocket.
+// A phone is a stock Realtime client.
 type phone struct {
-	t      testing.TB
-	conn   *websocket.Conn
-	events chan phoneEvent
-	heard  int // sentences that hear has passed
+	t       testing.TB
+	conn    line
+	goodbye func() error // hangs up, once; the other end closes then
+	events  chan phoneEvent
+	heard   int // sentences that hear has passed
 
 	mu    sync.Mutex
 	said  []string     // Guarded by mu: what the voice said, whole sentences
@@ -299,9 +300,11 @@ type phoneEvent struct {
 	Delta      string `json:"delta"`
 	Item       struct {
 		ID, Type, Name string
+		CallID         string `json:"call_id"`
 	} `json:"item"`
-	Error struct{ Code, Message string } `json:"error"`
-	raw   string
+	Response struct{ Status string }        `json:"response"`
+	Error    struct{ Code, Message string } `json:"error"`
+	raw      string
 }
 
 // socket is where calls are opened.
@@ -316,10 +319,20 @@ func (r *running) call() *phone {
 	return newPhone(r.t, conn)
 }
 
-// newPhone is the client of a call that was opened.
+// newPhone is the client of a call that was opened. It says goodbye as stock clients do.
 func newPhone(t testing.TB, conn *websocket.Conn) *phone {
 	t.Helper()
-	p := &phone{t: t, conn: conn, events: make(chan phoneEvent, 4096)}
+	return newPhoneOn(t, conn, func() error {
+		end := time.Now().Add(patience)
+		_ = conn.SetReadDeadline(end)
+		return conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), end)
+	})
+}
+
+// newPhoneOn is the client of a call on another line.
+func newPhoneOn(t testing.TB, conn line, goodbye func() error) *phone {
+	t.Helper()
+	p := &phone{t: t, conn: conn, goodbye: sync.OnceValue(goodbye), events: make(chan phoneEvent, 4096)}
 	go p.read()
 	t.Cleanup(p.hangUp)
 	p.await("session.created")
@@ -429,12 +442,10 @@ func (p *phone) all() []phoneEvent {
 	return append([]phoneEvent(nil), p.seen...)
 }
 
-// hangUp says goodbye as stock clients do, and waits until the other end has closed.
+// hangUp says goodbye, and waits until the other end has closed.
 func (p *phone) hangUp() {
 	end := time.Now().Add(patience)
-	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-	err := p.conn.WriteControl(websocket.CloseMessage, goodbye, end)
-	_ = p.conn.SetReadDeadline(end)
+	err := p.goodbye()
 	for range p.events {
 	}
 	if time.Now().After(end) {

@@ -19,10 +19,10 @@ type outage struct {
 	begin, end func()
 }
 
-// TestProofStoreGone: the store is away for a while in the middle of work. A Redis is killed, and comes back
-// with nothing, or in the long form also with what it knew; the file is locked by another program, as a full disk takes nothing. Calls
-// and running work go on and everything is told once; meanwhile nothing new is begun, with a reason that is
-// said; afterwards it is, and a restart tells nothing twice.
+// TestProofStoreGone: the store is away for a while in the middle of work. A Redis is killed, and comes back with
+// nothing, or in the long form also with what it knew; the file is locked by another program, as a full disk takes
+// nothing. Calls and running work go on and everything is told once; meanwhile nothing new is begun, with a reason that
+// is said; afterwards it is, and a restart tells nothing twice.
 func TestProofStoreGone(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*testing.T, *site) outage{"redis/empty": redisEmptied, "sqlite": fileLocked}
