@@ -84,7 +84,7 @@ func (c *suiteCodex) loseStart(t *testing.T, way *cutter, runs bool) {
 		for len(c.provider.prompts()) == asked && ctx.Err() == nil {
 			pause(ctx, time.Millisecond)
 		}
-		way.drop(t)
+		way.toxic(t, "timeout", "upstream", `{"timeout":1}`) // ends the connection, and the next one finds the proxy there
 		return nil
 	})
 }
